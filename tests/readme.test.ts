@@ -78,7 +78,7 @@ test('the first call with curl is answered', async () => {
   assert.match(JSON.parse(stdout).choices[0].message.content, /Hello/);
 });
 
-test('the first calls with an SDK run as they are written, and the image comes at once', async () => {
+test('the first calls with an SDK run as written, and the image is returned at once', async () => {
   const code = example('First call', 'ts').replaceAll('await openai.images', 'image = await openai.images');
   const check = `if (!image.data[0].b64_json.startsWith('iVBOR')) throw new Error('there is no image');`;
   assert.deepEqual(await requestsOf(`let image;\n${code}\n${check}`), [
@@ -88,7 +88,7 @@ test('the first calls with an SDK run as they are written, and the image comes a
   ]);
 });
 
-test('the calls with the other SDKs run as they are written', async () => {
+test('the calls with the other SDKs run as written', async () => {
   const page = readFileSync('plugins/protocol-convert/README.md', 'utf8');
   assert.deepEqual(await requestsOf(example('Addresses', 'ts', page)), [
     ['messages', 200],
@@ -120,7 +120,7 @@ test('the vendor is called by its own name of the model and with its key in the 
   assert.equal(JSON.parse(String(request!.body)).model, 'their-name-of-it');
 });
 
-test('the plugin works where it is listed', async () => {
+test('the example plugin works where it is listed', async () => {
   const answer = await send('gpt-5.4-mini');
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get('x-account'), accountId);
@@ -160,7 +160,7 @@ test('every link of a page leads to a file or a heading that exists', () => {
   assert.deepEqual(broken, []);
 });
 
-test('the README is short, and names files that exist for each change', () => {
+test('the README is short, and names existing files for each change', () => {
   assert.ok(readme.split('\n').length <= 150);
   const table = readme.split('\n## Change it\n')[1]!;
   const named = Array.from(table.matchAll(/`((?:[\w-]+\/)+[\w.-]+\.ts)`/g), ([, path]) => path!);
@@ -176,7 +176,7 @@ test('the README is short, and names files that exist for each change', () => {
 const surface = readSurface();
 const stableNames = new Set([...surface.stable.values()].flat().map(({ name }) => name.replace('media.', '')));
 
-test('the report of the public API is what the sources say', () => {
+test('the report of the public API equals the sources', () => {
   const isTrue = readFileSync(reportFile, 'utf8') === reportOf(surface);
   assert.ok(
     isTrue,
@@ -192,7 +192,7 @@ test('the stable names are few, and each has a docstring', () => {
   assert.deepEqual(silent, []);
 });
 
-test('what the documents name as offered to authors is stable', () => {
+test('names that the documents offer to authors are stable', () => {
   const wrong: string[] = [];
   for (const page of [...pages, 'core/process/new-plugin.ts', ...globSync('tests/examples/*/*.ts')])
     for (const [, names, module] of readFileSync(page, 'utf8').matchAll(

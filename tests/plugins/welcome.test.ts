@@ -29,7 +29,7 @@ async function firstStart(isTerminal: boolean) {
   return { printed: printed.join(''), lines: host.lines };
 }
 
-test('where the log is JSON, the first key is one record with calls to copy, and nothing is printed beside', async () => {
+test('with a JSON log, the first key is one record with calls to copy, and nothing is printed beside', async () => {
   const { printed, lines } = await firstStart(false);
   assert.equal(printed, '');
   assert.equal(lines.length, 1);

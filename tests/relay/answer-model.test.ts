@@ -68,7 +68,7 @@ const message = { role: 'assistant', content: 'The "model":"x" of {"model":"y"}.
 const whole = (model: string) =>
   `{"choices":[{"index":0,"message":${JSON.stringify(message)},"finish_reason":"stop"}],  "model" :  ${model},"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"model":"z"}}`;
 
-test('a name that is no text, and names anywhere else in an answer, stay as they are', async () => {
+test('a name that is no text, and names elsewhere in an answer, are unchanged', async () => {
   const headers = { 'content-type': 'application/json' };
   for (const [given, seen] of [
     ['"real\\u002fmodel"', '"alias"'],

@@ -23,7 +23,7 @@ const sse = (...frames: object[]) => frames.map((frame) => `data: ${JSON.stringi
 const delta = (content: string) => ({ id: 'c1', choices: [{ index: 0, delta: { content } }] });
 const done = 'data: [DONE]\n\n';
 
-test('an alias, the usage option and the key are what the vendor sees; none of the client’s headers is', async () => {
+test("the vendor gets an alias, the usage option and its key, and none of the client's headers", async () => {
   const body = '{ "stream":true,"model":"alias" , "messages":[] }';
   await stage.send(
     chat,
@@ -42,7 +42,7 @@ test('an alias, the usage option and the key are what the vendor sees; none of t
   assert.equal(headers['accept-encoding'], 'identity');
 });
 
-test('the usage frame that the client did not ask for does not reach it, and is metered', async () => {
+test('a usage frame that the client did not request does not reach it, and is metered', async () => {
   const usage = { id: 'c1', choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } };
   const script = { headers: eventStream, body: sse(delta('a'), usage) + done, cuts: [10, 60, 90, 100, 130] };
   const reply = await stage.send(chat, chatBody, script);
@@ -50,7 +50,7 @@ test('the usage frame that the client did not ask for does not reach it, and is 
   assert.deepEqual(reply.observed.report!.usage, { input: 5, output: 2 });
 });
 
-test('a vendor that dies in mid-stream leaves whole frames and the protocol’s error', async () => {
+test("a vendor that dies in mid-stream leaves whole frames and the protocol's error", async () => {
   const text = sse(delta('Hello'), delta('World'));
   for (const dieAfter of [text.length, text.length - 20, text.length / 2 + 3]) {
     const reply = await stage.send(chat, chatBody, {
@@ -90,7 +90,7 @@ test('a vendor that keeps the socket open after its end does not keep the client
   assert.equal(reply.observed.outcome.kind, 'complete');
 });
 
-test('the vendor’s sockets are used again after streams that ended well', async () => {
+test("the vendor's sockets are used again after streams that ended well", async () => {
   const keys = 40;
   const { response } = recording('chat', 'openai-gpt-4.1-text-stream-7be0');
   const script = { headers: eventStream, body: response, cuts: [100, response.length - 5] };
@@ -108,7 +108,7 @@ test('the vendor’s sockets are used again after streams that ended well', asyn
   assert.equal(stage.vendor.connections() - before, 0);
 });
 
-test('the client’s leaving reaches the vendor at once, before and after the first byte', async () => {
+test("a client's disconnection reaches the vendor at once, before and after the first byte", async () => {
   for (const script of [{ headDelayMs: 5_000 }, { headers: eventStream, body: sse(delta('Hello')), hang: true }]) {
     stage.vendor.play(script);
     const before = stage.vendor.requests.length;
@@ -134,7 +134,7 @@ test('the client’s leaving reaches the vendor at once, before and after the fi
   }
 });
 
-test('an error in the first frame of a 200 is a real error to the client', async () => {
+test('an error in the first frame of a 200 has an error status for the client', async () => {
   const frame =
     'event: error\ndata: {"type":"error","error":{"type":"invalid_request_error","message":"No such tool"}}\n\n';
   const body = JSON.stringify({ model: 'alias', max_tokens: 9, messages: [], stream: true });
@@ -143,7 +143,7 @@ test('an error in the first frame of a 200 is a real error to the client', async
   assert.deepEqual(JSON.parse(reply.body.toString()).error, { type: 'invalid_request_error', message: 'No such tool' });
 });
 
-test('pages, redirects and refused keys are never handed on', async () => {
+test('HTML pages, redirects and refused keys are never relayed', async () => {
   const page = { headers: { 'content-type': 'text/html' }, body: '<h1>Vendor at 10.0.0.1</h1>' };
   for (const [body, script] of [
     [wholeBody, page],
@@ -158,7 +158,7 @@ test('pages, redirects and refused keys are never handed on', async () => {
   }
 });
 
-test('a refused request comes back in the vendor’s own words, and a waiting time is passed on', async () => {
+test("a refused request is returned with the vendor's message, and a wait is passed on", async () => {
   const words = '{ "error": {"message":"messages.1.role: Input should be \'user\'","type":"invalid_request_error"} }';
   const reply = await stage.send(chat, wholeBody, { status: 400, body: words });
   assert.deepEqual([reply.status, reply.body.toString()], [400, words]);
@@ -170,7 +170,7 @@ test('a refused request comes back in the vendor’s own words, and a waiting ti
   assert.deepEqual([limited.status, limited.headers['retry-after']], [429, '7']);
 });
 
-test('a vendor that dies before its head is asked once more, and the client may repeat what it refuses then', async () => {
+test('a vendor that dies before its head is tried once more, and the client may repeat the final refusal', async () => {
   const before = stage.vendor.requests.length;
   stage.vendor.play({ dieAtOnce: true });
   const reply = await stage.send(chat, wholeBody, { dieAtOnce: true });
@@ -183,7 +183,7 @@ test('a vendor that answers too late is a time-out', async () => {
   assert.equal(reply.status, 504);
 });
 
-test('a body that is no JSON, a model that is none and a missing field are errors of the protocol', async () => {
+test('a body that is no JSON, an invalid model and a missing field are errors of the protocol', async () => {
   const cases: readonly [string, string, number, string][] = [
     [chat, '{', 400, 'invalid_request_error'],
     [chat, '{"model":"none","messages":[]}', 404, 'invalid_request_error'],

@@ -23,7 +23,7 @@ async function run(text: string): Promise<{ code: number; output: string; errors
   });
 }
 
-test('a test that is cut, with a server, timers, a process and a directory of its own: the run ends, says what was open, and fails', async () => {
+test('a test that is cut, with a server, timers, a process and a directory of its own: the run ends, lists open handles, and fails', async () => {
   const { code, output, errors } = await run(`
     import { spawn } from 'node:child_process';
     import { createServer } from 'node:net';
@@ -82,7 +82,7 @@ test('tests that pass and leave a timer: no line of the report is lost, and the 
   assert.equal(code, 0);
 });
 
-test('a hook that takes its time is waited for', async () => {
+test('a slow hook is awaited', async () => {
   const { code, output, errors } = await run(`
     test('passes', () => {});
     after(() => new Promise((resolve) => setTimeout(() => { process.stderr.write('hook done'); resolve(); }, 700)));`);

@@ -34,7 +34,7 @@ test('pages bring the test of their links, and deleted files the tests of their 
   assert.deepEqual(quick('plugins/gone/index.ts'), ['tests/architecture.test.ts']);
 });
 
-test('the program lists what has changed since a commit', () => {
+test('the program lists the files changed since a commit', () => {
   const [latest] = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).split('\n');
   const program = ['tests/runner/changed.ts', '--list', '--against', latest!];
   assert.match(execFileSync(process.execPath, program, { encoding: 'utf8' }), /^\d+ changed files, \d+ test files/);
@@ -42,7 +42,7 @@ test('the program lists what has changed since a commit', () => {
 
 const code = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(', ');
 
-test('each guard is there, and CONTRIBUTING.md has the same table', () => {
+test('each guard exists, and CONTRIBUTING.md has the same table', () => {
   const page = readFileSync('CONTRIBUTING.md', 'utf8');
   for (const { folders, suites } of guards) {
     for (const folder of folders) assert.ok(existsSync(folder), folder);

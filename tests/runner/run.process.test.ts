@@ -38,7 +38,7 @@ test('hooks of a file run around its tests, and one process runs all files', asy
   assert.equal(output.match(/✔ of (?:one|two)/g)?.length, 2);
 });
 
-test('a test that fails, one that waits for ever and a file that cannot be read: the rest is run, and the run fails', async () => {
+test('after a failing test, an endless one and an unreadable file the rest is run, and the run fails', async () => {
   const { code, output } = await run(
     `test('fails', () => { throw new Error('as it is'); });`,
     `test('waits', () => new Promise(() => {}));`,
@@ -63,7 +63,7 @@ for (const [what, text] of [
   });
 }
 
-test('an error that no test waits for fails the run, and is shown with the file that was run then', async () => {
+test('an error that no test waits for fails the run, and is shown with its file', async () => {
   const { code, output } = await run(
     `test('passes', () => {
       Promise.reject(new Error('behind its back'));
@@ -76,7 +76,7 @@ test('an error that no test waits for fails the run, and is shown with the file 
   assert.match(output, /✔ is run behind it/);
 });
 
-test('tests and hooks of a group are within it, those behind it are not', async () => {
+test('hooks of a group run only for tests within it', async () => {
   const { code, output } = await run(`
     import { describe } from 'node:test';
     const reported = [];

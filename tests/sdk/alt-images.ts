@@ -15,7 +15,7 @@ function client(key = demo.keys.good): OpenAI {
   return new OpenAI({ baseURL: `${demo.origin}/v1`, apiKey: key, maxRetries: 0 });
 }
 
-test('images are painted, and what came is what is paid and billed', async () => {
+test('images are generated, and the received ones are paid and billed', async () => {
   const call = await demo.settled(async () => {
     const answer = await client().images.generate({ model, prompt: 'A cat', n: 3, size: '1024x1536', quality: 'low' });
     assert.equal(answer.data!.length, 3);
@@ -70,6 +70,6 @@ test("every failure raises the client's own error class with the code of the sha
   assert.equal(await demo.billed(), billed);
 });
 
-test('the ledger is in order after all that', async () => {
+test('the ledger passes its audit at the end', async () => {
   assert.deepEqual((await demo.audit()).violations, []);
 });

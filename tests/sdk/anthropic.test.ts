@@ -28,7 +28,7 @@ const tools = [
   },
 ];
 
-test('a whole answer is relayed, and what it used is what is paid and billed', async () => {
+test('a whole answer is relayed, and its usage is paid and billed', async () => {
   const call = await demo.settled(async () => {
     const answer = await client().messages.create(requestOf('How are you?'));
     assert.match(textOf(answer), /How are you\?/);
@@ -39,7 +39,7 @@ test('a whole answer is relayed, and what it used is what is paid and billed', a
   assert.ok(!call.estimated && call.paid > 0n);
 });
 
-test('a key in the older header does as well', async () => {
+test('a key in the older header is accepted', async () => {
   const older = new Anthropic({
     baseURL: demo.origin,
     apiKey: null,
@@ -49,7 +49,7 @@ test('a key in the older header does as well', async () => {
   assert.match(textOf(await older.messages.create(requestOf('Older?'))), /Older\?/);
 });
 
-test('a stream with thoughts accumulates, and what it used is what is paid and billed', async () => {
+test('a stream with thoughts accumulates, and its usage is paid and billed', async () => {
   const call = await demo.settled(async () => {
     const request: Params = { ...requestOf('Think'), thinking: { type: 'enabled', budget_tokens: 1_024 } };
     const answer = await client().messages.stream(request).finalMessage();
@@ -61,7 +61,7 @@ test('a stream with thoughts accumulates, and what it used is what is paid and b
   assert.equal(call.paid, call.due);
 });
 
-test('tools are called and their results heard, with signed thoughts in between', async () => {
+test('tools are called and their results read, with signed thoughts in between', async () => {
   const request: Params = {
     ...requestOf('Weather? [[sandbox: tool=get_weather]]'),
     tools,
@@ -82,7 +82,7 @@ test('tools are called and their results heard, with signed thoughts in between'
   assert.match(textOf(second), /get_weather answered: Sunny/);
 });
 
-test('cached prompts cost what the vendor bills, in every class', async () => {
+test("cached prompts cost the vendor's bill, in every class", async () => {
   const cached = (ttl: '5m' | '1h'): Params => ({
     ...requestOf('Short'),
     model: native,
@@ -108,7 +108,7 @@ test('counting tokens is free', async () => {
   assert.equal(await demo.billed(), billed);
 });
 
-test('leaving a stream stops the vendor within 100 ms, and what came is paid', async () => {
+test('leaving a stream stops the vendor within 100 ms, and the received part is paid', async () => {
   let leftAt = 0;
   let watch = watchDelay();
   const call = await demo.settled(async () => {
@@ -149,7 +149,7 @@ test("every failure raises the client's own error class, and none is billed", as
   assert.equal(await demo.billed(), billed);
 });
 
-test('a rate limit raises its own error class and says when to come back', async () => {
+test('a rate limit raises its own error class with retry-after', async () => {
   await client(demo.keys.tight).messages.create(requestOf('First'));
   await assert.rejects(client(demo.keys.tight).messages.create(requestOf('Second')), (error) => {
     assert.ok(error instanceof Anthropic.RateLimitError);
@@ -180,6 +180,6 @@ test('an error inside a stream is raised by the client', async () => {
   });
 });
 
-test('the ledger is in order after all that', async () => {
+test('the ledger passes its audit at the end', async () => {
   assert.deepEqual((await demo.audit()).violations, []);
 });

@@ -50,7 +50,7 @@ const linesIn = async (id: string) =>
     // biome-ignore lint/suspicious/noExplicitAny: lines of two shapes
     .map((line) => JSON.parse(line) as any);
 
-test('each line is answered once, in the files of results and errors, and is a call that is paid', async () => {
+test('each line is answered once, in the files of results and errors, and is a paid call', async () => {
   const billed = await demo.billed();
   const placed = await order([
     chatLine('one', {}),
@@ -124,7 +124,7 @@ test('an input with mistakes fails as a whole, with the line and the field of ea
   assert.equal(await demo.billed(), billed);
 });
 
-test('a batch that is cancelled ends with what was made, and the rest is named', async () => {
+test('a cancelled batch ends with its finished lines, and names the rest', async () => {
   const slow = '[[sandbox: delay=1500ms]]';
   const lines = Array.from({ length: 12 }, (_, index) =>
     chatLine(`line-${index}`, { messages: [{ role: 'user', content: slow }] }),
@@ -144,7 +144,7 @@ test('a batch that is cancelled ends with what was made, and the rest is named',
   if (completed > 0) assert.equal((await linesIn(batch.output_file_id!)).length, completed);
 });
 
-test('a batch whose first line the balance does not cover is refused with what it needs', async () => {
+test('a batch whose first line the balance does not cover is refused with the needed amount', async () => {
   await assert.rejects(order([chatLine('one', {})], openai(demo.keys.broke)), (error) => {
     assert.ok(error instanceof OpenAI.APIError);
     assert.equal(error.status, 402);
@@ -192,7 +192,7 @@ test('the other client has its own form of batches, of any model', async () => {
   await assert.rejects(batches.retrieve(placed.id), { status: 404 });
 });
 
-test('what is wrong with an order is said', async () => {
+test('faults of an order are reported', async () => {
   const file = await openai().files.create({ file: await toFile(Buffer.from('{}'), 'x'), purpose: 'user_data' });
   const base = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const;
   await assert.rejects(openai().batches.create(base), { status: 400 });
@@ -202,6 +202,6 @@ test('what is wrong with an order is said', async () => {
   await assert.rejects(anthropic().messages.batches.create({ requests: [] }), { status: 400 });
 });
 
-test('the ledger holds', async () => {
+test('the ledger passes its audit at the end', async () => {
   assert.deepEqual((await demo.audit()).violations, []);
 });

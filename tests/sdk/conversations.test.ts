@@ -88,7 +88,7 @@ test('items are added, listed in pages in both orders, read and deleted', async 
   assert.equal((await itemsOf(id)).length, 5);
 });
 
-test('encrypted reasoning is listed where it is asked for, and an unknown name is refused', async () => {
+test('encrypted reasoning is listed on request, and an unknown name is refused', async () => {
   const { conversations } = clientOf(anna);
   const reasoning = { type: 'reasoning' as const, id: 'rs_own', summary: [], encrypted_content: 'sealed' };
   const { id } = await conversations.create({ items: [reasoning] });
@@ -121,7 +121,7 @@ for (const [what, body, field] of [
 
 for (const family of families) {
   for (const streamed of [false, true])
-    test(`a call goes on from the conversation and becomes part of it, once (${family}, ${streamed ? 'streamed' : 'whole'})`, async () => {
+    test(`a call continues the conversation and becomes part of it, once (${family}, ${streamed ? 'streamed' : 'whole'})`, async () => {
       const client = clientOf(anna);
       const model = `by-${family}`;
       const { id } = await client.conversations.create({
@@ -147,7 +147,7 @@ for (const family of families) {
       assert.deepEqual([first.conversation, second.conversation], [{ id }, { id }]);
     });
 
-  test(`a turn over WebSocket goes on from the conversation and becomes part of it (${family})`, async () => {
+  test(`a turn over WebSocket continues the conversation and becomes part of it (${family})`, async () => {
     const { conversations } = clientOf(anna);
     const { id } = await conversations.create({ items: [{ role: 'user', content: 'Before' }] });
     const socket = await talk(testbed.origin, anna.key);
@@ -178,7 +178,7 @@ const sse = (...events: { type: string }[]) => ({
   body: events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
 });
 
-test('relayed answers name the conversation of the call, keep every other byte, and stay as they are without one', async () => {
+test('relayed answers name the conversation of the call, keep every other byte, and are unchanged without one', async () => {
   const { id } = await clientOf(anna).conversations.create();
   const send = async (body: object) => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${anna.key}` };
@@ -264,7 +264,7 @@ test('a vendor that keeps conversations itself gets the items, and never the id 
   assert.equal(new Set(items.map((item) => item.id)).size, items.length);
 });
 
-test('a call that fails leaves the conversation as it was', async () => {
+test('a failed call leaves the conversation unchanged', async () => {
   const client = clientOf(anna);
   const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'Before' }] });
   for (const model of ['relayed', 'translated']) {
@@ -281,7 +281,7 @@ test('a call that fails leaves the conversation as it was', async () => {
   assert.equal((await itemsOf(id)).length, 1);
 });
 
-test('calls at the same time become part of it one behind the other, each with its own answer', async () => {
+test('concurrent calls are appended one after the other, each with its own answer', async () => {
   const client = clientOf(anna);
   const { id } = await client.conversations.create();
   const words = Array.from({ length: 8 }, (_, index) => `word-${index}`);
@@ -302,7 +302,7 @@ test('calls at the same time become part of it one behind the other, each with i
   }
 });
 
-test('the conversation of another account is not found, as one that never was', async () => {
+test('the conversation of another account is not found, as an unknown one', async () => {
   const [mine, others] = [clientOf(anna), clientOf(bert)];
   const { id } = await mine.conversations.create({ items: [{ role: 'user', content: 'secret' }] });
   const item = (await itemsOf(id))[0].id;
@@ -403,7 +403,7 @@ test('uploaded files stay names in the conversation, and vendors get their conte
   assert.deepEqual(files, [file.id, file.id, file.id]);
 });
 
-test('counting continues a conversation and leaves it as it was', async () => {
+test('counting reads a conversation and leaves it unchanged', async () => {
   const client = clientOf(anna);
   const count = async (conversation: string) =>
     (await client.responses.inputTokens.count({ model: 'by-responses', input: 'x', conversation })).input_tokens;
@@ -415,7 +415,7 @@ test('counting continues a conversation and leaves it as it was', async () => {
   assert.equal((await itemsOf(filled.id)).length, 1);
 });
 
-test('conversations stand in the database by account, and are gone with their items', async () => {
+test('conversations are stored by account, and deleted with their items', async () => {
   const client = clientOf(bert);
   const { id } = await client.conversations.create({ items: [{ role: 'user', content: 'kept' }] });
   const rows = async () =>
@@ -433,7 +433,7 @@ test('conversations stand in the database by account, and are gone with their it
   );
 });
 
-test('the addresses need a key, cost nothing and stand in the description', async () => {
+test('the addresses need a key, cost nothing and are in the description', async () => {
   assert.equal((await fetch(`${testbed.origin}/v1/conversations`, { method: 'POST', body: '{}' })).status, 401);
   const before = await testbed.balance(anna);
   await clientOf(anna).conversations.create();

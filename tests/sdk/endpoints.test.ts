@@ -35,7 +35,7 @@ const dot = (left: readonly number[], right: readonly number[]) =>
 
 // The first is relayed by OpenAI's client and converted for Google's, the second the other way round.
 for (const model of ['text-embedding-3-small', 'gemini-embedding-001']) {
-  test(`both clients get unit vectors of ${model}, the nearer the more two texts share`, async () => {
+  test(`both clients get unit vectors of ${model}, nearer for texts that share more`, async () => {
     const texts = ['the cat sat on the mat', 'the cat lay on the mat', 'quarterly revenue grew strongly'];
     let vectors: number[][] = [];
     const first = await paid(async () => {
@@ -81,7 +81,7 @@ async function post(path: string, body: object) {
 }
 
 for (const model of ['rerank-v3.5', 'jina-reranker-v2-base-multilingual', 'rerank-3']) {
-  test(`${model} puts the document that answers first, in every shape`, async () => {
+  test(`${model} ranks the document that answers first, in every shape`, async () => {
     for (const [path, member, more] of [
       ['/v2/rerank', 'results', { top_n: 2 }],
       ['/v1/rerank', 'results', { top_n: 2 }],
@@ -140,7 +140,7 @@ for (const model of ['gpt-6-luna-decisions', 'jev-latest']) {
   });
 }
 
-test('a moderation is free, and flags what names a category', async () => {
+test('a moderation is free, and flags a text that names a category', async () => {
   const calm = await openai(demo.keys.broke).moderations.create({ input: 'A calm text' });
   assert.deepEqual([calm.results.length, calm.results[0]!.flagged], [1, false]);
   const harsh = await openai().moderations.create({
@@ -154,7 +154,7 @@ test('a moderation is free, and flags what names a category', async () => {
 });
 
 for (const format of ['mp3', 'wav', 'pcm'] as const) {
-  test(`speech comes as ${format} of the length that the text takes, and is paid by its characters`, async () => {
+  test(`speech is returned as ${format} of the text's length, and is paid by its characters`, async () => {
     const input = 'Fifteen letters every second, four times. And twenty more words.';
     let audio = Buffer.alloc(0);
     const call = await paid(async () => {
@@ -172,7 +172,7 @@ for (const format of ['mp3', 'wav', 'pcm'] as const) {
   });
 }
 
-test('speech as events is paid by the tokens that its last event reports; without events they are estimated', async () => {
+test('speech as events is paid by the tokens of its last event; without events they are estimated', async () => {
   const input = 'Fifteen letters every second.';
   const usual = { model: 'gpt-4o-mini-tts', voice: 'alloy', input, response_format: 'wav' } as const;
   const call = await paid(async () => {
@@ -243,6 +243,6 @@ test('failures raise the error class of each client, and none is billed', async 
   assert.equal(await demo.billed(), billed);
 });
 
-test('the ledger holds', async () => {
+test('the ledger passes its audit at the end', async () => {
   assert.deepEqual((await demo.audit()).violations, []);
 });

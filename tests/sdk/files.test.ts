@@ -17,7 +17,7 @@ const openai = (key = demo.keys.good) => new OpenAI({ baseURL: `${demo.origin}/v
 const anthropic = () => new Anthropic({ baseURL: demo.origin, apiKey: demo.keys.good, maxRetries: 0 });
 const text = '{"custom_id":"a"}\n{"custom_id":"ü"}\n';
 
-test('a file comes back as it was sent, to its own account alone', async () => {
+test('a file is returned as it was sent, to its own account alone', async () => {
   const file = await openai().files.create({
     file: await toFile(Buffer.from(text), 'übung.jsonl'),
     purpose: 'batch',
@@ -80,7 +80,7 @@ test('the other client has its own form of the same files', async () => {
   });
 });
 
-test('what is wrong with an upload is said, and nothing is kept of it', async () => {
+test('faults of an upload are reported, and nothing is kept of it', async () => {
   const post = async (form: FormData | string, headers: Record<string, string> = {}) => {
     const answer = await fetch(`${demo.origin}/v1/files`, {
       method: 'POST',
@@ -112,7 +112,7 @@ test('what is wrong with an upload is said, and nothing is kept of it', async ()
   assert.equal((await openai().files.list()).data.length, 0);
 });
 
-test('a client that leaves in the middle of its upload leaves nothing and does not break other requests', async () => {
+test('a client that disconnects during its upload leaves nothing and does not break other requests', async () => {
   await new Promise<void>((resolve) => {
     const { port } = new URL(demo.origin);
     const headers = {
@@ -128,7 +128,7 @@ test('a client that leaves in the middle of its upload leaves nothing and does n
   assert.equal((await openai().files.list()).data.length, 0);
 });
 
-test('a file comes in parts, joined in the order that is stated, once, and is kept as any other', async () => {
+test('a file sent in parts is joined in the stated order, once, and kept as any other', async () => {
   const { uploads, files } = openai();
   const bytes = Buffer.from(text);
   const order = { bytes: bytes.length, filename: 'parts.jsonl', mime_type: 'text/jsonl', purpose: 'batch' } as const;
@@ -167,7 +167,7 @@ test('a file comes in parts, joined in the order that is stated, once, and is ke
   await files.delete(done.file!.id);
 });
 
-test('a cancelled upload takes no part any more, and one beyond the limits is refused with the field', async () => {
+test('a cancelled upload accepts no part, and one beyond the limits is refused with the field', async () => {
   const { uploads } = openai();
   const order = { bytes: 3, filename: 'x', mime_type: 'text/plain', purpose: 'user_data' } as const;
   const upload = await uploads.create(order);

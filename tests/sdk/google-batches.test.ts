@@ -34,7 +34,7 @@ async function ended({ name }: BatchJob, { batches } = client()): Promise<BatchJ
 }
 
 for (const version of ['v1beta', 'v1', 'v1alpha']) {
-  test(`requests of an order are answered in it, each once, and paid (${version})`, async () => {
+  test(`requests in an order are answered inside it, each once, and paid (${version})`, async () => {
     const { batches } = client(version);
     const billed = await demo.billed();
     const config = { systemInstruction: 'Be brief.', maxOutputTokens: 100 };
@@ -148,7 +148,7 @@ test('embeddings are ordered as a list and as a file', async () => {
   for (const { name } of [listed, kept]) await batches.delete({ name: name! });
 });
 
-test('lists have pages, of batches of this protocol alone', async () => {
+test("lists have pages, with only this protocol's batches", async () => {
   const { batches } = client();
   const names: string[] = [];
   for (const text of ['1', '2', '3']) names.push((await batches.create({ model, src: [requestOf(text)] })).name!);
@@ -163,7 +163,7 @@ test('lists have pages, of batches of this protocol alone', async () => {
   }
 });
 
-test('a batch is cancelled: lines that run are finished, others are not begun', async () => {
+test('a cancelled batch finishes its running lines and begins no others', async () => {
   const { batches } = client();
   const slow = Array.from({ length: 12 }, () => requestOf('[[sandbox: delay=1500ms]]'));
   const placed = await batches.create({ model, src: slow });
@@ -177,7 +177,7 @@ test('a batch is cancelled: lines that run are finished, others are not begun', 
   assert.ok(answers.some(({ error }) => error !== undefined));
 });
 
-test('what is wrong with an order is said, and nothing is kept of it', async () => {
+test('faults of an order are reported, and nothing is kept of it', async () => {
   const { batches, files } = client();
   const kept = async () => {
     const names: string[] = [];

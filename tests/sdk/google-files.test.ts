@@ -38,7 +38,7 @@ async function download(file: File): Promise<Buffer> {
 }
 
 for (const version of ['v1beta', 'v1', 'v1alpha']) {
-  test(`a file is uploaded, described, sent back and deleted (${version})`, async () => {
+  test(`a file is uploaded, described, downloaded and deleted (${version})`, async () => {
     const { files } = client(version);
     const text = Buffer.from('Grüße an alle');
     const file = await files.upload({
@@ -63,7 +63,7 @@ for (const version of ['v1beta', 'v1', 'v1alpha']) {
   });
 }
 
-test('a file of 20 MB comes in several pieces, from a path', async () => {
+test('a file of 20 MB is sent in several pieces, from a path', async () => {
   const content = Buffer.alloc(20_000_000);
   for (let at = 0; at < content.length; at += 4) content.writeUInt32LE(at, at);
   const path = join(directory, 'large.bin');
@@ -115,7 +115,7 @@ test('lists have pages, which the client follows', async () => {
 });
 
 for (const model of ['gpt-5.4-mini', 'claude-opus-5']) {
-  test(`generateContent reads the files that it names (${model})`, async () => {
+  test(`generateContent reads the named files (${model})`, async () => {
     const { files, models } = client();
     const picture = await files.upload({ file: new Blob([png], { type: 'image/png' }) });
     const notes = await files.upload({ file: new Blob(['Notes'], { type: 'text/plain' }) });
@@ -159,7 +159,7 @@ const piece = (command: string, offset: number) => ({
   'x-goog-upload-offset': String(offset),
 });
 
-test('an upload goes on where it was, needs no key, and ends once', async () => {
+test('an upload is resumed, needs no key, and ends once', async () => {
   const content = Buffer.alloc(2 * unit + 5, 'abcdefg');
   const { address } = await begin({ 'x-goog-upload-header-content-length': String(content.length) });
   assert.deepEqual((await send(address, piece('upload', 0), content.subarray(0, unit))).received, String(unit));
@@ -179,7 +179,7 @@ test('an upload goes on where it was, needs no key, and ends once', async () => 
   await client().files.delete({ name: made.json.file!.name! });
 });
 
-test('a connection that breaks loses one piece at most', async () => {
+test('a broken connection loses one piece at most', async () => {
   const content = Buffer.alloc(80 * unit, 'xyz');
   const { address } = await begin();
   const half = new ReadableStream({
@@ -205,7 +205,7 @@ test('a connection that breaks loses one piece at most', async () => {
   await client().files.delete({ name: made.json.file!.name! });
 });
 
-test('an upload that is cancelled is gone, and a foreign address is none', async () => {
+test('a cancelled upload is gone, and a foreign address is not found', async () => {
   const { address } = await begin();
   await send(address, piece('upload', 0), Buffer.alloc(unit));
   assert.equal((await send(address, { 'x-goog-upload-command': 'cancel' })).state, 'cancelled');
@@ -213,7 +213,7 @@ test('an upload that is cancelled is gone, and a foreign address is none', async
   assert.equal((await send(`${address.slice(0, -3)}abc`, { 'x-goog-upload-command': 'query' })).status, 404);
 });
 
-test('a whole file comes as one body, or behind its metadata', async () => {
+test('a whole file is sent as one body, or after its metadata', async () => {
   const address = `${demo.origin}/upload/v1beta/files`;
   const raw = { ...keyHeaders(demo.keys.good), 'x-goog-upload-protocol': 'raw', 'content-type': 'text/csv' };
   const related = {
@@ -237,7 +237,7 @@ test('a whole file comes as one body, or behind its metadata', async () => {
   for (const { json } of made) await client().files.delete({ name: json.file!.name! });
 });
 
-test('what is wrong with an upload is said, and nothing is kept', async () => {
+test('faults of an upload are reported, and nothing is kept', async () => {
   assert.equal((await begin({ 'x-goog-upload-header-content-length': '9000000000' })).status, 413);
   assert.equal((await begin({ 'x-goog-upload-header-content-type': 'nonsense' })).status, 400);
   assert.equal((await begin({ 'x-goog-upload-protocol': 'other' })).status, 400);

@@ -31,7 +31,7 @@ const config = {
 };
 
 for (const version of ['v1', 'v1beta']) {
-  test(`a whole answer is relayed, and what it used is what is paid and billed (${version})`, async () => {
+  test(`a whole answer is relayed, and its usage is paid and billed (${version})`, async () => {
     const call = await demo.settled(async () => {
       const answer = await client(undefined, version).models.generateContent(requestOf('How are you?'));
       assert.match(answer.text!, /How are you\?/);
@@ -43,7 +43,7 @@ for (const version of ['v1', 'v1beta']) {
   });
 }
 
-test('a stream with thoughts is relayed, and what it used is what is paid and billed', async () => {
+test('a stream with thoughts is relayed, and its usage is paid and billed', async () => {
   const call = await demo.settled(async () => {
     let text = '';
     let thoughts = '';
@@ -62,7 +62,7 @@ test('a stream with thoughts is relayed, and what it used is what is paid and bi
   assert.equal(call.paid, call.due);
 });
 
-test('functions are called and their results heard, with signatures in between', async () => {
+test('functions are called and their results read, with signatures in between', async () => {
   const forced = { ...config, toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY } } };
   const first = await client().models.generateContent({ ...requestOf('Weather?'), config: forced });
   const [call] = first.functionCalls!;
@@ -78,7 +78,7 @@ test('functions are called and their results heard, with signatures in between',
   assert.match(second.text!, /get_weather answered: Sunny/);
 });
 
-test('images and cached prompts cost what the vendor bills, in every class', async () => {
+test("images and cached prompts cost the vendor's bill, in every class", async () => {
   const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
   const contents = [{ role: 'user', parts: [{ text: 'See?' }, image] }];
   const request = { model, contents, config: { systemInstruction: longPrompt } };
@@ -97,7 +97,7 @@ test('counting tokens is free', async () => {
   assert.equal(await demo.billed(), billed);
 });
 
-test('leaving a stream stops the vendor within 100 ms, and what came is paid', async () => {
+test('leaving a stream stops the vendor within 100 ms, and the received part is paid', async () => {
   let leftAt = 0;
   let watch = watchDelay();
   const call = await demo.settled(async () => {
@@ -148,7 +148,7 @@ test("every failure raises the client's own error class, and none is billed", as
   assert.equal(await demo.billed(), billed);
 });
 
-test('a rate limit says so, and when to come back', async () => {
+test('a rate limit is reported with retry-after', async () => {
   await client(demo.keys.tight).models.generateContent(requestOf('First'));
   const second = client(demo.keys.tight).models.generateContent(requestOf('Second'));
   await assertFails(second, 429, encoded(/RESOURCE_EXHAUSTED.*retryDelay/s, 'RATE_LIMITED'));
@@ -180,6 +180,6 @@ test('an error inside a stream is raised by the client', async () => {
   );
 });
 
-test('the ledger is in order after all that', async () => {
+test('the ledger passes its audit at the end', async () => {
   assert.deepEqual((await demo.audit()).violations, []);
 });

@@ -48,7 +48,7 @@ const upload = async (content: Buffer, name: string, of = customer) =>
   (await openai(of).files.create({ file: await toFile(content, name), purpose: 'user_data' })).id;
 
 for (const family of families) {
-  test(`parts of responses, of chat and of messages become content (${family})`, async () => {
+  test(`file parts of responses, of chat and of messages become content (${family})`, async () => {
     const [picture, page] = [await upload(png, 'dot.png'), await upload(pdf, 'page.pdf')];
     const model = `by-${family}`;
     const response = await openai().responses.create({
@@ -98,7 +98,7 @@ for (const family of families) {
 }
 
 for (const family of families) {
-  test(`parts of generateContent become content (${family})`, async () => {
+  test(`file parts of generateContent become content (${family})`, async () => {
     const { files, models } = google();
     const picture = await files.upload({ file: new Blob([png], { type: 'image/png' }) });
     const page = await files.upload({ file: new Blob([pdf], { type: 'application/pdf' }) });
@@ -155,7 +155,7 @@ test('a relayed request keeps all of its other bytes', async () => {
   );
 });
 
-test('a file of another account, one that is gone and one that never was are the same to a client', async () => {
+test('a file of another account, a deleted one and an unknown one get the same error', async () => {
   const foreign = await upload(pdf, 'page.pdf', other);
   const gone = await upload(pdf, 'page.pdf');
   await openai().files.delete(gone);

@@ -18,7 +18,7 @@ function client(key = demo.keys.good): OpenAI {
 const user = (content: string) => ({ model, messages: [{ role: 'user' as const, content }] });
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
-test('a whole chat answer is relayed, and what it used is what is paid and billed', async () => {
+test('a whole chat answer is relayed, and its usage is paid and billed', async () => {
   const call = await demo.settled(async () => {
     const answer = await client().chat.completions.create(user('How are you?'));
     assert.match(answer.choices[0]!.message.content!, /How are you\?/);
@@ -44,7 +44,7 @@ testKept(keptResponse, async () => {
   await assert.rejects(responses.retrieve(next.id), gone);
 });
 
-test('a streamed chat answer is metered although the client asked for no usage', async () => {
+test('a streamed chat answer is metered although the client requested no usage', async () => {
   const call = await demo.settled(async () => {
     let text = '';
     for await (const chunk of await client().chat.completions.create({ ...user('Stream it'), stream: true })) {
@@ -57,13 +57,13 @@ test('a streamed chat answer is metered although the client asked for no usage',
   assert.equal(call.paid, call.due);
 });
 
-test("usage reaches the client that asked for it, through the client's strict accumulator", async () => {
+test("usage reaches the client that requested it, through the client's strict accumulator", async () => {
   const request = { ...user('With usage'), stream_options: { include_usage: true } };
   const answer = await client().chat.completions.stream(request).finalChatCompletion();
   assert.ok(answer.usage!.completion_tokens > 0);
 });
 
-test('chat tools are called and their results heard, whole and streamed', async () => {
+test('chat tools are called and their results read, whole and streamed', async () => {
   const request = {
     ...user('Weather?'),
     tools: [{ type: 'function' as const, function: { name: 'get_weather', parameters } }],
@@ -100,7 +100,7 @@ test('responses are relayed whole and streamed, with reasoning and tools', async
   assert.match(whole.output_text, /Plain/);
 });
 
-test('images and cached prompts cost what the vendor bills, in every class', async () => {
+test("images and cached prompts cost the vendor's bill, in every class", async () => {
   const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
   const content = [{ type: 'text' as const, text: 'See?' }, image];
   const messages = [
@@ -119,7 +119,7 @@ test('images and cached prompts cost what the vendor bills, in every class', asy
   }
 });
 
-test('leaving a chat stream stops the vendor within 100 ms, and what came is paid', async () => {
+test('leaving a chat stream stops the vendor within 100 ms, and the received part is paid', async () => {
   let leftAt = 0;
   let watch = watchDelay();
   const call = await demo.settled(async () => {
@@ -141,7 +141,7 @@ test('leaving a chat stream stops the vendor within 100 ms, and what came is pai
   assert.equal(call.paid, call.due);
 });
 
-test('leaving a response stream stops the vendor within 100 ms, and what came is paid', async () => {
+test('leaving a response stream stops the vendor within 100 ms, and the received part is paid', async () => {
   let leftAt = 0;
   let watch = watchDelay();
   const call = await demo.settled(async () => {
@@ -190,7 +190,7 @@ for (const endpoint of ['chat', 'responses'] as const) {
   });
 }
 
-test('a rate limit raises its own error class and says when to come back', async () => {
+test('a rate limit raises its own error class with retry-after', async () => {
   await client(demo.keys.tight).chat.completions.create(user('First'));
   await assert.rejects(client(demo.keys.tight).chat.completions.create(user('Second')), (error) => {
     assert.ok(error instanceof OpenAI.RateLimitError);
@@ -227,6 +227,6 @@ test('an error inside a stream is raised by the client', async () => {
   );
 });
 
-test('the ledger is in order after all that', async () => {
+test('the ledger passes its audit at the end', async () => {
   assert.deepEqual((await demo.audit()).violations, []);
 });

@@ -24,7 +24,7 @@ interface Document {
 
 const read = async () => (await (await fetch(`${demo.origin}/openapi.json`)).json()) as Document;
 
-test('the document is valid OpenAPI, without a key and with operation ids of their own', async () => {
+test('the document is valid OpenAPI, without a key and with operation ids of its own', async () => {
   const document = await read();
   const result = await new Validator().validate(document as never);
   assert.ok(result.valid, JSON.stringify(result.errors));
@@ -35,7 +35,7 @@ test('the document is valid OpenAPI, without a key and with operation ids of the
   assert.ok(ids.length > 30);
 });
 
-test('every path of it is served, and asks for a key where it says so', async () => {
+test('every path of the document is served, and requires a key where it says so', async () => {
   const { paths, components } = await read();
   for (const [path, methods] of Object.entries(paths))
     for (const [method, { security }] of Object.entries(methods)) {
@@ -56,7 +56,7 @@ test('every path of it is served, and asks for a key where it says so', async ()
   );
 });
 
-test('it has what this gateway offers alone, with its own errors', async () => {
+test("the document has only this gateway's offers, with its own errors", async () => {
   const { paths, components } = await read();
   for (const path of [
     '/v1/chat/completions',

@@ -48,7 +48,7 @@ function spoken(socket: OpenAIRealtimeWS): Promise<RealtimeServerEvent[]> {
   });
 }
 
-test('OpenAIRealtimeWS: text in, real PCM out, a usage', async () => {
+test('OpenAIRealtimeWS sends text and gets real PCM and a usage', async () => {
   const socket = socketOf(demo.keys.good);
   const events = await spoken(socket);
   socket.close();
@@ -77,7 +77,7 @@ test('a wrong key and an unknown model are errors of the official client', async
     await assert.rejects(spoken(socketOf(key, model)), /40[14]/);
 });
 
-test('live.connect of Google: turns in text and audio', async () => {
+test("Google's live.connect has turns in text and audio", async () => {
   const ai = new GoogleGenAI({ apiKey: demo.keys.good, httpOptions: { baseUrl: demo.origin } });
   const messages: LiveServerMessage[] = [];
   let wake = () => {};
@@ -104,7 +104,7 @@ test('live.connect of Google: turns in text and audio', async () => {
   assert.ok(messages.at(-1)!.usageMetadata!.responseTokenCount! > 0);
 });
 
-test('a token of the official client opens so many live sessions, with its own settings', async () => {
+test('a token of the official client opens its number of live sessions, with its own settings', async () => {
   const version = { baseUrl: demo.origin, apiVersion: 'v1alpha' };
   const model = 'gemini-2.5-flash-native-audio-preview-12-2025';
   const { authTokens } = new GoogleGenAI({ apiKey: demo.keys.good, httpOptions: version });

@@ -80,7 +80,7 @@ async function bytes(path: string, body: object): Promise<string> {
   return answer.text();
 }
 
-test('every client reads the whole answer of a vendor that is silent for 17 seconds, whatever its protocol', async () => {
+test('every client reads the whole answer of a vendor that is silent for 17 seconds, in each protocol', async () => {
   const calls = Object.entries(clients).flatMap(([name, send]) =>
     models.map(async (model) => [`${name}: ${model}`, await send(model).catch((error: Error) => error)] as const),
   );

@@ -39,11 +39,11 @@ for (const [index, { call, says, makes }] of calls.entries())
   });
 
 for (const template of ['openai', 'anthropic', 'google'])
-  test(`the template of ${template} runs as it is`, async () => {
+  test(`the template of ${template} runs unchanged`, async () => {
     assert.match(await outputOf(template), /Hello/);
   });
 
-test('the template of the AI SDK for images makes one with a key of the specification', async () => {
+test("the AI SDK's template for images makes one with a key of the specification", async () => {
   await outputOf('ai-sdk-images');
   assert.ok(statSync(join(folder, 'ai-sdk-images', 'made.png')).size > 100);
 });

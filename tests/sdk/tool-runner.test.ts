@@ -20,7 +20,7 @@ const end: Play = { text: 'It is sunny in Ulm.', meaning: 'stop', usage };
 
 for (const protocol of protocolNames) {
   for (const stream of [false, true]) {
-    test(`the runner goes on without threads, and a ${protocol} model sees all, ${stream ? 'streamed' : 'whole'}`, async () => {
+    test(`the runner works without threads, and a ${protocol} model gets all messages, ${stream ? 'streamed' : 'whole'}`, async () => {
       const vendor = stage.vendors[protocol];
       const words = vendors[protocol];
       const model = modelOf(protocol);

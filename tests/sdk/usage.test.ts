@@ -24,7 +24,7 @@ async function get(path: string, key = demo.keys.good) {
   return { status: answer.status, json: (await answer.json()) as any };
 }
 
-test('calls show in the report of their kind and in the costs, exactly, for their own account alone', async () => {
+test('calls are in the report of their kind and in the costs, exactly, for their own account alone', async () => {
   const chat = await demo.settled(() =>
     client().chat.completions.create({ model, messages: [{ role: 'user', content: 'Hello' }] }),
   );
@@ -106,7 +106,7 @@ test('every report answers, and pages follow one another without a gap', async (
   assert.equal(seen.at(-1), end_time);
 });
 
-test('what cannot be answered is refused with the name of the field', async () => {
+test('an unsupported query is refused with the name of the field', async () => {
   const start = `start_time=${hourAgo()}`;
   for (const [query, field] of [
     ['', 'start_time'],

@@ -36,7 +36,7 @@ function turn(socket: ResponsesWS, body: object): Promise<ResponsesServerEvent[]
 }
 
 for (const name of [model, 'claude-opus-5'])
-  test(`turns go on from one another without storing, and are paid as counted (${name})`, async () => {
+  test(`turns continue one another without storing, and are paid as counted (${name})`, async () => {
     const socket = connect();
     const base = { model: name, store: false };
     let last: OpenAI.Responses.Response | undefined;
@@ -78,6 +78,6 @@ test('a wrong key is refused at the upgrade', async () => {
   assert.match(error.message, /401/);
 });
 
-test('the ledger passes its audit', async () => {
+test('the ledger passes its audit at the end', async () => {
   assert.deepEqual((await demo.audit()).violations, []);
 });

@@ -172,7 +172,7 @@ const bound = (rows: ArchiveRows, read: ArchiveRows['read']): ArchiveRows => ({
   seal: (...given) => rows.seal(...given),
 });
 
-test('the database in memory answers as a real one does, and is left with the same rows', async () => {
+test('the database in memory gives the answers of a real one, and has the same rows at the end', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
     const database = await openDatabase({ plugins: ['billing'] });

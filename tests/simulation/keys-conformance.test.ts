@@ -76,7 +76,7 @@ function script(chance: Chance, length: number): Step[] {
   return steps;
 }
 
-test('keyed calls in memory answer as real ones do', async () => {
+test('keyed calls in memory give the answers of real ones', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
     const database = await openDatabase({ plugins: ['idempotency'] });

@@ -6,7 +6,7 @@ import { type RestoreMutant, simulateRestores } from './restored.ts';
 const seeds = 30;
 const steps = 120;
 
-test('histories of credits, calls, crashes, dumps and restores: what is missing is listed, and no money comes in before it is accepted', async () => {
+test('after credits, calls, crashes, dumps and restores missing movements are listed, and no money is accepted before the operator does', async () => {
   let [restored, refused] = [0, 0];
   for (let seed = 1; seed <= seeds; seed += 1) {
     const result = await simulateRestores(seed, steps);

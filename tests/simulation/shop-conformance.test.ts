@@ -99,7 +99,7 @@ function inMemory(): { side: Side; tables: ShopTables } {
   return { side: { codes, transact }, tables };
 }
 
-test('codes in memory answer as real ones do, and are used as often', async () => {
+test('codes in memory give the answers of real ones, and are used as often', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
     const database = await openDatabase({ plugins: ['shop'] });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { simulate } from './world.ts';
 
-test('seven worlds of clients, vendors, crashes and faults break no rule of the money', async () => {
+test('seven worlds of clients, vendors, crashes and faults break no rule of money', async () => {
   let operations = 0;
   let requests = 0;
   let tasks = 0;
@@ -26,7 +26,7 @@ test('seven worlds of clients, vendors, crashes and faults break no rule of the 
   assert.ok(bridged > 10 && archived > 30, seen);
 });
 
-test('a seed is all there is: the same seed does the same twice, another one does something else', async () => {
+test('the same seed gives the same run twice, and another seed another one', async () => {
   const [once, again, other] = [await simulate(7, 5_000), await simulate(7, 5_000), await simulate(8, 5_000)];
   assert.equal(once.fingerprint, again.fingerprint);
   assert.deepEqual({ ...once }, { ...again });

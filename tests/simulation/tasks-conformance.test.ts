@@ -219,7 +219,7 @@ function rowsOf(table: TaskTable): unknown {
   };
 }
 
-test('tasks in memory are taken, moved and ended as real ones are', async () => {
+test('tasks in memory are leased, moved and ended as real ones', async () => {
   const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
   for (let seed = 1; seed <= histories; seed += 1) {
     const database = await openDatabase({ plugins: ['task-store'] });

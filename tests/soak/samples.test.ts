@@ -11,7 +11,7 @@ const steady: Sample = {
 const over = (change: (share: number) => Partial<Sample>) =>
   Array.from({ length: 30 }, (_, index) => ({ ...steady, ...change(index / 30) }));
 
-test('what stays, warms up in the first third, or has single peaks is no leak', () => {
+test('constant figures, a warm-up in the first third and single peaks are no leak', () => {
   assert.deepEqual(
     leaks(
       over(() => ({})),
@@ -35,7 +35,7 @@ test('what stays, warms up in the first third, or has single peaks is no leak', 
   );
 });
 
-test('heap, memory, descriptors and delay that grow are each said', () => {
+test('growing heap, memory, descriptors and delay are each reported', () => {
   const grows = over((share) => ({
     ...{ heapUsed: (60 + 200 * share) * megabyte, rss: (300 + 800 * share) * megabyte },
     ...{ descriptors: 100 + Math.round(900 * share), p99Ms: 500 * share },
@@ -48,7 +48,7 @@ test('heap, memory, descriptors and delay that grow are each said', () => {
   );
 });
 
-test('a run that is too short says nothing of trends', () => {
+test('a too short run has no trends', () => {
   assert.deepEqual(leaks(over((share) => ({ heapUsed: 1_000 * share * megabyte })).slice(0, 5), 100), []);
   assert.deepEqual(trendOf([]), { middle: 0, end: 0 });
 });

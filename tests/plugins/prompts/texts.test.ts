@@ -221,7 +221,7 @@ test('without a change nothing is written, and a replaced text leaves every othe
   assert.equal(Buffer.from(texts.written()!).toString(), body.replace('"a"', '"é"'));
 });
 
-test('what is no JSON, is too deep or has too many texts is refused as the client’s mistake', () => {
+test("a request that is no JSON, too deep or with too many texts is refused as the client's mistake", () => {
   for (const body of ['', '[]', '{"a":', '{"a" "b"', '{"a":"b', '{a:1}', `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`])
     assert.throws(() => new JsonTexts(Buffer.from(body)), { kind: 'invalid_request' }, body.slice(0, 20));
   const many = `{"input":[${Array(100_001).fill('"a"').join(',')}]}`;

@@ -84,7 +84,7 @@ const answer = JSON.stringify({
 const sha256 = (body: Uint8Array) => createHash('sha256').update(body).digest('hex');
 const last = () => testbed.replay.requests.at(-1)!;
 
-test('a computed credential sees the final method, address and bytes, and its headers reach the vendor', async () => {
+test('a computed credential gets the final method, address and bytes, and its headers reach the vendor', async () => {
   const customer = await testbed.customer();
   const reply = await testbed.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
   assert.equal(reply.status, 200, reply.text);
@@ -96,7 +96,7 @@ test('a computed credential sees the final method, address and bytes, and its he
   assert.equal(charges[0]!.cost, 14_000n, 'ten tokens at one, two at two dollars a million');
 });
 
-test('requests that come together wait for one ticket, which later ones use too', async () => {
+test('concurrent requests wait for one ticket, which later ones use too', async () => {
   const before = issued;
   const customer = await testbed.customer();
   const calls = Array.from({ length: 8 }, () => testbed.call(customer, 'chat', { model: 'keyless', prompt: 'Hello' }));
@@ -105,7 +105,7 @@ test('requests that come together wait for one ticket, which later ones use too'
   assert.equal(issued - before, 1);
 });
 
-test('a refused ticket is fetched again, and the request is sent once more; a second refusal in a row is passed on', async () => {
+test('a refused ticket is fetched again, and the request is sent once more; a second refusal in a row is returned', async () => {
   const customer = await testbed.customer();
   await testbed.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
   const [before, old, sent] = [issued, last().headers['x-ticket'], testbed.replay.requests.length];
@@ -130,7 +130,7 @@ test('a refused ticket is fetched again, and the request is sent once more; a se
   assert.equal(issued - before, 1);
 });
 
-test('a failed ticket rests every key, charges nothing, goes to the next target, and shows no secret', async () => {
+test('a failed ticket puts every key into cooldown, charges nothing, goes to the next target, and shows no secret', async () => {
   refuses = true;
   const customer = await testbed.customer();
   const asked = testbed.replay.requests.length;
@@ -155,7 +155,7 @@ test('a failed ticket rests every key, charges nothing, goes to the next target,
 });
 
 for (const dialect of dialectNames)
-  test(`without another target the client of ${dialect} learns that in its protocol, and pays nothing`, async () => {
+  test(`without another target the client of ${dialect} gets that in its protocol, and pays nothing`, async () => {
     refuses = true;
     const customer = await testbed.customer();
     const reply = await testbed.call(customer, dialect, { model: 'alone', prompt: 'Hello' });
@@ -165,14 +165,14 @@ for (const dialect of dialectNames)
     assert.equal(charges.length, 0);
   });
 
-test('a key in the query stands beside the query of the base URL', async () => {
+test('a key in the query is added to the query of the base URL', async () => {
   const reply = await testbed.call(await testbed.customer(), 'chat', { model: 'query', prompt: 'Hello' });
   assert.equal(reply.status, 200, reply.text);
   assert.equal(last().url, '/v1/chat/completions?version=2&key=key%2Bof%2Fquery');
   assert.equal(last().headers.authorization, undefined);
 });
 
-test('the scheme "header" is what { header, value } says too', async () => {
+test('the scheme "header" equals the setting { header, value }', async () => {
   const reply = await testbed.call(await testbed.customer(), 'chat', { model: 'header', prompt: 'Hello' });
   assert.equal(reply.status, 200, reply.text);
   assert.equal(last().headers['x-own'], 'Key key-of-header');
@@ -198,7 +198,7 @@ function refreshed(options: { aheadMs?: number; timeoutMs?: number } = {}) {
   return { value, fetches, at };
 }
 
-test('a refused value is replaced once for all that had it, and not again at once', async () => {
+test('a refused value is replaced once for all its users, and not again at once', async () => {
   const { value, fetches, at } = refreshed();
   const first = value.get();
   fetches[0]!.resolve({ value: 'one', endsAt: undefined });
@@ -215,7 +215,7 @@ test('a refused value is replaced once for all that had it, and not again at onc
   assert.equal(value.refuse('two'), true);
 });
 
-test('a value is replaced ahead of its end while the old one is in use, by one fetch', async () => {
+test('a value is replaced ahead of its end by one fetch, while the old one is in use', async () => {
   const { value, fetches, at } = refreshed({ aheadMs: 100 });
   const first = Promise.all([value.get(), value.get()]);
   fetches[0]!.resolve({ value: 'one', endsAt: 1_000 });
@@ -259,7 +259,7 @@ test('a failure ahead of the end is not reported, and tried again after a pause;
   assert.equal(await again, 'two', 'the next call tries again');
 });
 
-test('a fetch that does not end is given up', async () => {
+test('a fetch that does not end is aborted', async () => {
   const { value } = refreshed({ timeoutMs: 20 });
   await assert.rejects(Promise.resolve(value.get()), /took too long/);
 });

@@ -46,7 +46,7 @@ function requestOf(gate: Gate, signal: AbortSignal = never): { outcome: boolean 
   return asked;
 }
 
-test('as many pass as may; the others wait and pass in the order in which they came', async () => {
+test('requests up to the bound pass; the others wait and pass in the order of arrival', async () => {
   const { gate } = stage();
   assert.deepEqual([gate.tryAcquire(), gate.tryAcquire(), gate.tryAcquire()], [true, true, false]);
   const [first, second] = [requestOf(gate), requestOf(gate)];
@@ -60,7 +60,7 @@ test('as many pass as may; the others wait and pass in the order in which they c
   assert.deepEqual([second.outcome, gate.inFlight, gate.waiting], [true, 2, 0]);
 });
 
-test('later requests do not pass those that wait', async () => {
+test('later requests do not overtake waiting ones', async () => {
   const { gate } = stage({ limit: 1 });
   gate.tryAcquire();
   const waiting = requestOf(gate);
@@ -85,7 +85,7 @@ test('a full queue refuses at once, and so does one of length zero', async () =>
   }
 });
 
-test('who waits too long is turned away at the deadline, each at its own, by one alarm at a time', async () => {
+test('a request that waits too long is refused at its own deadline, with one alarm at a time', async () => {
   const { gate, advance, alarms } = stage();
   gate.tryAcquire();
   gate.tryAcquire();
@@ -104,7 +104,7 @@ test('who waits too long is turned away at the deadline, each at its own, by one
   assert.deepEqual([second.outcome, gate.waiting, gate.inFlight, alarms()], [false, 0, 2, 0]);
 });
 
-test('who leaves is out of the queue at once, and its place in it goes to the next', async () => {
+test('an aborted request leaves the queue at once, and its place in it goes to the next', async () => {
   const { gate } = stage({ limit: 1, queue: 2 });
   gate.tryAcquire();
   const client = new AbortController();
@@ -122,7 +122,7 @@ test('who leaves is out of the queue at once, and its place in it goes to the ne
   assert.equal(gone.outcome, false);
 });
 
-test('a changed bound holds at once: a higher one lets in, a lower one waits until enough have left', async () => {
+test('a changed bound applies at once: a higher one admits, and a lower one waits until enough have ended', async () => {
   const { gate } = stage({ limit: 1 });
   gate.tryAcquire();
   const waiting = [requestOf(gate), requestOf(gate)];
@@ -140,7 +140,7 @@ test('a changed bound holds at once: a higher one lets in, a lower one waits unt
   assert.deepEqual([later.outcome, gate.inFlight], [true, 1]);
 });
 
-test('a bound that is taken away lets everybody in and leaves no alarm behind', async () => {
+test('a removed bound admits all and leaves no alarm', async () => {
   const { gate, alarms } = stage({ limit: 1 });
   gate.tryAcquire();
   const waiting = [requestOf(gate), requestOf(gate)];
@@ -149,7 +149,7 @@ test('a bound that is taken away lets everybody in and leaves no alarm behind', 
   assert.deepEqual([waiting.map(({ outcome }) => outcome), alarms(), gate.tryAcquire()], [[true, true], 0, true]);
 });
 
-test('the wait for a place is estimated from how often one came free, within bounds', async () => {
+test('the wait for a place is estimated within bounds from how often one is freed', async () => {
   const { gate, advance } = stage({ limit: 1, queue: 10 });
   assert.equal(gate.retryAfterMs, 1_000);
   gate.tryAcquire();
@@ -188,7 +188,7 @@ const moves = fc.array(
   { maxLength: 60 },
 );
 
-test('whatever comes: never more in flight than the limit, no place lost, in order, and all get an answer', async () => {
+test('in any schedule: never more in flight than the limit, no place lost, in order, and every request is answered', async () => {
   await fc.assert(
     fc.asyncProperty(moves, async (trace) => {
       const { gate, advance, alarms } = stage({ limit: 2, queue: 3 });

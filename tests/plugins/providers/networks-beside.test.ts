@@ -109,7 +109,7 @@ for (const [kind, { start, scheme }] of Object.entries(proxies)) {
   });
 }
 
-test('where the proxy of a key refuses, nothing was sent, and the next key with its own proxy makes the film once', async () => {
+test('where the proxy of a key refuses, nothing was sent, and the next key with its own proxy makes the video once', async () => {
   const vendor = kept(await startVendor('tls', undefined, undefined, studio(['https://vendor.test'])));
   const [bad, good] = [await startHttpProxy({ fault: 'refuse' }), await startHttpProxy({ to: vendor.port })].map(kept);
   const key = (name: string, { port }: StandIn) => ({ key: name, proxy: `http://127.0.0.1:${port}` });
@@ -131,7 +131,7 @@ test('where the proxy of a key refuses, nothing was sent, and the next key with 
   await alice.hasPaid(before, 30_000_000n);
 });
 
-test('images come from a vendor on IPv4 unless its provider has IPv6 alone', async () => {
+test('images are fetched over IPv4 unless the provider has only IPv6', async () => {
   const vendor = kept(await startVendor('plain', undefined, undefined, studio([])));
   const origin = `http://localhost:${vendor.port}`;
   const speaks = { 'openai-images': `${origin}/v1` };
@@ -146,7 +146,7 @@ test('images come from a vendor on IPv4 unless its provider has IPv6 alone', asy
   }
 });
 
-test('through a proxy, no name is looked up here, and addresses of the inside are refused as everywhere', async () => {
+test('through a proxy, no name is resolved here, and private addresses are refused as everywhere', async () => {
   const vendor = kept(await startVendor('plain', undefined, undefined, () => png));
   const proxy = kept(await startHttpProxy({ to: vendor.port }));
   const looked: string[] = [];
@@ -196,7 +196,7 @@ const schemes = {
 } as const;
 
 for (const [scheme, { provider, path, given }] of Object.entries(schemes)) {
-  test(`the token requests of ${scheme} go the way of the calls`, async (context) => {
+  test(`the token requests of ${scheme} use the network of the calls`, async (context) => {
     const ways = (asked: string) => (asked === path ? given : answer);
     const vendor = kept(await startVendor('demanding', undefined, undefined, ways));
     const proxy = kept(await startSocksProxy({ to: vendor.port, credentials: 'us:word' }));

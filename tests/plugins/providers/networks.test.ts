@@ -83,7 +83,7 @@ for (const [kind, { start, scheme }] of Object.entries(proxies)) {
   }
 
   for (const fault of ['refuse', 'close', 'silent', 'credentials', 'gone'] as const) {
-    test(`a proxy (${kind}) that fails (${fault}): nothing was sent, and nothing of it is shown`, async () => {
+    test(`a proxy (${kind}) that fails (${fault}): nothing was sent, and no detail of it is shown`, async () => {
       const vendor = kept(await startVendor('plain'));
       const credentials = fault === 'credentials' ? { credentials: 'them:other' } : { credentials: `us:${password}` };
       const rules = fault === 'credentials' || fault === 'gone' ? credentials : { ...credentials, fault };
@@ -107,7 +107,7 @@ for (const [kind, { start, scheme }] of Object.entries(proxies)) {
   }
 }
 
-test("a key's own proxy comes before the provider's, and an empty one is none", async () => {
+test("a key's own proxy overrides the provider's, and an empty one means none", async () => {
   const vendor = kept(await startVendor('plain'));
   const [common, own] = [
     kept(await startHttpProxy({ to: vendor.port })),
@@ -130,7 +130,7 @@ test("a key's own proxy comes before the provider's, and an empty one is none", 
   ]);
 });
 
-test('a vendor with certificates of its own: refused without them, reached with them, from files too', async () => {
+test('a vendor with its own certificates is refused without them, and reached with them, from files too', async () => {
   const vendor = kept(await startVendor('demanding'));
   const speaks = { chat: `https://127.0.0.1:${vendor.port}/v1` };
   const { cert, key: certKey } = certificates.client;
@@ -152,7 +152,7 @@ test('a vendor with certificates of its own: refused without them, reached with 
   );
 });
 
-test('a certificate for another name is refused, whatever the proxy leads to', async () => {
+test('a certificate for another name is refused, wherever the proxy leads', async () => {
   const vendor = kept(await startVendor('tls'));
   const proxy = kept(await startHttpProxy({ to: vendor.port }));
   const gateway = await gatewayTo({
@@ -164,7 +164,7 @@ test('a certificate for another name is refused, whatever the proxy leads to', a
   assert.deepEqual([proxy.asked.length > 0, vendor.calls], [true, []]);
 });
 
-test('the query of a base URL is kept on every address, and headers of a target come before those of its provider', async () => {
+test('the query of a base URL is kept on every address, and headers of a target override those of its provider', async () => {
   const vendor = kept(await startVendor('plain'));
   const gateway = await gatewayTo(
     {
@@ -179,7 +179,7 @@ test('the query of a base URL is kept on every address, and headers of a target 
   assert.deepEqual([headers['x-team'], headers['x-only'], headers['x-model']], ['target', 'provider', 'm']);
 });
 
-test('IPv4 alone reaches a vendor on IPv4, IPv6 alone does not', async () => {
+test('a setting of IPv4 alone reaches a vendor on IPv4, and one of IPv6 alone does not', async () => {
   const vendor = kept(await startVendor('plain'));
   const speaks = { chat: `http://localhost:${vendor.port}/v1` };
   for (const [addresses, status] of [

@@ -27,13 +27,13 @@ test('the known protocols are those of the plugins in the list', async () => {
   ]);
 });
 
-test('protocols of images and endpoints do no harm where their plugins are not in the list', async () => {
+test('protocols of images and endpoints are accepted where their plugins are not in the list', async () => {
   assert.deepEqual(await linesBeside('openai-images', 'endpoints, websockets'), []);
   assert.deepEqual(await linesBeside('openai-embeddings', 'files, task-store, websockets'), []);
   assert.deepEqual(await linesBeside('openai-realtime', 'files, task-store, endpoints'), []);
 });
 
-test('targets at a cloud that speaks a protocol for each maker name theirs', async () => {
+test('targets at a cloud with a protocol for each maker name their own', async () => {
   const cloud = soundFile
     .replace('shop]', 'shop, vertex]')
     .replace('chat: https://api.acme.example/v1', 'vertex-gemini: https://api.acme.example')
@@ -50,7 +50,7 @@ const inProcess = soundFile
   .replace('chat: https://api.acme.example/v1', 'chat: "sandbox:/v1"')
   .replace('messages: https://api.acme.example', 'messages: "sandbox:"');
 
-test('addresses inside the process need the plugin that runs the vendor, wherever it stands in the list', async () => {
+test('an address inside the process needs the plugin that runs the vendor, anywhere in the list', async () => {
   assert.deepEqual(await linesOf(inProcess), [
     'gateway.yaml:17: providers.acme.speaks.chat: "sandbox:" (and 1 more) needs the service "local upstreams", which no plugin of the list provides: add "sandbox" to the list',
   ]);

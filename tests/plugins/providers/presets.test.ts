@@ -32,7 +32,7 @@ const spoken = spokenBy(
   new Map([realtimeProtocol, liveProtocols[0]!].map(({ name, base }) => [name, base])),
 );
 
-test('there are thirty vendors and more, each with the page it was read from and the day', () => {
+test('at least thirty vendors are listed, each with its source page and date', () => {
   assert.ok(presets().size >= 30, String(presets().size));
   for (const [name, { key, source, read, variable, provider }] of presets()) {
     assert.match(source, /^https:\/\//, name);
@@ -63,7 +63,7 @@ for (const [name, { variable, addresses }] of presets()) {
   });
 }
 
-test('what the entry says comes before its preset; mappings merge', () => {
+test('members of the entry override its preset; mappings merge', () => {
   const plain = entry({ preset: 'groq', keys: 'key' });
   assert.deepEqual(plain.drop_fields, { chat: ['logprobs', 'top_logprobs', 'logit_bias'] });
   const own = entry({
@@ -82,7 +82,7 @@ test('what the entry says comes before its preset; mappings merge', () => {
   assert.deepEqual(entry({ preset: 'ollama', keys: 'own' }).keys, ['own']);
 });
 
-test('addresses are replaced together, and what the preset says of protocols that are left out is left out', () => {
+test("addresses are replaced together, and the preset's settings for omitted protocols are omitted", () => {
   const elsewhere = entry({ preset: 'groq', keys: 'key', speaks: { chat: 'https://proxy.example/v1' } });
   assert.deepEqual(elsewhere.speaks, { chat: 'https://proxy.example/v1' });
   assert.deepEqual(elsewhere.dialect, {});
@@ -90,7 +90,7 @@ test('addresses are replaced together, and what the preset says of protocols tha
   assert.deepEqual(providerWarnings({ elsewhere }, spoken), []);
 });
 
-test('an unknown preset is a problem with the near name', () => {
+test('an unknown preset is a fault that suggests the near name', () => {
   const problem = (preset: string) => {
     const parsed = providersSchema.safeParse({ vendor: { preset, keys: 'key' } });
     return parsed.error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
@@ -102,13 +102,13 @@ test('an unknown preset is a problem with the near name', () => {
   for (const name of ['constructor', '__proto__']) assert.match(problem(name)!.join(), /there is no preset/);
 });
 
-test('an entry without preset and protocols is a problem', () => {
+test('an entry without preset and protocols is a fault', () => {
   const parsed = providersSchema.safeParse({ vendor: { keys: 'key' } });
   assert.deepEqual(parsed.error?.issues[0]?.path, ['vendor', 'speaks']);
   assert.equal(parsed.error?.issues[0]?.message, 'is missing: name a preset, or protocols and base URLs');
 });
 
-test('an entry of a vendor whose accounts have addresses of their own shows their form', () => {
+test("an entry of a vendor with an address for each account shows the address's form", () => {
   const parsed = providersSchema.safeParse({ vendor: { preset: 'azure', keys: 'key' } });
   assert.deepEqual(parsed.error?.issues[0]?.path, ['vendor', 'speaks']);
   assert.match(
@@ -117,7 +117,7 @@ test('an entry of a vendor whose accounts have addresses of their own shows thei
   );
 });
 
-test('the list names protocols and the page for keys', async () => {
+test('the list of presets names protocols and the page for keys', async () => {
   const part = await setUp(providersPlugin, fakeHost(), {});
   assert.ok(part.commandLine?.commands?.includes(presetsCommand));
   const { text, json } = await presetsCommand.run({});
@@ -125,7 +125,7 @@ test('the list names protocols and the page for keys', async () => {
   assert.equal((json as object[]).length, presets().size);
 });
 
-test('the entry of each preset can be pasted once the keys are set and the places in capitals are filled', async () => {
+test('the entry of each preset can be pasted once the keys are set and the words in capitals are replaced', async () => {
   const entryOf = async (name: string) => String((await presetsCommand.run({ name })).text);
   for (const [name, { source, read }] of presets()) {
     const text = await entryOf(name);

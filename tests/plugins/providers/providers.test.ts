@@ -32,7 +32,7 @@ test('keys are used in turn', async () => {
   );
 });
 
-test('a key that rests for one model serves the others', async () => {
+test('a key in cooldown for one model serves the others', async () => {
   const { host, service } = await start({ a: { keys: ['one'], speaks } });
   service.coolDown('a#1', 'm', 30_000, 'refused');
   assert.equal(taken(service, 'a', 'm'), 30_000);
@@ -43,7 +43,7 @@ test('a key that rests for one model serves the others', async () => {
   assert.equal(taken(service, 'a', 'm'), 'a#1');
 });
 
-test('a key that rests for all models serves none, and the operator is warned once', async () => {
+test('a key in cooldown for all models serves none, and the operator is warned once', async () => {
   const { host, service } = await start({ a: { keys: ['one', 'two'], speaks } });
   service.coolDown('a#1', undefined, 600_000, 'the upstream answered 401');
   service.coolDown('a#1', undefined, 600_000, 'the upstream answered 401');
@@ -53,27 +53,27 @@ test('a key that rests for all models serves none, and the operator is warned on
   assert.match(JSON.stringify(warnings[0]), /a#1.*401/);
 });
 
-test('when all keys rest, the wait is that of the first to wake', async () => {
+test('when all keys are in cooldown, the wait is the shortest of them', async () => {
   const { service } = await start({ a: { keys: ['one', 'two'], speaks } });
   service.coolDown('a#1', 'm', 30_000, 'refused');
   service.coolDown('a#2', undefined, 20_000, 'refused');
   assert.equal(taken(service), 20_000);
 });
 
-test('a rest is never shortened', async () => {
+test('a cooldown is never shortened', async () => {
   const { service } = await start({ a: { keys: ['one'], speaks } });
   service.coolDown('a#1', 'm', 30_000, 'refused');
   service.coolDown('a#1', 'm', 1_000, 'refused');
   assert.equal(taken(service), 30_000);
 });
 
-test('a credential that the caller excepts is not given, and does not count as resting', async () => {
+test('a credential that the caller excludes is not returned, and does not count as in cooldown', async () => {
   const { service } = await start({ a: { keys: ['one', 'two'], speaks } });
   assert.equal(taken(service, 'a', 'm', new Set(['a#1'])), 'a#2');
   assert.equal(taken(service, 'a', 'm', new Set(['a#1', 'a#2'])), 0);
 });
 
-test('what is remembered of resting models stays bounded', async () => {
+test('the number of remembered cooldowns by model is bounded', async () => {
   const { host, service } = await start({ a: { keys: ['one'], speaks } });
   for (let index = 0; index < 1_500; index++) service.coolDown('a#1', `model-${index}`, 60_000, 'refused');
   assert.equal(taken(service, 'a', 'model-1499'), 60_000);
@@ -83,7 +83,7 @@ test('what is remembered of resting models stays bounded', async () => {
   assert.equal(taken(service, 'a', 'last'), 5_000);
 });
 
-test('no sequence of rests gives a resting key, nor none while one is awake', () => {
+test('in any sequence of cooldowns no key in cooldown is returned, nor none while one is usable', () => {
   const step = fc.record({
     key: fc.integer({ min: 1, max: 3 }),
     model: fc.constantFrom('m', 'n', undefined),
@@ -112,7 +112,7 @@ test('no sequence of rests gives a resting key, nor none while one is awake', ()
   );
 });
 
-test('a provider without a key is left out and reported to the operator; empty entries are dropped', async () => {
+test('a provider without a key is skipped and reported to the operator; empty entries are dropped', async () => {
   const { service, notices } = await start({
     a: { keys: ['', 'one', ''], speaks },
     b: { keys: '', speaks },
@@ -151,7 +151,7 @@ test('a base URL loses its trailing slash; one inside the process is resolved wh
   assert.equal('toString' in provider.speaks, false, 'nothing is inherited that could pass for a protocol');
 });
 
-test('addresses that could send a key astray are refused', async () => {
+test('addresses that could send a key to another host are refused', async () => {
   const wrong = [
     'https://user:secret@vendor.example',
     'ftp://vendor.example',
@@ -166,7 +166,7 @@ test('addresses that could send a key astray are refused', async () => {
     await refuses({ a: { keys: 'one', speaks: { chat: address } } }, /must|query|credentials/);
 });
 
-test('unknown members, odd header names and line breaks in headers are refused', async () => {
+test('unknown members, invalid header names and line breaks in headers are refused', async () => {
   await refuses({ a: { keys: 'one', speaks, kyes: 'x' } }, /kyes/);
   await refuses({ a: { keys: 'one', speaks, headers: { 'bad header': 'x' } } }, /header name/);
   await refuses({ a: { keys: 'one', speaks, headers: { fine: 'a\r\nb' } } }, /one line/);
@@ -175,7 +175,7 @@ test('unknown members, odd header names and line breaks in headers are refused',
   await refuses({ a: { keys: 'one', speaks, auth: { header: 'x-key', value: 'static' } } }, /\{key\}/);
 });
 
-test('traits have their defaults, and a key may travel differently for one protocol', async () => {
+test('traits have defaults, and a protocol may send the key in its own way', async () => {
   const { service } = await start({
     a: { keys: 'one', speaks },
     b: {
@@ -215,7 +215,7 @@ test('traits have their defaults, and a key may travel differently for one proto
   assert.equal(c.protocolTraits!['chat'], undefined);
 });
 
-test('answers whose client has left are read on within bounds: where it is cheap, or always where that is said', async () => {
+test('answers of disconnected clients are read to the end within bounds: where that is cheap, or always where set', async () => {
   const { service } = await start({
     a: { keys: 'one', speaks, drain: { longest: '5s' } },
     b: { keys: 'one', speaks, client_left: 'drain' },
@@ -227,7 +227,7 @@ test('answers whose client has left are read on within bounds: where it is cheap
   assert.deepEqual(service.find('c')!.traits.drain, { longestMs: 5_000, maxBytes: 2 ** 20 });
 });
 
-test('a key never shows itself: not as text, JSON, inspection or in a log line', async () => {
+test('a key is hidden in text, JSON, inspection and log lines', async () => {
   const { host, service } = await start({ a: { keys: 'canary-key', speaks } });
   const result = service.acquireKey('a', 'm');
   assert.ok('key' in result);

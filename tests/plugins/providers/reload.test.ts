@@ -17,7 +17,7 @@ async function open(section: unknown) {
 
 const keyOf = (service: Providers, credential: string) => service.findKey('a', credential)?.key.reveal();
 
-test('the service stays the same object and speaks of the new vendors once they are taken up', async () => {
+test('the service stays the same object and has the new vendors after a reload', async () => {
   const { host, part, service } = await open({ a: { keys: 'one', speaks } });
   const commit = await prepare(plugin, part, {
     b: { keys: 'two', speaks: { messages: 'https://other.example' }, timeouts: { idle: '5s' } },
@@ -34,7 +34,7 @@ test('the service stays the same object and speaks of the new vendors once they 
   ]);
 });
 
-test('keys that stay keep their names and rests, new keys get unused names', async () => {
+test('keys that stay keep their names and cooldowns, and new keys get unused names', async () => {
   const { host, part, service } = await open({ a: { keys: ['one', 'two'], speaks } });
   service.coolDown('a#2', undefined, 30_000, 'refused');
   const commit = await prepare(plugin, part, { a: { keys: ['two', 'three'], speaks } });
@@ -50,7 +50,7 @@ test('keys that stay keep their names and rests, new keys get unused names', asy
   assert.deepEqual([keyOf(service, 'a#1'), keyOf(service, 'a#4')], [undefined, 'one']);
 });
 
-test('a section that cannot be is refused, and one that is not taken up leaves no trace', async () => {
+test('an invalid section is refused, and one that is not applied leaves no trace', async () => {
   const { part, service } = await open({ a: { keys: ['one'], speaks } });
   await assert.rejects(prepare(plugin, part, { a: { keys: ['one'], speaks: { chat: 'ftp://vendor.example' } } }));
   await prepare(plugin, part, { a: { keys: ['two'], speaks } });
@@ -59,7 +59,7 @@ test('a section that cannot be is refused, and one that is not taken up leaves n
   assert.equal(keyOf(service, 'a#2'), 'three');
 });
 
-test('whatever the lists of keys are, no two keys ever have one name', async () => {
+test('with any lists of keys, no two keys ever have one name', async () => {
   const keys = fc.array(fc.constantFrom('one', 'two', 'three', 'four'), { minLength: 1, maxLength: 6 });
   await fc.assert(
     fc.asyncProperty(fc.array(keys, { minLength: 2, maxLength: 8 }), async (lists) => {
@@ -82,7 +82,7 @@ test('whatever the lists of keys are, no two keys ever have one name', async () 
   );
 });
 
-test('a bound on requests at once holds from the change on; who is under way or waits keeps its place', async () => {
+test('a bound on concurrent requests applies from the reload on; running and waiting requests keep their place', async () => {
   const section = (concurrency?: number) => ({
     a: { keys: 'one', speaks, ...(concurrency === undefined ? {} : { concurrency }) },
   });

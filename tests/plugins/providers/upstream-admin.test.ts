@@ -35,7 +35,7 @@ function taken(service: Providers, provider: string): string | number {
   return 'key' in result ? result.credential : result.retryAfterMs;
 }
 
-test('the admin service lists protocols as they are written, rests with their reason, and no key', async () => {
+test('the admin service lists protocols as written, cooldowns with their reason, and no key', async () => {
   const { admin, service, host } = await open();
   service.coolDown('one#1', undefined, 60_000, 'the upstream answered 401');
   service.coolDown('one#2', 'm', 30_000, 'the upstream answered 429');
@@ -69,7 +69,7 @@ test('the admin service lists protocols as they are written, rests with their re
   );
 });
 
-test('a disabled key is not acquired, but still serves what was begun with it', async () => {
+test('a disabled key is not acquired, and still serves running requests', async () => {
   const store = await openDatabase();
   const { admin, service } = await open(store);
   await admin.setDisabled('one', 'one#1', true);
@@ -121,7 +121,7 @@ test('a disabled provider gives no key, in every process, and in those that star
   await store.close();
 });
 
-test('a key that is out of use stays so at another place of the list, and no part of it is kept', async () => {
+test('a disabled key stays so at another place of the list, and no part of it is stored', async () => {
   const store = await openDatabase();
   const { admin } = await open(store);
   await admin.setDisabled('one', 'one#2', true);
@@ -147,7 +147,7 @@ test('a key that is out of use stays so at another place of the list, and no par
   await store.close();
 });
 
-test('waking ends the rests of one provider, here and elsewhere', async () => {
+test('clearing ends the cooldowns of one provider, here and elsewhere', async () => {
   const store = await openDatabase();
   const [first, other] = [await open(store), await openDatabase({ schema: store.schema })];
   const second = await open(other);
@@ -168,7 +168,7 @@ test('waking ends the rests of one provider, here and elsewhere', async () => {
   await store.close();
 });
 
-test('what is not there is not found', async () => {
+test('an unknown provider or key is not found', async () => {
   const { admin } = await open();
   await assert.rejects(admin.setDisabled('missing', undefined, true), { kind: 'not_found', field: 'provider' });
   await assert.rejects(admin.setDisabled('keyless', undefined, true), { kind: 'not_found', field: 'provider' });
@@ -176,7 +176,7 @@ test('what is not there is not found', async () => {
   assert.throws(() => admin.clearCooldown('missing'), { kind: 'not_found' });
 });
 
-test('without a database a provider is out of use until the process ends', async () => {
+test('without a database a provider is disabled until the process ends', async () => {
   const { admin, service } = await open();
   await admin.setDisabled('one', undefined, true);
   assert.equal(taken(service, 'one'), 0);
@@ -184,7 +184,7 @@ test('without a database a provider is out of use until the process ends', async
   assert.equal(taken(service, 'one'), 'one#1');
 });
 
-test('the command line disables, lists and enables', async () => {
+test('the command line disables, lists and enables providers', async () => {
   const store = await openDatabase();
   const { part, service } = await open(store);
   const run = (name: string, values: Record<string, string> = {}) =>

@@ -66,7 +66,7 @@ whereRedisIs('a Redis with a password', () => {
   });
   after(() => redis.stop());
 
-  test('a wrong password, or none, ends the start with a sentence that names the setting; the right one does not', async () => {
+  test('a wrong or missing password ends the start with a sentence that names the setting; the right one does not', async () => {
     const outcomes = [];
     for (const user of [':wrong@', '', ':right@']) {
       const host = fakeHost();
@@ -79,7 +79,7 @@ whereRedisIs('a Redis with a password', () => {
     assert.deepEqual(outcomes, [`${refused} WRONGPASS`, `${refused} NOAUTH`, undefined]);
   });
 
-  test('a server that is away does not end the start, and is one line without a stack', async () => {
+  test('a server that is away does not end the start, and is one log line without a stack', async () => {
     const host = fakeHost();
     const counters = openCounters('redis://:secret-word@127.0.0.1:1', host, patientMs);
     assert.equal(await counters.refusal(), undefined);
@@ -102,7 +102,7 @@ whereRedisIs('counters in a Redis', () => {
     await redis.stop();
   });
 
-  test('decide as memory does, call by call, on any trace', async () => {
+  test('Redis decides as memory does, call by call, on any trace', async () => {
     let trace = 0;
     await fc.assert(
       fc.asyncProperty(steps, async (calls) => {
@@ -146,7 +146,7 @@ whereRedisIs('counters in a Redis', () => {
     );
   });
 
-  test('of 400 calls at once by four processes on a limit of 50 exactly 50 are granted', async () => {
+  test('of 400 concurrent calls by four processes on a limit of 50 exactly 50 are granted', async () => {
     const processes = await Promise.all([0, 1, 2, 3].map(() => ready(openCounters(redis.url, fakeHost(), patientMs))));
     const limiters = processes.map((each) => new CountedLimiter(each, 'parallel:'));
     const verdicts = await Promise.all(
@@ -166,7 +166,7 @@ whereRedisIs('counters in a Redis', () => {
     assert.equal((await limiter.take('next', [slot('a', 1)])).granted, true);
   });
 
-  test('scripts that the server has forgotten are sent again', async () => {
+  test('scripts that the server has dropped are sent again', async () => {
     const limiter = new CountedLimiter(counters, 'flushed:');
     assert.equal((await limiter.take('1', [perMinute('a', 2)])).granted, true);
     redis.command('script', 'flush');
@@ -206,7 +206,7 @@ whereRedisIs('counters in a Redis', () => {
     });
   });
 
-  test('their state is shown and logged by one line at each end of an outage: killed, silent, and refusing the password', async (t) => {
+  test('the state of Redis is shown and logged by one line at each end of an outage: killed, silent, and refusing the password', async (t) => {
     const own = await startRedis();
     t.after(() => own.stop());
     const host = fakeHost();
@@ -246,7 +246,7 @@ whereRedisIs('counters in a Redis', () => {
     );
   });
 
-  test('a server that is killed and comes back empty causes no error', async (t) => {
+  test('a server that is killed and returns empty causes no error', async (t) => {
     const own = await startRedis();
     t.after(() => own.stop());
     const shared = await ready(openCounters(own.url, fakeHost(), 50));
@@ -269,7 +269,7 @@ whereRedisIs('counters in a Redis', () => {
   });
 });
 
-test('a call asks the counters once before and once at its end, whatever it gives back', async () => {
+test('a call queries the counters once before and once at its end, whatever it returns', async () => {
   const asked: string[] = [];
   const reply = ['-1', '0', ...Array<string>(12).fill('1')];
   const limiter = new CountedLimiter(
@@ -292,7 +292,7 @@ test('a call asks the counters once before and once at its end, whatever it give
 });
 
 whereRedisIs('a cluster of Redis', () => {
-  test('keeps the buckets of one operation together', async (t) => {
+  test('the buckets of one operation are kept together', async (t) => {
     const cluster = await startRedisCluster();
     t.after(() => cluster.stop());
     const counters = await ready(openCounters(cluster.urls, fakeHost(), patientMs));

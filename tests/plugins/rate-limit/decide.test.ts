@@ -36,7 +36,7 @@ interface Running {
 const end = (gauge: Gauge, nowMs: number, { receipt, cost, units }: Running): Gauge =>
   settle(gauge, receipt, nowMs, cost, units);
 
-test('a whole bucket admits exactly its limit at once, whatever the limit', () => {
+test('a whole bucket admits exactly its limit at once, for any limit', () => {
   for (const limit of [1, 3, 7, 20, 59, 600, 997]) {
     let gauge: Gauge = emptyGauge;
     let admitted = 0;
@@ -48,7 +48,7 @@ test('a whole bucket admits exactly its limit at once, whatever the limit', () =
   }
 });
 
-test('no window of any length admits more than the limit plus what drains in it', () => {
+test('no window of any length admits more than the limit plus its drain', () => {
   const steps = fc.array(
     fc.record({ waitMs: fc.integer({ min: 0, max: 20_000 }), units: fc.integer({ min: 0, max: 60 }) }),
     {
@@ -88,7 +88,7 @@ test('a steady caller at the limit is never refused', () => {
   }
 });
 
-test('a refused cost is granted after exactly the wait of its refusal, and not a millisecond sooner', () => {
+test('a refused cost is granted exactly after the wait of its refusal, and not a millisecond sooner', () => {
   const debts = fc.record({
     cost: rateCost,
     used: fc.integer({ min: 0, max: 2_000_000 }),
@@ -107,7 +107,7 @@ test('a refused cost is granted after exactly the wait of its refusal, and not a
   );
 });
 
-test('all costs are granted or nothing is taken, and the longest wait is the one that is reported', () => {
+test('all costs are granted or nothing is taken, and the longest wait is reported', () => {
   const buckets = fc.array(fc.tuple(rateCost, fc.integer({ min: 0, max: 2_000_000 })), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(buckets, fc.integer({ min: 0, max: 1e9 }), (list, nowMs) => {
@@ -132,7 +132,7 @@ test('all costs are granted or nothing is taken, and the longest wait is the one
   );
 });
 
-test('what remains never grows by taking and never shrinks by waiting', () => {
+test('the rest never grows by taking and never shrinks by waiting', () => {
   fc.assert(
     fc.property(rateCost, fc.integer({ min: 0, max: 2 * minuteMs }), (cost, waitMs) => {
       const gauge = take(emptyGauge, 0, cost)!;
@@ -148,14 +148,14 @@ test('what remains never grows by taking and never shrinks by waiting', () => {
   );
 });
 
-test('a cost above the whole bucket takes the whole bucket instead of being impossible', () => {
+test('a cost above the whole bucket takes the whole bucket and is possible', () => {
   const gauge = take(emptyGauge, 0, rate(40_000, 1_000_000));
   assert.ok(gauge !== undefined);
   assert.equal(remainingUnits(gauge, rate(40_000)), 0);
   assert.equal(decide([gauge], 0, [rate(40_000, 1_000_000)]).retryAfterMs, minuteMs);
 });
 
-test('unused tokens go back at once, and never more than were reserved', () => {
+test('unused tokens are returned at once, and never more than were reserved', () => {
   fc.assert(
     fc.property(
       rateCost,
@@ -174,7 +174,7 @@ test('unused tokens go back at once, and never more than were reserved', () => {
   );
 });
 
-test('use beyond the reservation is taken afterwards, below empty', () => {
+test('usage beyond the reservation is taken afterwards, below empty', () => {
   const cost = rate(1_000, 100);
   const reserved = take(emptyGauge, 0, cost)!;
   const gauge = settle(reserved, reserved, 0, cost, 1_600);
@@ -182,7 +182,7 @@ test('use beyond the reservation is taken afterwards, below empty', () => {
   assert.equal(decide([gauge], 0, [rate(1_000, 400)]).retryAfterMs, minuteMs);
 });
 
-test('whatever runs at once and ends in whatever order, no window of use exceeds the limit plus what drains in it', () => {
+test('in any order of concurrent calls, no window of use exceeds the limit plus its drain', () => {
   const event = fc.record({
     waitMs: fc.integer({ min: 0, max: 40_000 }),
     reserve: fc.integer({ min: 0, max: 60 }),
@@ -218,7 +218,7 @@ test('whatever runs at once and ends in whatever order, no window of use exceeds
   );
 });
 
-test('an old call that used nothing does not give back what a younger call reserved', () => {
+test('an old call without usage does not return units that a younger call reserved', () => {
   const old = take(emptyGauge, 0, rate(6, 3))!;
   const younger = take(old, 23_260, rate(6, 5))!;
   const ended = settle(younger, old, 50_000, rate(6, 3), 0);
@@ -227,7 +227,7 @@ test('an old call that used nothing does not give back what a younger call reser
   assert.equal(remainingUnits(both, rate(6)), 4, 'of its 4 used units, 2.674 have drained at most');
 });
 
-test('the debt is never less than if each call had reserved just what it used, whatever overlaps', () => {
+test('the debt is never less than if each call had reserved exactly its usage, in any overlap', () => {
   const event = fc.record({
     waitMs: fc.integer({ min: 0, max: 20_000 }),
     reserve: fc.integer({ min: 0, max: 30 }),
@@ -278,7 +278,7 @@ function debtOf(charges: readonly { atMs: number; units: number }[], nowMs: numb
   return Math.max(0, debt - (nowMs - atMs) * limit);
 }
 
-test('a slow call that used nothing does not give back what has drained meanwhile', () => {
+test('a slow call without usage does not return units that have drained meanwhile', () => {
   const whole = rate(60, 60);
   const slow = take(emptyGauge, 0, whole)!;
   const second = take(slow, minuteMs, whole)!;
@@ -286,7 +286,7 @@ test('a slow call that used nothing does not give back what has drained meanwhil
   assert.equal(take(settle(ended, slow, minuteMs, whole, 0), minuteMs, rate(60)), undefined);
 });
 
-test('parallel calls share what has drained: together they get back all but that, the oldest first or the youngest', () => {
+test('parallel calls share the drain: together they return all but that, the oldest first or the youngest', () => {
   const cost = rate(60, 10);
   const running: Running[] = [];
   let gauge: Gauge = emptyGauge;
@@ -299,7 +299,7 @@ test('parallel calls share what has drained: together they get back all but that
   assert.equal(remainingUnits(left(running.toReversed()), cost), 60);
 });
 
-test('a long call gets all its undrained units back, however many short ones came and went meanwhile', () => {
+test('a long call returns all its undrained units, however many short ones ran meanwhile', () => {
   const long = take(emptyGauge, 0, rate(60, 40))!;
   let gauge = long;
   for (let nowMs = 0; nowMs < 10_000; nowMs += 100) {
@@ -310,14 +310,14 @@ test('a long call gets all its undrained units back, however many short ones cam
   assert.equal(remainingUnits(settle(gauge, long, 10_000, rate(60, 40), 10), rate(60)), 60);
 });
 
-test('a receipt from before the bucket was empty gives nothing back', () => {
+test('a receipt from before the bucket was empty returns nothing', () => {
   const before = take(emptyGauge, 0, rate(60, 30))!;
   const again = take(before, 30_000, rate(60, 20))!;
   assert.deepEqual(again, take(emptyGauge, 30_000, rate(60, 20)));
   assert.deepEqual(settle(again, before, 30_000, rate(60, 30), 0), again);
 });
 
-test('a limit that is raised keeps the units in use', () => {
+test('a raised limit keeps the units in use', () => {
   const gauge = take(emptyGauge, 0, rate(20, 15))!;
   assert.equal(remainingUnits(gauge, rate(600)), 585);
   assert.equal(remainingUnits(gauge, rate(10)), 0);

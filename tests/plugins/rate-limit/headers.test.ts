@@ -12,7 +12,7 @@ const standings: LimitStatus[] = [
 ];
 const now = Date.parse('2030-01-01T00:00:00.400Z');
 
-test('chat and responses get the x-ratelimit headers with Go durations', () => {
+test('chat and responses answers get the x-ratelimit headers with Go durations', () => {
   const expected = {
     'x-ratelimit-limit-requests': '20',
     'x-ratelimit-remaining-requests': '19',
@@ -26,7 +26,7 @@ test('chat and responses get the x-ratelimit headers with Go durations', () => {
   assert.deepEqual(limitHeaders(undefined, standings, now), expected);
 });
 
-test('messages gets its own headers with times', () => {
+test('messages answers get their own headers with times', () => {
   assert.deepEqual(limitHeaders('messages', standings, now), {
     'anthropic-ratelimit-requests-limit': '20',
     'anthropic-ratelimit-requests-remaining': '19',
@@ -37,12 +37,12 @@ test('messages gets its own headers with times', () => {
   });
 });
 
-test('gemini and protocols without such headers get none', () => {
+test('answers of gemini and protocols without such headers get none', () => {
   assert.deepEqual(limitHeaders('gemini', standings, now), {});
   assert.deepEqual(limitHeaders('another', standings, now), {});
 });
 
-test('of two limits on requests the scarcer one is reported', () => {
+test('the scarcer of two limits on requests is reported', () => {
   const scarce = standings.map((entry) => (entry.dimension === 'rpd' ? { ...entry, remaining: 3 } : entry));
   assert.equal(limitHeaders('chat', scarce, now)['x-ratelimit-limit-requests'], '1000');
 });
@@ -51,7 +51,7 @@ test('limits that the plan does not have are not reported', () => {
   assert.deepEqual(limitHeaders('chat', [standings[3]!], now), {});
 });
 
-test('durations read as Go prints them', () => {
+test('durations are formatted as Go prints them', () => {
   const cases: [number, string][] = [
     [0, '0s'],
     [12, '12ms'],

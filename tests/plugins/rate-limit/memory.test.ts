@@ -38,7 +38,7 @@ test('of 1,000 parallel takes on a concurrency of 50 exactly 50 are granted', as
   assert.equal(again.filter(({ granted }) => granted).length, 50);
 });
 
-test('a slot that is given back twice is one slot', () => {
+test('a slot that is released twice is one slot', () => {
   const limiter = new MemoryLimiter(fakeHost().clock);
   assert.equal(limiter.take('one', [slot('a', 2)]).granted, true);
   assert.equal(limiter.take('two', [slot('a', 2)]).granted, true);
@@ -48,7 +48,7 @@ test('a slot that is given back twice is one slot', () => {
   assert.equal(limiter.take('four', [slot('a', 2)]).granted, false);
 });
 
-test('a slot that is not released lapses', () => {
+test('a slot that is not released expires', () => {
   const host = fakeHost();
   const limiter = new MemoryLimiter(host.clock);
   limiter.take('lost', [slot('a', 1)]);
@@ -94,7 +94,7 @@ test('more than eight buckets at once is a mistake', () => {
   );
 });
 
-test('idle accounts are forgotten, those with debt or a running call are not', () => {
+test('idle accounts are dropped, and those with debt or a running call are not', () => {
   const host = fakeHost();
   const limiter = new MemoryLimiter(host.clock);
   limiter.take('one', [perMinute('brief', 60)]);
@@ -110,7 +110,7 @@ test('idle accounts are forgotten, those with debt or a running call are not', (
   assert.equal(limiter.size, 0);
 });
 
-test('memory is bounded, and room is made by those who are idle first', () => {
+test('memory is bounded, and the accounts idle longest are dropped first', () => {
   const host = fakeHost();
   const limiter = new MemoryLimiter(host.clock, 10);
   limiter.take('heavy', [perMinute('heavy', 60, 60)]);
@@ -124,7 +124,7 @@ test('memory is bounded, and room is made by those who are idle first', () => {
   }
 });
 
-test('room is made even when no account is idle', () => {
+test('an account is dropped for another even when none is idle', () => {
   const limiter = new MemoryLimiter(fakeHost().clock, 4);
   limiter.take('running', [slot('running', 1)]);
   for (let id = 0; id < 100; id++) limiter.take(`${id}`, [perMinute(`account ${id}`, 1)]);
@@ -135,7 +135,7 @@ test('room is made even when no account is idle', () => {
   assert.equal(slots.size, 4);
 });
 
-test('an account that was forgotten meanwhile may still be given back to', () => {
+test('a dropped account accepts late returns', () => {
   const host = fakeHost();
   const limiter = new MemoryLimiter(host.clock);
   const { receipts } = limiter.take('one', [perMinute('a', 60), slot('a', 1)]);
@@ -146,7 +146,7 @@ test('an account that was forgotten meanwhile may still be given back to', () =>
   assert.equal(limiter.size, 0);
 });
 
-test('a call of an account that was forgotten meanwhile gives nothing back to the new bucket', () => {
+test('a late call of a dropped account returns nothing to the new bucket', () => {
   const host = fakeHost();
   const limiter = new MemoryLimiter(host.clock);
   const { receipts } = limiter.take('one', [perMinute('a', 60, 50)]);

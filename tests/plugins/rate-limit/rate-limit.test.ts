@@ -83,7 +83,7 @@ test('only the listed endpoints are limited', async () => {
   assert.equal(own.applies!(endpoint('messages', { path: '/v1/messages/count_tokens' })), false);
 });
 
-test('a rule that names no endpoint is said at the start', async () => {
+test('a rule that matches no endpoint is reported at the start', async () => {
   const { host, part } = await limiterOf();
   await part.lifecycle!.start!();
   assert.match(host.lines[0]!.message, /this gateway has no chat, responses/);
@@ -106,7 +106,7 @@ test('requests over the limit are refused with the limit, the wait and the heade
   assert.equal((await send(request({ limits }))).status, 200);
 });
 
-test('every dimension names itself', async () => {
+test('each refusal names its dimension', async () => {
   const { send, refusal } = await limiterOf();
   const cases: [Limits, string, RegExp][] = [
     [{ rpd: 1 }, 'rpd', /1 requests per day\. Try again in 24h0m0s/],
@@ -122,7 +122,7 @@ test('every dimension names itself', async () => {
   }
 });
 
-test('answers tell where the client stands, in its own protocol', async () => {
+test("answers have the client's remaining limits, in its own protocol", async () => {
   const { send } = await limiterOf();
   const limits = { rpm: 20, tpm: 40_000, concurrency: 2 };
   const headersFor = async (protocol: string) =>
@@ -149,7 +149,7 @@ for (const kind of ['complete', 'client_left', 'failed'] as const) {
   });
 }
 
-test('the slot is free again when what stands below refuses', async () => {
+test('the slot is free again when an inner plugin refuses', async () => {
   const { part, send } = await limiterOf();
   const exchange = request({ limits: { concurrency: 1, tpm: 2_000 } });
   await assert.rejects(
@@ -163,7 +163,7 @@ test('the slot is free again when what stands below refuses', async () => {
   );
 });
 
-test('a refused request leaves nothing behind to give back', async () => {
+test('a refused request leaves no reservation', async () => {
   const { send, refusal } = await limiterOf();
   const limits = { concurrency: 1 };
   await send(request({ limits }));
@@ -194,7 +194,7 @@ test('tokens are reserved by estimate and replaced by the true count at the end'
   assert.equal((await remaining()).tokens, 99_000 - 61_000 - 1_500, 'more than was reserved is taken as well');
 });
 
-test('a request that is estimated above the whole bucket is admitted when the bucket is whole', async () => {
+test('a request with an estimate above the whole bucket is admitted when the bucket is whole', async () => {
   const { host, send, refusal } = await limiterOf();
   const limits = { tpm: 4_000 };
   await send(request({ limits, call: { inputTokens: 50_000 } }));
@@ -203,7 +203,7 @@ test('a request that is estimated above the whole bucket is admitted when the bu
   await send(request({ limits, call: { inputTokens: 50_000 } }));
 });
 
-test('counting tokens is a request, but uses no tokens', async () => {
+test('a token count is a request, and uses no tokens', async () => {
   const { send, refusal } = await limiterOf();
   const limits = { rpm: 1, tpm: 10 };
   const answer = await send(request({ limits, call: { billable: false } }));
@@ -211,7 +211,7 @@ test('counting tokens is a request, but uses no tokens', async () => {
   assert.equal((await refusal(request({ limits, call: { billable: false } }))).code, 'rpm');
 });
 
-test('an endpoint that names no model is limited by requests alone', async () => {
+test('an endpoint without a model is limited by requests alone', async () => {
   const { part } = await limiterOf();
   const exchange = request({ limits: { rpm: 5, tpm: 10 } });
   const poll = fakeExchange({
@@ -225,7 +225,7 @@ test('an endpoint that names no model is limited by requests alone', async () =>
   assert.equal(answer.headers['x-ratelimit-remaining-requests'], '4');
 });
 
-test('an endpoint that was opened too late fails loudly instead of passing unlimited', async () => {
+test('an endpoint that was opened too late fails, and does not pass unlimited', async () => {
   const { part } = await limiterOf();
   const whole = request({ limits: { tpm: 10 } });
   const late = fakeExchange({
@@ -249,7 +249,7 @@ test('a plan without limits limits nothing', async () => {
   }
 });
 
-test('idle limits are forgotten in regular sweeps', async () => {
+test('idle limits are dropped in regular sweeps', async () => {
   const { host } = await limiterOf();
   assert.deepEqual(
     host.intervals.map(({ intervalMs }) => intervalMs),
@@ -258,7 +258,7 @@ test('idle limits are forgotten in regular sweeps', async () => {
   await host.intervals[0]!.work();
 });
 
-test("a key's own limits hold beside the plan's, each key by itself, and are named as the key's", async () => {
+test("a key's own limits apply beside the plan's, each key by itself, and are named as the key's", async () => {
   const { send, refusal, host } = await limiterOf();
   const limits = { rpm: 5 };
   const keyLimits = { rpm: 2 };
@@ -273,7 +273,7 @@ test("a key's own limits hold beside the plan's, each key by itself, and are nam
   await send(request({ limits, keyLimits }));
 });
 
-test('plan and key are asked together: what one refuses is not taken from the other', async () => {
+test('plan and key are checked together: a refusal by one takes nothing from the other', async () => {
   const { send, refusal } = await limiterOf();
   const limits = { rpm: 3, concurrency: 10 };
   await send(request({ limits, keyLimits: { concurrency: 1 }, key: 'busy' }));
@@ -282,7 +282,7 @@ test('plan and key are asked together: what one refuses is not taken from the ot
   assert.equal((await send(request({ limits }))).headers['x-ratelimit-remaining-requests'], '1', 'none was lost');
 });
 
-test('of the limits of plan and key the scarcer one is reported, and tokens come back to both', async () => {
+test('the scarcer limit of plan and key is reported, and tokens are returned to both', async () => {
   const { send } = await limiterOf();
   const asked = { limits: { tpm: 10_000, rpm: 100 }, keyLimits: { tpm: 4_000, rpm: 10, concurrency: 1 } };
   const first = request(asked);
@@ -294,7 +294,7 @@ test('of the limits of plan and key the scarcer one is reported, and tokens come
   assert.equal((await send(request(asked))).headers['x-ratelimit-remaining-tokens'], '2000');
 });
 
-test('the timeline tells how much is left of plan and key', async () => {
+test('the timeline has the rest of plan and key', async () => {
   const { send, refusal } = await limiterOf();
   const asked = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
   const report = (exchange: FakeExchange) => wordsIn(exchange.get(timeline));

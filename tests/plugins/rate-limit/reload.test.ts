@@ -17,7 +17,7 @@ const exchange = () =>
     ],
   });
 
-test('other endpoints are limited, and what was taken stays taken', async () => {
+test('after a reload other endpoints are limited, and taken units stay taken', async () => {
   const part = await setUp(plugin, fakeHost(), { endpoints: ['x'] });
   await part.handle!(exchange(), async () => okAnswer);
   const commit = await prepare(plugin, part, { endpoints: ['x', 'y'], reserve: { output_tokens: 10 } });
@@ -27,7 +27,7 @@ test('other endpoints are limited, and what was taken stays taken', async () => 
   await assert.rejects(async () => part.handle!(exchange(), async () => okAnswer), { kind: 'rate_limited' });
 });
 
-test('a section that cannot be is refused and changes nothing', async () => {
+test('an invalid section is refused and changes nothing', async () => {
   const part = await setUp(plugin, fakeHost(), { endpoints: ['x'] });
   await assert.rejects(prepare(plugin, part, { endpoints: [''] }));
   assert.equal(part.applies!(endpoint), true);

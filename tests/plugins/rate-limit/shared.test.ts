@@ -8,7 +8,7 @@ import { fakeHost } from '../../helpers/fakes.ts';
 
 const demand: Demand = { subject: 'a', group: 'a', dimension: 'rpm', limit: 40, periodMs: 60_000, units: 1 };
 
-test('three failures in a row open it, a success between them does not; while it is open one call a second tries', async () => {
+test('three failures in a row open the circuit, and a success between them does not; while open, one call a second tests it', async () => {
   const host = fakeHost();
   const { clock } = host;
   const memory = new MemoryLimiter(clock);

@@ -69,7 +69,7 @@ async function insert(rows: readonly object[]): Promise<void> {
   await rebuildSums(store.orm, store.schema, requestSums);
 }
 
-test('failures are counted by code, else kind, else status; clients that left and successes are none', async () => {
+test('failures are counted by code, else kind, else status; disconnected clients and successes are none', async () => {
   const rows = await queries.causes(whole, 100);
   assert.deepEqual(
     rows.map(({ result, cause, requests }) => [result, cause, requests]),
@@ -95,7 +95,7 @@ test('a filter narrows the causes', async () => {
   assert.deepEqual(late, [{ result: 'client_error', cause: 'key_requests', requests: 1 }]);
 });
 
-test('failures of the gateway itself are left out where a model is judged: from sums and from rows', async () => {
+test("failures of the gateway itself are left out of a model's success rate, in sums and rows", async () => {
   const without = { ...whole, withoutCauses: ['upstream_failed', 'rpm'] };
   const [all, judged] = [await queries.groups(whole, 'model', 9), await queries.groups(without, 'model', 9)];
   const failuresIn = (groups: typeof all) => groups.reduce((sum, { results }) => sum + results.upstream_error, 0);
@@ -109,7 +109,7 @@ test('failures of the gateway itself are left out where a model is judged: from 
   assert.equal(listed.rows.length, 2);
 });
 
-test('the requests of each cause are listed once, newest first, whatever the length of the pages', async () => {
+test('the requests of each cause are listed once, newest first, at any page length', async () => {
   for (const { cause, result, requests } of await queries.causes(whole, 100)) {
     for (const limit of [1, 3, 500]) {
       const found: string[] = [];
@@ -128,7 +128,7 @@ test('the requests of each cause are listed once, newest first, whatever the len
     assert.deepEqual(await queries.list({ ...whole, cause }, { limit: 5 }), { rows: [], next: undefined });
 });
 
-test('requests are counted by how long they took', async () => {
+test('requests are counted by their duration', async () => {
   const { edges, firstByte, total } = await queries.durations(whole);
   const wanted = edges.map(() => [0, 0]);
   for (const [count] of kinds)

@@ -272,7 +272,7 @@ test('where the backlog has no room for facts, the log keeps a row of its own, a
   await shop.world.stop();
 });
 
-test('after the retention the facts go, and money and sums stay', async () => {
+test('after the retention the facts are removed, and money and sums stay', async () => {
   const shop = await newShop({ retention: '2h' });
   const { host } = shop.world;
   const timelines: string[] = [];
@@ -307,7 +307,7 @@ test('after the retention the facts go, and money and sums stay', async () => {
   await shop.world.stop();
 });
 
-test('timelines that come together are one row, read and removed as those of single calls', async () => {
+test('timelines of one batch are one row, read and removed as those of single calls', async () => {
   const shop = await newShop({ retention: '2h' });
   const { host } = shop.world;
   const expected: Record<string, string> = {};
@@ -348,7 +348,7 @@ test('timelines that come together are one row, read and removed as those of sin
   await shop.world.stop();
 });
 
-test('a call shows what its request asked for and where its last attempt went, also when that was never sent', async () => {
+test('a call shows its requested model and its last target, also when that was never sent', async () => {
   const shop = await newShop();
   const asked = await enter(shop, 0);
   const sent = await send(asked.exchange);

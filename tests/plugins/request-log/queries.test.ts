@@ -175,7 +175,7 @@ before(async () => {
 });
 after(() => store.close());
 
-test('every row that a filter means is listed once, newest first, whatever the length of the pages', async () => {
+test('every matching row is listed once, newest first, at any page length', async () => {
   for (const [index, filter] of filters.entries()) {
     const found: string[] = [];
     let last = Number.POSITIVE_INFINITY;
@@ -198,7 +198,7 @@ test('sums are those of the rows', async () => {
   for (const filter of filters) checkSums(await queries.sums(filter), matching(filter), JSON.stringify(filter));
 });
 
-test('a series covers its span without a gap, empty buckets too', async () => {
+test('a series covers its span without a gap, with empty buckets', async () => {
   for (const filter of filters) {
     const bounds = [filter.from];
     // Buckets of different lengths, as days are where summer begins.
@@ -215,7 +215,7 @@ test('a series covers its span without a gap, empty buckets too', async () => {
   }
 });
 
-test('groups come with their sums, the largest first, as many as were asked for', async () => {
+test('groups are returned with their sums, the largest first, up to the requested number', async () => {
   const columns = {
     model: 'model',
     provider: 'provider',
@@ -275,7 +275,7 @@ test('groups by model and provider are the same from one reading of the rows', a
   await assert.rejects(queries.recentGroups(filter!, 501), /groups/);
 });
 
-test('a row is found by its id, and by its own account alone', async () => {
+test('a row is found by its id, only by its own account', async () => {
   const row = rows.find(({ account_id }) => account_id === acme)!;
   assert.equal((await queries.find(row.id, undefined))!.accountId, acme);
   assert.equal((await queries.find(row.id, acme))!.id, row.id);
@@ -285,7 +285,7 @@ test('a row is found by its id, and by its own account alone', async () => {
   assert.equal(await queries.find("'; drop", undefined), undefined);
 });
 
-test('what would be too long is refused by name', async () => {
+test('a too long list is refused by name', async () => {
   const wrong: [() => Promise<unknown>, string][] = [
     [() => queries.sums({ from: 0, until: 1_101 * 24 * hourMs }), 'from'],
     [() => queries.seriesBetween({}, [0, 1_101 * 24 * hourMs]), 'from'],
@@ -313,7 +313,7 @@ const heldLine = defineEvent('test.held', (held: string) => `held ${held}`);
 const goesLine = defineOperatorEvent('test.goes', (to: string, by: string) => `goes to ${to} by ${by}`);
 const saidLine = defineEvent('test.said', (text: string) => text);
 
-test('a row shows its timeline, its losses and its attempts as they were', async () => {
+test('a row shows its timeline, its dropped parameters and its attempts unchanged', async () => {
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, {});
@@ -358,7 +358,7 @@ test('a row shows its timeline, its losses and its attempts as they were', async
   assert.ok(view.dropped[1]!.length <= 200);
 });
 
-test('without timelines nothing is kept, and telling costs nothing', async () => {
+test('without timelines nothing is kept, and recording events costs nothing', async () => {
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, { timeline: false });
@@ -371,7 +371,7 @@ test('without timelines nothing is kept, and telling costs nothing', async () =>
   assert.deepEqual([view.story, view.dropped, view.model, view.usage], [[], [], undefined, undefined]);
 });
 
-test('what cannot be in a database is not found there, and is no error', async () => {
+test('a text that no database can store is not found, and is no error', async () => {
   for (const filter of [{ model: '\0' }, { provider: 'a\0' }, { operation: '\0' }]) {
     assert.deepEqual((await queries.list({ ...whole, ...filter }, { limit: 5 })).rows, []);
     assert.equal((await queries.sums({ ...whole, ...filter })).requests, 0);

@@ -91,7 +91,7 @@ testHistory(
   },
 );
 
-test('after sums are made again the index by time has all of their pages', async () => {
+test('after a rebuild of sums the index by time has all of their pages', async () => {
   const store = await openDatabase();
   const { orm, schema } = store;
   await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));

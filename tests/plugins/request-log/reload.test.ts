@@ -7,7 +7,7 @@ import plugin from '../../../plugins/request-log/index.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/fakes.ts';
 
-test('lines are written or not as is said last; rows are kept in any case', async () => {
+test('lines are written by the latest setting; rows are kept in any case', async () => {
   const store = await openDatabase();
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);

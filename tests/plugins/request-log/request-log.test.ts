@@ -14,7 +14,7 @@ import { openDatabase } from '../../helpers/database.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
 
-test('each exchange leaves one row and one line, whatever its end', async () => {
+test('each exchange leaves one row and one line, at any end', async () => {
   const store = await openDatabase();
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
@@ -86,7 +86,7 @@ test('each exchange leaves one row and one line, whatever its end', async () => 
   await store.close();
 });
 
-test('rows wait while the database is away, in order, and the oldest go when there are too many', async () => {
+test('rows wait while the database is away, in order, and the oldest are dropped when there are too many', async () => {
   let away = true;
   const written: number[] = [];
   const host = fakeHost();
@@ -107,7 +107,7 @@ test('rows wait while the database is away, in order, and the oldest go when the
   assert.equal((host.lines.at(-1)!.fields as { rows: number }).rows, rows - written.length);
 });
 
-test('whatever rows and timelines hold, and whenever they are written, each comes out once, whole and in order', async () => {
+test('any rows and timelines, written at any time, are read once, whole and in order', async () => {
   const row = fc.record({
     text: fc.string({ unit: 'binary' }),
     story: fc.option(fc.array(fc.string({ unit: 'binary' }))),
@@ -133,7 +133,7 @@ test('whatever rows and timelines hold, and whenever they are written, each come
   );
 });
 
-test('a row that is longer than a page is written too', async () => {
+test('a row longer than a page is written too', async () => {
   const written: string[] = [];
   const queue = new RowQueue(
     async (json) => void written.push(...(JSON.parse(json) as { text: string }[]).map(({ text }) => text)),
@@ -145,7 +145,7 @@ test('a row that is longer than a page is written too', async () => {
   assert.deepEqual(written, texts);
 });
 
-test('after a quiet time a row is written at once, under load one batch each beat with all that has come by then', async () => {
+test('after a quiet time a row is written at once; under load one batch each beat has all rows so far', async () => {
   const host = fakeHost();
   const written: { at: number; rows: number }[] = [];
   const begun = host.clock.now();
@@ -192,7 +192,7 @@ test('a full page does not wait for the beat, unless the database is away', asyn
   assert.ok(pages > before);
 });
 
-test('whenever all rows are asked for, all are written', async () => {
+test('a request for all rows writes all of them', async () => {
   for (let turns = 0; turns < 20; turns += 1) {
     let pushed = 1;
     let rows = 0;

@@ -13,7 +13,7 @@ import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
 
 const hourMs = 3_600_000;
 
-test('rows older than the retention go in bounded steps, the others and the sums of all stay', async () => {
+test('rows older than the retention are deleted in bounded steps; the others and all sums stay', async () => {
   const store = await openDatabase();
   const { orm, schema } = store;
   const table = sql`${sql.identifier(schema)}.requests`;

@@ -329,7 +329,7 @@ testHistory('a sum that was changed by hand is found in each part, and made agai
   await queries.store.close();
 });
 
-test('requests from before sums were kept, and from before their causes were, are in them', async () => {
+test('requests from before the rollups, and from before their causes, are in them', async () => {
   const queries = await openSetup();
   const { orm, schema } = queries.store;
   const rows = fc
@@ -373,7 +373,7 @@ testOnServer(
   },
 );
 
-test('when rows are deleted their sums stay, are not found wrong, and survive that sums are made again', async () => {
+test('when rows are deleted their sums stay, pass the audit, and survive a rebuild', async () => {
   const store = await openDatabase();
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
@@ -402,7 +402,7 @@ test('when rows are deleted their sums stay, are not found wrong, and survive th
   await store.close();
 });
 
-test('a histogram of nothing has no percentiles; one of a single duration has it everywhere, within 2.5 %', async () => {
+test('an empty histogram has no percentiles; one with a single duration has it at each, within 2.5 %', async () => {
   assert.deepEqual(percentilesIn(null), { p50: undefined, p95: undefined, p99: undefined });
   const { p50, p95, p99 } = percentilesIn(`1${'0'.repeat(12 * 189)}`);
   assert.deepEqual([p50, p95], [p95, p99]);

@@ -125,7 +125,7 @@ async function listed(filter: RequestListFilter, limit: number): Promise<string[
   }
 }
 
-test('a list comes in every order, whatever the length of its pages, with what has no value last', async () => {
+test('a list is returned in every order, at any page length, with missing values last', async () => {
   const filters: RequestListFilter[] = [whole, { ...whole, keyId: key }, { ...whole, result: 'upstream_error' }];
   for (const by of requestSorts)
     for (const order of ['asc', 'desc'] as const)
@@ -136,7 +136,7 @@ test('a list comes in every order, whatever the length of its pages, with what h
       }
 });
 
-test('the requests of some keys, and those of no other, are listed and summed up, in every order', async () => {
+test('the requests of some keys, and of no other, are listed and summed up, in every order', async () => {
   const ofKeys = rows.filter((row) => row.key_id === key).length;
   const sort = { by: 'tokens', order: 'desc' } as const;
   for (const [keys, wanted] of [
@@ -156,7 +156,7 @@ test('the requests of some keys, and those of no other, are listed and summed up
   }
 });
 
-test('a cursor of another order, and one that is made up, are refused', async () => {
+test('a cursor of another order, and an invented one, are refused', async () => {
   const sort = { by: 'cost', order: 'desc' } as const;
   const made = Buffer.from(JSON.stringify(["1'", rows[0]!.id])).toString('base64url');
   for (const after of [rows[0]!.id, 'nowhere', made])

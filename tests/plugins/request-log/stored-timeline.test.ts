@@ -13,7 +13,7 @@ const event = (at: number, values: readonly EventValue[] | (() => readonly Event
 });
 const stored = (...events: ReturnType<typeof event>[]) => JSON.parse(storedTimeline(events, 1_000) ?? 'null');
 
-test('values come back as JSON keeps them: texts quoted, masked and bounded, numbers that are none as null', () => {
+test('values are restored as JSON keeps them: texts quoted, masked and bounded, invalid numbers as null', () => {
   const odd = [Number.NaN, Number.POSITIVE_INFINITY, undefined, null] as EventValue[];
   const values: EventValue[] = [
     'say "hi"\n\\',
@@ -30,7 +30,7 @@ test('values come back as JSON keeps them: texts quoted, masked and bounded, num
   ]);
 });
 
-test('events keep their order, without those that have nothing to say; time never runs backwards', () => {
+test('events keep their order, empty ones are left out, and time never runs backwards', () => {
   const broken = () => {
     throw new Error('no figures');
   };
@@ -57,7 +57,7 @@ test('events and their values are bounded', () => {
   assert.deepEqual([many.length, many[0].length], [maxTimelineEvents, 2 + 40]);
 });
 
-test('short texts are said as long ones are: the same masks, quotes and characters, once and again', () => {
+test('short texts have the same masks, quotes and characters as long ones, once and again', () => {
   const pieces = [
     'sk-',
     'org-',
@@ -91,14 +91,14 @@ test('short texts are said as long ones are: the same masks, quotes and characte
   );
 });
 
-test('a number of texts that differ is kept, not all of them', () => {
+test('a bounded number of different texts is kept', () => {
   for (let index = 0; index < 3_000; index++) {
     const text = `a text that is long enough: ${index}`;
     assert.deepEqual(stored(event(1_000, [text])), [[0, kind.id, text]]);
   }
 });
 
-test('numbers are said as JSON says them', () => {
+test('numbers are written as JSON writes them', () => {
   const numbers = fc.oneof(
     fc.double(),
     fc.integer(),
@@ -113,7 +113,7 @@ test('numbers are said as JSON says them', () => {
   );
 });
 
-test('a long timeline, and one that cannot be said, leave nothing in the next', () => {
+test('a long timeline, and one that cannot be written, leave nothing in the next', () => {
   const long = Array.from({ length: 40 }, () => event(1_000, Array(40).fill('\u{1f600}'.repeat(150))));
   assert.equal(stored(...long)[39][41], '\u{1f600}'.repeat(150));
   assert.throws(() => stored(event(1_000, ['first', 1n as unknown as EventValue])), TypeError);

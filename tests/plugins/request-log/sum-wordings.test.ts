@@ -11,7 +11,7 @@ const requestSums = { ...ofRequests };
 
 const textOf = (words: ReturnType<typeof keptWith>) => new PgDialect().sqlToQuery(words);
 
-test('the words for one statement are made once, and differ with each thing that they are made for', () => {
+test('the text of a statement is made once for each combination that it depends on', () => {
   const after = sql`(select 1 from locks)`;
   const ways = [
     () => keptWith('main', requestSums, 'added'),
@@ -28,7 +28,7 @@ test('the words for one statement are made once, and differ with each thing that
   assert.equal(textOf(keptWith('main', { ...requestSums }, 'added', sql`(select 1 from locks)`)).sql, texts[3]);
 });
 
-test('a value in the condition stays a value, however often and with however many conditions it is asked for', () => {
+test('a value in a condition stays a parameter, in any number of queries and conditions', () => {
   for (let index = 0; index < 40; index++) {
     const { sql: text, params } = textOf(keptWith('main', requestSums, 'added', sql`${index} > 0`));
     assert.deepEqual(params, [index]);

@@ -12,7 +12,7 @@ const vendors = {
 const onlyA = modelWith('a');
 const weighted = modelWith({ provider: 'a', model: 'm', weight: 1 }, { provider: 'b', model: 'm', weight: 1 });
 
-test('all requests of a session are made with one key, sessions are spread over all', async () => {
+test('all requests of a session use one key, and sessions are spread over all keys', async () => {
   const { go } = await bench({}, vendors);
   const seen = new Set<string>();
   for (let number = 0; number < 30; number++) {
@@ -24,7 +24,7 @@ test('all requests of a session are made with one key, sessions are spread over 
   assert.equal(seen.size, 4);
 });
 
-test('processes that share nothing choose the same target and key, whatever order their keys are written in', async () => {
+test('processes that share nothing choose the same target and key, in any order of their lists', async () => {
   const one = await bench({}, vendors);
   const other = await bench(
     {},
@@ -41,7 +41,7 @@ test('processes that share nothing choose the same target and key, whatever orde
   assert.equal(targets.size, 2);
 });
 
-test('weights hold for sessions too', async () => {
+test('weights apply to sessions too', async () => {
   const { go } = await bench({}, vendors);
   const entry = modelWith({ provider: 'a', model: 'm', weight: 3 }, { provider: 'b', model: 'm', weight: 1 });
   let ofA = 0;
@@ -51,7 +51,7 @@ test('weights hold for sessions too', async () => {
   assert.ok(ofA > 690 && ofA < 810, `${ofA} of 1000 instead of about 750`);
 });
 
-test('a session that had to move stays where it is served, for as long as it is remembered', async () => {
+test('a session that had to move stays at its new target while it is remembered', async () => {
   const { go, host } = await bench({ affinity: { keep: '1m' } }, vendors);
   const entry = modelWith('a', 'b');
   const session = 'moved';
@@ -69,7 +69,7 @@ test('a session that had to move stays where it is served, for as long as it is 
   assert.equal((await go(entry, [ok], { session })).targets[0]!.provider, 'a');
 });
 
-test('a key that rests is replaced, and the session stays with the other one', async () => {
+test('a key in cooldown is replaced, and the session stays with the other key', async () => {
   const { go, host } = await bench({}, vendors);
   const session = 'limited';
   const trip = await go(onlyA, [refusal(429, { retryAfterMs: 5_000 }), ok], { session });
@@ -82,7 +82,7 @@ test('a key that rests is replaced, and the session stays with the other one', a
   assert.notEqual(third, second);
 });
 
-test('a session is the account’s own: another account’s of the same name goes its own way', async () => {
+test("a session belongs to its account: another account's session of the same name is routed by itself", async () => {
   const { go } = await bench({}, vendors);
   const chosen = new Set<string>();
   for (let number = 0; number < 20; number++)

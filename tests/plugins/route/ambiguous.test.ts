@@ -52,7 +52,7 @@ for (const [what, step] of Object.entries(failures)) {
     assert.deepEqual(trip.attempts[0]!.consumed, step.usage && { usage, estimated: false });
   });
 
-  test(`${what} of a call without effects and with one target: it is asked once more, and no third time`, async () => {
+  test(`${what} of a call without effects and with one target: it is tried once more, and no third time`, async () => {
     const again = await (await bench()).go(onlyB, [step, ok], pure);
     assert.deepEqual([again.answer, credentials(again)], [ok.answer, ['b#1', 'b#1']]);
     const never = await (await bench({ attempts: 8 })).go(onlyB, [step, step], pure);
@@ -61,7 +61,7 @@ for (const [what, step] of Object.entries(failures)) {
     assert.deepEqual([status, shouldRetry], [step === silent ? 504 : 502, step.usage === undefined]);
   });
 
-  test(`${what} of a call with effects, or with unknown ones: nothing follows but with always`, async () => {
+  test(`${what} of a call with effects, or with unknown ones: it is not tried again except with always`, async () => {
     for (const effects of [true, undefined]) {
       const trip = await (await bench()).go(both, [step], { effects });
       assert.deepEqual(
@@ -76,14 +76,14 @@ for (const [what, step] of Object.entries(failures)) {
   });
 }
 
-test('of a vendor with two keys the other one is used for the repetition', async () => {
+test("the other of a vendor's two keys is used for the repetition", async () => {
   const trip = await (await bench()).go(onlyA, [reset, ok], pure);
   assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
   const last = await (await bench({ attempts: 8 })).go(onlyA, [reset, reset], pure);
   assert.deepEqual(credentials(last), ['a#1', 'a#2']);
 });
 
-test('where every other target is passed over the one that broke off is asked once more', async () => {
+test('where every other target is skipped the one that broke off is tried once more', async () => {
   const testbed = await bench();
   const limited = refusal(429, { retryAfterMs: 60_000 });
   await testbed.go(onlyB, [limited]);
@@ -91,14 +91,14 @@ test('where every other target is passed over the one that broke off is asked on
   assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
 });
 
-test('two targets that break off are the last, and attempts bounds all', async () => {
+test('two targets that break off end the call, and attempts bounds all', async () => {
   const two = await (await bench({ attempts: 8 })).go(modelWith('b', 'a'), [reset, reset], pure);
   assert.deepEqual(credentials(two), ['b#1', 'a#1']);
   const one = await (await bench({ attempts: 1 })).go(both, [reset], pure);
   assert.deepEqual(credentials(one), ['a#1']);
 });
 
-test('a break, then a refusal: what is reported may be repeated, at the time that it names', async () => {
+test('a break, then a refusal: the reported error may be repeated, at its time', async () => {
   const trip = await (await bench()).go(
     modelWith('b', 'a'),
     [reset, refusal(429, { retryAfterMs: 9_000 }), unreachable],
@@ -108,7 +108,7 @@ test('a break, then a refusal: what is reported may be repeated, at the time tha
   assert.deepEqual([status, shouldRetry, retryAfterMs], [429, true, 9_000]);
 });
 
-test('a client error behind a break is the client’s own', async () => {
+test("a client error after a break is the client's own", async () => {
   const trip = await (await bench()).go(both, [reset, refusal(400)], pure);
   assert.equal(toGatewayError(trip.error).status, 400);
   assert.notEqual(toGatewayError(trip.error).shouldRetry, true);
@@ -116,7 +116,7 @@ test('a client error behind a break is the client’s own', async () => {
 
 const textOf = ({ kind, values }: TimelineEvent) => kind.render(...(typeof values === 'function' ? values()! : values));
 
-test('what its money does not allow is the last; an attempt is asked for once', async () => {
+test("an attempt beyond the call's money is the last; the money is requested once", async () => {
   const asked: [Attempt['result'], number][] = [];
   const guard = (allows: boolean): SpendGuard => ({
     observe: () => true,
@@ -144,13 +144,13 @@ test('what its money does not allow is the last; an attempt is asked for once', 
   ]);
 });
 
-test('for how long openings of streams are held back is a setting that protocols read', async () => {
+test('the time for which openings of streams are held back is a setting that protocols read', async () => {
   assert.equal((await bench()).host.get(openings).heldMs, 5_000);
   assert.equal((await bench({ opening: '2s' })).host.get(openings).heldMs, 2_000);
   assert.equal(routeSchema.safeParse({ opening: '61s' }).success, false);
 });
 
-test('the setting retry_ambiguous is pure by default, and takes three words', () => {
+test('the setting retry_ambiguous is pure by default, and accepts three words', () => {
   const read = (section: object) => routeSchema.parse(section);
   assert.deepEqual([read({}).retry_ambiguous, read({}).absorb], ['pure', 0.05]);
   for (const word of ['pure', 'never', 'always']) assert.equal(read({ retry_ambiguous: word }).retry_ambiguous, word);

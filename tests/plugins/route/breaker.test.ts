@@ -19,7 +19,7 @@ function succeed(breaker: Breaker, now: number, times = 1): void {
   for (let time = 0; time < times; time++) answer(breaker, breaker.admit(now)!, now);
 }
 
-test('it opens when enough of the latest requests failed, not before', () => {
+test('a circuit opens when enough of the latest requests failed, not before', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 4);
   assert.equal(breaker.state(0), 'closed');
@@ -27,7 +27,7 @@ test('it opens when enough of the latest requests failed, not before', () => {
   assert.deepEqual([breaker.state(0), breaker.opensForMs(0), breaker.admit(0)], ['open', 2_000, undefined]);
 });
 
-test('failures among many successes do not open it; once they are half of the latest, they do', () => {
+test('failures among many successes do not open a circuit; once they are half of the latest, they do', () => {
   const breaker = new Breaker();
   succeed(breaker, 0, 1_000);
   fail(breaker, 0, 15);
@@ -36,14 +36,14 @@ test('failures among many successes do not open it; once they are half of the la
   assert.equal(breaker.state(0), 'open');
 });
 
-test('successes push earlier failures out of sight', () => {
+test('successes push out earlier failures', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 4);
   succeed(breaker, 0, 32);
   assert.deepEqual([breaker.count, breaker.failedOf], [32, 0]);
 });
 
-test('after its time one request tests it; the others are kept out until that one has ended', () => {
+test('after its time one request tests an open circuit; the others are refused until that one has ended', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 5);
   assert.equal(breaker.admit(1_999), undefined);
@@ -54,7 +54,7 @@ test('after its time one request tests it; the others are kept out until that on
   assert.deepEqual([breaker.state(3_000), breaker.admit(3_000), breaker.count], ['closed', 'plain', 1]);
 });
 
-test('a test that fails opens it for twice the time, up to the longest', () => {
+test('a failed test opens the circuit for twice the time, up to the longest', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 5);
   const times: number[] = [];
@@ -75,7 +75,7 @@ test('the open time is spread between half and all of it', () => {
   assert.deepEqual(times, [1_000, 1_250, 1_999]);
 });
 
-test('one that fails again soon after it closed goes on with longer times; after a good while it begins again', () => {
+test('a circuit that fails again soon after it closed continues with longer times; after a good while it begins again', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 5);
   succeed(breaker, 2_000);
@@ -86,7 +86,7 @@ test('one that fails again soon after it closed goes on with longer times; after
   assert.equal(breaker.opensForMs(70_000), 2_000);
 });
 
-test('a test that tells nothing leaves the next one to the next request', () => {
+test('a test without a result leaves the test to the next request', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 5);
   assert.equal(breaker.admit(2_000), 'test');
@@ -95,7 +95,7 @@ test('a test that tells nothing leaves the next one to the next request', () => 
   assert.equal(breaker.admit(2_000), 'test');
 });
 
-test('what began before it opened neither closes it nor keeps it open for longer', () => {
+test('a request from before the opening neither closes the circuit nor keeps it open for longer', () => {
   const breaker = new Breaker();
   const earlier = [breaker.admit(0)!, breaker.admit(0)!];
   fail(breaker, 0, 5);
@@ -104,7 +104,7 @@ test('what began before it opened neither closes it nor keeps it open for longer
   assert.deepEqual([breaker.state(100), breaker.opensForMs(100)], ['open', 1_900]);
 });
 
-test('a request that is forced through closes it when it is answered', () => {
+test('a forced request closes the circuit when it is answered', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 5);
   assert.equal(breaker.force(100), 'forced');
@@ -115,7 +115,7 @@ test('a request that is forced through closes it when it is answered', () => {
   assert.equal(breaker.state(400), 'closed');
 });
 
-test('an operator closes it; a test that is under way stays the only one', () => {
+test('an operator closes a circuit; a running test stays the only one', () => {
   const breaker = new Breaker();
   fail(breaker, 0, 5);
   assert.equal(breaker.admit(2_000), 'test');
@@ -136,7 +136,7 @@ const moves = fc.array(
   { maxLength: 120 },
 );
 
-test('for any events: one test at a time, no other request through an open circuit, and never longer than the longest time', () => {
+test('in any events: one test at a time, no other request through an open circuit, and never longer than the longest time', () => {
   fc.assert(
     fc.property(moves, fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true })), (trace, draws) => {
       const breaker = new Breaker();

@@ -29,7 +29,7 @@ const both = modelWith('a', 'b');
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const room = ({ host }: Bench) => host.get(upstreamAdmin).list()[0]!.room!;
 
-test('a place is kept until the answer has gone out', async () => {
+test('a slot is kept until the answer was sent', async () => {
   const testbed = await bench({}, narrow());
   const first = await testbed.go(onlyA, [ok], { open: true });
   let second: Trip | undefined;
@@ -43,7 +43,7 @@ test('a place is kept until the answer has gone out', async () => {
   assert.deepEqual([second!.answer, room(testbed).inFlight], [ok.answer, 0]);
 });
 
-test('when the queue is full the request goes to the next target; without one it learns when to come back', async () => {
+test('when the queue is full the request goes to the next target; without one it gets retry-after', async () => {
   const testbed = await bench({}, narrow({ length: 0 }));
   const first = await testbed.go(onlyA, [ok], { open: true });
   assert.deepEqual(credentials(await testbed.go(both, [ok])), ['b#1']);
@@ -54,7 +54,7 @@ test('when the queue is full the request goes to the next target; without one it
   assert.deepEqual(credentials(await testbed.go(onlyA, [ok])), ['a#2']);
 });
 
-test('who waits too long goes to the next target', async () => {
+test('a request that waits too long goes to the next target', async () => {
   const testbed = await bench({}, narrow({ wait: '20ms' }));
   const first = await testbed.go(onlyA, [ok], { open: true });
   const notes: TimelineEvent[] = [];
@@ -67,7 +67,7 @@ test('who waits too long goes to the next target', async () => {
   assert.equal(room(testbed).inFlight, 0);
 });
 
-test('a client that leaves while it waits is out of the queue at once, and nothing was sent for it', async () => {
+test('a client that disconnects while it waits leaves the queue at once, and nothing was sent', async () => {
   const testbed = await bench({}, narrow());
   const first = await testbed.go(onlyA, [ok], { open: true });
   const controller = new AbortController();
@@ -82,7 +82,7 @@ test('a client that leaves while it waits is out of the queue at once, and nothi
   assert.equal(room(testbed).inFlight, 0);
 });
 
-test('a client that leaves in the moment in which its place comes free gives it back', async () => {
+test('a client that disconnects in the moment in which its slot is freed returns it', async () => {
   const testbed = await bench({}, narrow());
   const first = await testbed.go(onlyA, [ok], { open: true });
   const controller = new AbortController();
@@ -95,7 +95,7 @@ test('a client that leaves in the moment in which its place comes free gives it 
   assert.deepEqual([room(testbed).inFlight, room(testbed).waiting], [0, 0]);
 });
 
-test('a pinned request waits for its place too', async () => {
+test('a pinned request waits for its slot too', async () => {
   const testbed = await bench({}, narrow());
   const first = await testbed.go(onlyA, [ok], { open: true });
   const pinned = { provider: 'a', credential: 'a#2', protocol: 'chat' };
@@ -118,7 +118,7 @@ const endings: Record<string, Step[]> = {
   'bug after sending': [{ sent: true, error: new Error('a bug') }],
 };
 
-test('whatever happens, no place and no count in flight is lost, and the bound holds', async () => {
+test('in any schedule, no slot and no count in flight is lost, and the bound holds', async () => {
   const kind = fc.constantFrom(...Object.keys(endings));
   const request = fc.record({ kind, wide: fc.boolean(), leaves: fc.boolean(), broke: fc.boolean(), waits: fc.nat(3) });
   await fc.assert(

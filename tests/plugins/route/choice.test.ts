@@ -35,31 +35,31 @@ function firsts(make: () => Candidate[], wanted: ChoiceInput = wish): Record<str
   return counts;
 }
 
-test('of two the faster goes first, but for one request in twenty', () => {
+test('the faster of two targets is first, except for one request in twenty', () => {
   const counts = firsts(() => [target('slow', 900), target('fast', 100)]);
   assert.ok(counts['slow']! > 25 && counts['slow']! < 80, `${counts['slow']} of 1000 instead of about 50`);
 });
 
-test('of many the better of two that are drawn goes first: the slowest hardly ever, the others by their haste', () => {
+test('the better of two random targets is first: the slowest is almost never used, the others by their speed', () => {
   const counts = firsts(() => [target('a', 100), target('b', 200), target('c', 300), target('d', 400)]);
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => counts[name] ?? 0);
   assert.ok(a! > b! && b! > c! && c! > d!, JSON.stringify(counts));
   assert.ok(d! < 60, `${d}`);
 });
 
-test('who is under way counts: a busy fast one gives way to an idle slower one', () => {
+test('running requests count: a busy fast target yields to an idle slower one', () => {
   const counts = firsts(() => [target('busy', 100, { inFlight: 9 }), target('idle', 400)]);
   assert.ok(counts['idle']! > 900, JSON.stringify(counts));
 });
 
-test('who is not known yet is asked once; until it has answered the known ones are better', () => {
+test('an unknown target is tried once; until it has answered the known ones are preferred', () => {
   const fresh = firsts(() => [target('known', 100), target('new', undefined)]);
   assert.ok(fresh['new']! > 900, JSON.stringify(fresh));
   const asked = firsts(() => [target('known', 100), target('new', undefined, { inFlight: 1 })]);
   assert.ok(asked['known']! > 900, JSON.stringify(asked));
 });
 
-test('whole answers go by how long these took; where only the other figure is known, by that', () => {
+test('whole answers are compared by their total time, or by the other figure where only that is known', () => {
   const [one, other] = [target('one', 100), target('other', 200)];
   one.health.figures.noteAnswer(9_000, false);
   other.health.figures.noteAnswer(3_000, false);
@@ -67,7 +67,7 @@ test('whole answers go by how long these took; where only the other figure is kn
   assert.ok(counts['other']! > 900, JSON.stringify(counts));
 });
 
-test('the others follow by their haste; without weight they are fallbacks in the listed order', () => {
+test('the other targets follow by their speed; those without weight are fallbacks in the listed order', () => {
   const group = () => [
     target('last', 1),
     target('slow', 300, { weight: 1 }),
@@ -85,7 +85,7 @@ test('the others follow by their haste; without weight they are fallbacks in the
   }
 });
 
-test('for any figures: no target is lost, those that speak the protocol come first, and the draw decides alone', () => {
+test("with any figures: no target is lost, those with the client's protocol come first, and the random number alone decides", () => {
   const figure = fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined });
   const some = fc.array(fc.record({ figure, weight: fc.nat(2), inFlight: fc.nat(3) }), { maxLength: 5 });
   fc.assert(
@@ -117,7 +117,7 @@ const vendors = {
   b: { keys: 'one', speaks: { chat: 'https://b.example' } },
 };
 
-test('the route may choose the fastest for all models, and a model may say otherwise', async () => {
+test('the route may choose the fastest for all models, and a model may override it', async () => {
   const { go } = await bench({ strategy: 'fastest' }, vendors);
   const entry = modelWith('a', 'b');
   await go(entry, [{ ...ok, takesMs: 900 }], { stream: true });
@@ -132,7 +132,7 @@ test('the route may choose the fastest for all models, and a model may say other
     assert.deepEqual(credentials(await go({ ...entry, strategy: 'ordered' }, [ok])), ['a#1']);
 });
 
-test('the slow one gets little traffic once it is known, the fast one comes back when it is slow', async () => {
+test('a slow target gets little traffic once it is known, and most of it when it has become the faster one', async () => {
   const { go } = await bench({}, vendors);
   const entry = { ...modelWith('a', 'b'), strategy: 'fastest' as const };
   const takes: Record<string, number> = { a: 800, b: 100 };
@@ -166,7 +166,7 @@ test('the slow one gets little traffic once it is known, the fast one comes back
   assert.ok(after > 0.5, `${after}`);
 });
 
-test('one that fails goes on to the next, and an unreachable one does not look fast', async () => {
+test('a failed target is followed by the next, and an unreachable one does not count as fast', async () => {
   const { go } = await bench({ strategy: 'fastest' }, vendors);
   const entry = modelWith('a', 'b');
   let tried = 0;

@@ -27,7 +27,7 @@ async function breakDown(testbed: Bench, entry = both): Promise<void> {
   for (let round = 0; round < 5; round++) await testbed.go(entry, [unreachable, ok]);
 }
 
-test('a target that fails again and again is passed over until its time is up', async () => {
+test('a target that fails repeatedly is skipped until its time is over', async () => {
   const testbed = await bench({}, single);
   await breakDown(testbed);
   const { circuit, opensForMs, failed } = circuitOf(testbed);
@@ -71,7 +71,7 @@ function cannotTake(): GatewayError {
   return new GatewayError('unsupported', 'no images', { code: 'unsupported_by_model' });
 }
 
-test('an answer that breaks off on its way counts, one whose client leaves or whose money is used up does not', async () => {
+test('an answer that breaks off counts against the target; one whose client disconnects or whose money is used up does not', async () => {
   for (const [outcome, failed] of [
     [{ kind: 'failed', error: new GatewayError('upstream_failed', 'broke off') }, 1],
     [{ kind: 'failed', error: new GatewayError('overloaded', 'broke off') }, 1],
@@ -86,7 +86,7 @@ test('an answer that breaks off on its way counts, one whose client leaves or wh
   }
 });
 
-test('a client that leaves tells nothing of the target; the time of the exchange being up does', async () => {
+test('a disconnected client says nothing about the target; a passed deadline of the exchange does', async () => {
   for (const [reason, failed] of [
     [new GatewayError('client_left', 'left'), 0],
     [new GatewayError('upstream_timeout', 'too long'), 1],
@@ -97,7 +97,7 @@ test('a client that leaves tells nothing of the target; the time of the exchange
   }
 });
 
-test('one request at a time tests a target; the others go elsewhere meanwhile', async () => {
+test('one request at a time tests a target, and the others go elsewhere meanwhile', async () => {
   const testbed = await bench({}, single);
   await breakDown(testbed);
   testbed.host.advance(2_000);
@@ -112,7 +112,7 @@ test('one request at a time tests a target; the others go elsewhere meanwhile', 
   assert.deepEqual(credentials(await testbed.go(both, [ok])), ['a#1']);
 });
 
-test('a test that fails goes on to the next target and leaves the target alone for longer', async () => {
+test('a failed test goes to the next target and skips the target for longer', async () => {
   const testbed = await bench({}, single);
   await breakDown(testbed);
   testbed.host.advance(2_000);
@@ -121,7 +121,7 @@ test('a test that fails goes on to the next target and leaves the target alone f
   assert.ok(circuit === 'open' && opensForMs >= 2_000 && opensForMs <= 4_000, `${opensForMs}`);
 });
 
-test('a test whose client leaves, or whose key rests, is left to the next request', async () => {
+test('a test whose client disconnects, or whose key is in cooldown, is left to the next request', async () => {
   const testbed = await bench({}, single);
   await breakDown(testbed);
   testbed.host.advance(2_000);
@@ -134,7 +134,7 @@ test('a test whose client leaves, or whose key rests, is left to the next reques
   assert.equal(circuitOf(testbed).circuit, 'closed');
 });
 
-test('when all are passed over, the one whose time ends first is asked all the same', async () => {
+test('when all targets are skipped, the one whose time ends first is tried all the same', async () => {
   const testbed = await bench({}, single);
   for (let round = 0; round < 5; round++) await testbed.go(modelWith('b'), [unreachable]);
   testbed.host.advance(500);
@@ -146,7 +146,7 @@ test('when all are passed over, the one whose time ends first is asked all the s
   assert.equal(circuitOf(testbed, first[0]).circuit, 'closed');
 });
 
-test('with all_open: refuse the client learns when the first time ends, and no vendor is called', async () => {
+test('with all_open: refuse the client gets the time until the first circuit may be tested, and no vendor is called', async () => {
   const testbed = await bench({ breaker: { all_open: 'refuse' } }, single);
   await breakDown(testbed, onlyA);
   const { opensForMs } = circuitOf(testbed);
@@ -162,7 +162,7 @@ for (const [what, step, retries] of [
   ['answers 500', refusal(500, { mayRun: true }), true],
   ['answers 503', refusal(503), undefined],
 ] as const) {
-  test(`when every target ${what} and all circuits are open, the error says for how long`, async () => {
+  test(`when every target ${what} and all circuits are open, the error has the wait`, async () => {
     const testbed = await bench({}, single);
     assert.equal(report(await testbed.go(onlyA, [step])).retryAfterMs, undefined, 'the circuit is closed yet');
     for (let round = 0; round < 3; round++) await testbed.go(onlyA, [step]);
@@ -176,27 +176,27 @@ for (const [what, step, retries] of [
   });
 }
 
-test('while one target may answer, a failure of the others names no time', async () => {
+test('while one target may answer, a failure of the others has no wait', async () => {
   const testbed = await bench({}, single);
   for (let round = 0; round < 5; round++) await testbed.go(onlyA, [unreachable]);
   assert.equal(report(await testbed.go(both, [reset])).retryAfterMs, undefined);
 });
 
-test('a request that is refused as it is gets no time, whatever the circuits say', async () => {
+test('a request refused for its own content gets no wait, with any circuits', async () => {
   const testbed = await bench({}, single);
   for (let round = 0; round < 5; round++) await testbed.go(onlyA, [unreachable]);
   const error = (await testbed.go(onlyA, [refusal(400)])).error as UpstreamRefusal;
   assert.equal(error.error.retryAfterMs, undefined);
 });
 
-test('a rest that a vendor asked for is kept even when all else is passed over', async () => {
+test('a cooldown that a vendor asked for is kept even when all others are skipped', async () => {
   const testbed = await bench({}, single);
   for (let round = 0; round < 5; round++) await testbed.go(modelWith('b'), [unreachable]);
   await testbed.go(onlyA, [refusal(429, { retryAfterMs: 9_000 })]);
   assert.deepEqual(credentials(await testbed.go(both, [ok])), ['b#1']);
 });
 
-test('a request that continues what a target keeps goes there whatever its circuit says', async () => {
+test("a request that continues a target's stored answer goes there with any state of its circuit", async () => {
   const testbed = await bench({}, single);
   await breakDown(testbed);
   const pinned = { provider: 'a', credential: 'a#1', protocol: 'chat' };
@@ -204,7 +204,7 @@ test('a request that continues what a target keeps goes there whatever its circu
   assert.equal(circuitOf(testbed).circuit, 'closed');
 });
 
-test('an operator who wakes a provider closes its circuits', async () => {
+test("an operator who clears a provider's cooldowns closes its circuits", async () => {
   const testbed = await bench({}, single);
   await breakDown(testbed);
   testbed.host.get(upstreamAdmin).clearCooldown('a');
@@ -212,7 +212,7 @@ test('an operator who wakes a provider closes its circuits', async () => {
   assert.deepEqual(credentials(await testbed.go(both, [ok])), ['a#1']);
 });
 
-test('the admin service lists how targets and keys do', async () => {
+test('the admin service lists the health of targets and keys', async () => {
   const testbed = await bench();
   await testbed.go(onlyA, [{ ...ok, takesMs: 80 }], { stream: true });
   await testbed.go(onlyA, [{ ...ok, takesMs: 400 }]);
@@ -233,7 +233,7 @@ test('the admin service lists how targets and keys do', async () => {
   });
 });
 
-test('the timeline says who was passed over and why', async () => {
+test('the timeline has the skipped targets and the reasons', async () => {
   const testbed = await bench({}, single);
   await breakDown(testbed);
   const notes: TimelineEvent[] = [];

@@ -18,7 +18,7 @@ test('the first measurement counts whole, each further one an eighth', () => {
   assert.deepEqual([figures.expectedMs(false), figures.expectedMs(true)], [3_000, 700]);
 });
 
-test('who gave up after a long wait makes it slower, after a short one says nothing', () => {
+test('an attempt given up after a long wait makes the target slower, and after a short one does not', () => {
   const figures = new Figures();
   figures.noteWait(9_000, true);
   assert.ok(Number.isNaN(figures.firstByteMs));
@@ -29,7 +29,7 @@ test('who gave up after a long wait makes it slower, after a short one says noth
   assert.equal(figures.firstByteMs, 1_800);
 });
 
-test('the share that was answered follows what happens', () => {
+test('the share of answered requests follows the outcomes', () => {
   const figures = new Figures();
   for (let round = 0; round < 40; round++) figures.noteFailure();
   assert.ok(figures.answered < 0.01);
@@ -37,7 +37,7 @@ test('the share that was answered follows what happens', () => {
   assert.ok(figures.answered > 0.99);
 });
 
-test('two models that name the same model of a provider share its health, also after the catalogue changed', () => {
+test('two models with the same model of a provider share its health, also after a reload of the catalogue', () => {
   const book = bookOf();
   const one = book.of(target('a', 'm'));
   assert.equal(book.of(target('a', 'm')), one);
@@ -45,7 +45,7 @@ test('two models that name the same model of a provider share its health, also a
   assert.notEqual(book.of(target('a', 'n')), one);
 });
 
-test('there is a limit on what is remembered: the targets and keys that were met first go first', () => {
+test('the number of remembered targets and keys is bounded, and the oldest are dropped first', () => {
   const book = bookOf();
   for (let number = 0; number < 5_100; number++) book.of(target(`p${number % 10}`, `m${number}`));
   const models = Array.from({ length: 10 }, (_, index) => book.targets(`p${index}`)).flat();

@@ -21,7 +21,7 @@ function clockAt(start = 0) {
   return { now: () => now, monotonic: () => now, advance };
 }
 
-test('the budget lets one in twenty pass and forgets what is older than five minutes', () => {
+test('the budget allows one in twenty and drops requests older than five minutes', () => {
   const clock = clockAt(123_456_789);
   const budget = new HedgeBudget(clock);
   for (let count = 0; count < 19; count += 1) budget.note();
@@ -34,7 +34,7 @@ test('the budget lets one in twenty pass and forgets what is older than five min
   assert.equal(budget.take(0.05), true);
 });
 
-test('whatever comes when, hedges are never above the share of the requests of the window', () => {
+test("at any times, hedges are never above the share of the window's requests", () => {
   const step = fc.record({ afterMs: fc.integer({ min: 0, max: 400_000 }), hedges: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), fc.double({ min: 0.01, max: 1, noNaN: true }), (steps, share) => {
@@ -76,7 +76,7 @@ function exchangeOf(reported: Conversation | undefined, wanted: Call = asked(), 
   });
 }
 
-test('there is no hedge unless the route or the model says after what time', () => {
+test('without a time in the route or the model there is no hedge', () => {
   const model = modelWith('a', 'b');
   const exchange = exchangeOf(traces(false));
   assert.equal(hedgeAfter(exchange, model, settings({})), undefined);
@@ -86,7 +86,7 @@ test('there is no hedge unless the route or the model says after what time', () 
   assert.equal(hedgeAfter(exchange, { ...model, hedgeAfterMs: 0 }, settings({ hedge: { after: '2s' } })), undefined);
 });
 
-test('what leaves traces, cannot be judged, is pinned, runs no inference or is no chat is never hedged', () => {
+test('a call that has lasting effects, cannot be judged, is pinned, runs no inference or is no chat is never hedged', () => {
   const on = settings({ hedge: { after: '2s' } });
   const model = modelWith('a', 'b');
   const after = (exchange: ReturnType<typeof fakeExchange>, entry: Model = model) => hedgeAfter(exchange, entry, on);
@@ -102,7 +102,7 @@ test('what leaves traces, cannot be judged, is pinned, runs no inference or is n
   assert.equal(after(held), undefined);
 });
 
-test('times and shares out of their bounds are refused', () => {
+test('times and shares beyond their bounds are refused', () => {
   for (const hedge of [{ after: '5ms' }, { after: '11m' }, { after: 2 }, { share: 0 }, { share: 1.1 }, { beside: 1 }])
     assert.equal(routeSchema.safeParse({ hedge }).success, false, JSON.stringify(hedge));
   assert.deepEqual(settings({}).hedge, { after: 0, share: 0.05 });
@@ -143,7 +143,7 @@ async function course(ends: readonly (readonly ['first' | 'second', Outcome])[])
   return (await chosen) === both.first.attempt ? 'first' : 'second';
 }
 
-test('the first to answer is chosen; one that fails leaves the request to the other', async () => {
+test('the first attempt to answer is chosen; a failed one leaves the request to the other', async () => {
   const retried = fails('target', true);
   const unknown = fails('nowhere', true);
   assert.equal(await course([['second', okAnswer]]), 'second');
@@ -166,7 +166,7 @@ test('the first to answer is chosen; one that fails leaves the request to the ot
   }
 });
 
-test("the client's own fault ends both where the first meets it, and is waited out where the second does", async () => {
+test("a client's own fault ends both where the first attempt has it, and is awaited where the second has it", async () => {
   const clients = fails('nowhere', false);
   assert.equal(await course([['first', clients]]), 'first');
   assert.equal(
@@ -178,7 +178,7 @@ test("the client's own fault ends both where the first meets it, and is waited o
   );
 });
 
-test('of two that fail the later one counts, and nothing is tried on where either says so', async () => {
+test('of two failures the later one counts, and no further target is tried where either excludes it', async () => {
   const [retried, unknown] = [fails('target', true), fails('nowhere', true)];
   assert.equal(
     await course([

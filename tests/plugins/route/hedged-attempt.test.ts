@@ -29,20 +29,20 @@ function attempts() {
   return { one, other, seen, stopped };
 }
 
-test('only the first to answer claims the request; the other has lost, whatever becomes of it', () => {
+test('only the first attempt to answer claims the request; the other has lost, whatever its outcome', () => {
   const { one, other } = attempts();
   assert.deepEqual([other.attempt.claim(), one.attempt.claim(), one.attempt.fail()], [true, false, false]);
   assert.deepEqual([one.attempt.state, other.attempt.state], ['lost', 'answered']);
 });
 
-test('one that has failed by itself has not lost, and is over: what becomes of a client that leaves is up to the other', () => {
+test('an attempt that failed by itself has not lost, and is over: the other decides about a disconnected client', () => {
   const { one, other, stopped } = attempts();
   assert.deepEqual([one.attempt.fail(), other.attempt.claim()], [true, true]);
   assert.deepEqual([one.attempt.state, other.attempt.state], ['failed', 'answered']);
   assert.deepEqual(stopped, ['one']);
 });
 
-test("what both show before the choice is free; from then on the chosen one's tokens count, those before it too", () => {
+test("until the choice no tokens count; from then on the chosen attempt's do, also its earlier ones", () => {
   const { one, other, seen } = attempts();
   assert.deepEqual([one.meter.observe(30), other.meter.observe(200), one.meter.observe(20)], [true, true, true]);
   assert.deepEqual(seen, []);

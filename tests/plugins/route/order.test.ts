@@ -11,7 +11,7 @@ import { bench, credentials, modelWith, ok, unreachable } from './helpers.ts';
 
 const weighted = (provider: string, weight: number) => ({ provider, model: 'm', weight });
 
-test('without weights the listed order holds, every time', async () => {
+test('without weights the listed order applies, every time', async () => {
   const { go } = await bench();
   for (let round = 0; round < 20; round++) {
     const trip = await go(modelWith('b', 'a'), [ok]);
@@ -19,7 +19,7 @@ test('without weights the listed order holds, every time', async () => {
   }
 });
 
-test('weights share out the first tries', async () => {
+test('weights distribute the first tries', async () => {
   const { go } = await bench();
   const entry = modelWith(weighted('a', 3), weighted('b', 1));
   let first = 0;
@@ -47,7 +47,7 @@ test('a target without a weight is a fallback of those that have one', async () 
   assert.deepEqual([...seen].sort(), ['bca', 'cba']);
 });
 
-test('only targets that speak the client’s protocol are tried', async () => {
+test("only targets with the client's protocol are tried", async () => {
   const { go } = await bench();
   const trip = await go(modelWith('a', 'c', 'b'), [unreachable, unreachable], { protocol: 'messages' });
   assert.deepEqual(credentials(trip), ['c#1', 'b#1']);
@@ -55,7 +55,7 @@ test('only targets that speak the client’s protocol are tried', async () => {
   assert.equal(trip.targets[0]!.baseUrl, 'https://c.example');
 });
 
-test('a model without a vendor in this protocol says with which endpoints it can be called', async () => {
+test('the error of a model without a vendor in this protocol names the endpoints by which it can be called', async () => {
   const { go } = await bench();
   const trip = await go(modelWith('c', 'b', 'gone'), [], { protocol: 'gemini' });
   assert.ok(trip.error instanceof GatewayError);
@@ -67,13 +67,13 @@ test('a model without a vendor in this protocol says with which endpoints it can
   );
 });
 
-test('a target whose provider is not configured is passed over', async () => {
+test('a target with an unconfigured provider is skipped', async () => {
   const { go } = await bench();
   const trip = await go(modelWith('gone', 'b'), [ok]);
   assert.deepEqual(credentials(trip), ['b#1']);
 });
 
-test('a key that travels differently in one protocol does so in the target', async () => {
+test('a key that one protocol sends in its own way is sent so to the target', async () => {
   const { go } = await bench(
     {},
     {
@@ -92,7 +92,7 @@ test('a key that travels differently in one protocol does so in the target', asy
   assert.equal(messages.targets[0]!.upstream.connectTimeoutMs, 2_000);
 });
 
-test('it runs on endpoints that state a call, and on no other', async () => {
+test('the route applies to endpoints that set a call, and to no other', async () => {
   const host = fakeHost();
   await setUp(providersPlugin, host, {});
   const part = await setUp(routePlugin, host);
@@ -101,7 +101,7 @@ test('it runs on endpoints that state a call, and on no other', async () => {
   assert.equal(part.applies!(endpoint), false);
 });
 
-test('what is out of use is as if it were not there: its share goes to the others, and without others it is 503', async () => {
+test('a disabled target is as if absent: its share goes to the others, and without others the answer is 503', async () => {
   const { go, host } = await bench();
   const admin = host.get(upstreamAdmin);
   const entry = modelWith(weighted('a', 98), weighted('b', 1), 'c');
@@ -115,7 +115,7 @@ test('what is out of use is as if it were not there: its share goes to the other
   for (let round = 0; round < 4; round++) assert.deepEqual(credentials(await go(modelWith('a'), [ok])), ['a#2']);
 });
 
-test('targets that take the media of a request precede the others, and requests are read for media only where targets differ', async () => {
+test('targets that accept the media of a request precede the others, and requests are searched for media only where targets differ', async () => {
   const { go } = await bench();
   const blind = { provider: 'a', model: 'm', weight: 1, traits: { inputs: [] } };
   const listener = { provider: 'a', model: 'ears', weight: 0, traits: { inputs: ['audio' as const] } };

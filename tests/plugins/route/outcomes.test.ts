@@ -36,7 +36,7 @@ test('an answer is final, whatever its body does later', async () => {
   assert.equal(trip.targets[0]!.key.reveal(), 'a-one');
 });
 
-test('what could not connect goes to the next target, then to the remaining keys', async () => {
+test('a failure to connect goes to the next target, then to the remaining keys', async () => {
   const trip = await (await bench()).go(both, [unreachable, unreachable, { ...ok, takesMs: 5 }]);
   assert.deepEqual(credentials(trip), ['a#1', 'b#1', 'a#2']);
   assert.deepEqual(results(trip), ['not_sent', 'not_sent', 'answered']);
@@ -44,7 +44,7 @@ test('what could not connect goes to the next target, then to the remaining keys
   assert.equal(trip.attempts[0]!.status, undefined);
 });
 
-test('when nothing could be reached the client gets 502, without an upstream address', async () => {
+test('when no target is reachable the client gets 502, without an upstream address', async () => {
   const timedOut = { error: new UpstreamError('connect', 'connect timed out', { timedOut: true }) };
   const trip = await (await bench()).go(both, [unreachable, unreachable, timedOut]);
   assert.equal(clientError(trip).status, 502);
@@ -63,7 +63,7 @@ for (const phase of ['sent', 'body'] as const) {
   });
 }
 
-test('silence after the request was sent may have run too', async () => {
+test('silence after the request was sent counts as a call that may have run', async () => {
   const error = new UpstreamError('sent', 'headers timeout', { timedOut: true });
   const trip = await (await bench()).go(both, [{ sent: true, error }]);
   assert.deepEqual([toGatewayError(trip.error).status, toGatewayError(trip.error).shouldRetry], [504, true]);
@@ -71,7 +71,7 @@ test('silence after the request was sent may have run too', async () => {
 });
 
 for (const status of [401, 402, 403]) {
-  test(`a ${status} is our key's fault: it rests, the operator is warned, another key serves`, async () => {
+  test(`a ${status} is the key's fault: the key is put into cooldown, the operator is warned, and another key serves`, async () => {
     const { host, go } = await bench();
     const trip = await go(both, [refusal(status, { keyAtFault: true }), ok]);
     assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
@@ -86,7 +86,7 @@ for (const status of [401, 402, 403]) {
   });
 }
 
-test('a refused key without another is a 502, never the upstream’s own 401', async () => {
+test("a refused key without another is a 502, never the upstream's own 401", async () => {
   const { host, go } = await bench();
   const trip = await go(onlyB, [refusal(401, { keyAtFault: true })]);
   assert.deepEqual([clientError(trip).status, clientError(trip).shouldRetry], [502, false]);
@@ -95,14 +95,14 @@ test('a refused key without another is a 502, never the upstream’s own 401', a
   assert.deepEqual(waiting, { retryAfterMs: 600_000 });
 });
 
-test('a quota that is used up is the key’s fault, whatever its status', async () => {
+test("a used-up quota is the key's fault, with any status", async () => {
   const { host, go } = await bench();
   const trip = await go(both, [refusal(429, { keyAtFault: true }), ok]);
   assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
   assert.deepEqual(host.get(providers).acquireKey('a', 'another-model', new Set(['a#2'])), { retryAfterMs: 600_000 });
 });
 
-test('after a 429 the key rests for that model as long as the vendor asked, and another is tried', async () => {
+test('after a 429 the key is in cooldown for that model as long as the vendor asked, and another is tried', async () => {
   const { host, go } = await bench();
   const trip = await go(both, [refusal(429, { retryAfterMs: 12_000 }), ok]);
   assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
@@ -123,7 +123,7 @@ test('when all are rate limited the client gets 429 with the shortest wait', asy
   assert.deepEqual(results(trip), ['refused', 'refused', 'refused']);
 });
 
-test('what a 429 asks for is kept within bounds, and has a default', async () => {
+test('the wait of a 429 is kept within bounds, and has a default', async () => {
   const waits = [];
   for (const retryAfterMs of [undefined, 5, 86_400_000]) {
     const trip = await (await bench()).go(onlyB, [refusal(429, retryAfterMs === undefined ? {} : { retryAfterMs })]);
@@ -146,7 +146,7 @@ for (const status of [503, 529]) {
   });
 }
 
-test('a stray 503 without a waiting time does not close a model that has one key', async () => {
+test('a single 503 without a wait does not close a model with one key', async () => {
   const { go } = await bench();
   const first = await go(onlyB, [refusal(503)]);
   assert.deepEqual([clientError(first).status, clientError(first).retryAfterMs], [503, undefined]);
@@ -162,7 +162,7 @@ for (const status of [408, 500, 502, 504]) {
   });
 }
 
-test('a proxy that gave up waiting for the vendor leaves it open whether it runs', async () => {
+test("after a proxy's time-out the call may have run", async () => {
   for (const status of [520, 524]) {
     const trip = await (await bench()).go(both, [refusal(status)]);
     assert.deepEqual([clientError(trip).status, clientError(trip).shouldRetry], [502, true]);
@@ -182,7 +182,7 @@ test('a redirect, or an error that says that nothing runs, goes to another targe
 });
 
 for (const status of [400, 404, 409, 413, 422]) {
-  test(`a ${status} is the client's own: its answer goes out, nothing else is tried`, async () => {
+  test(`a ${status} is the client's own: its answer is returned, and nothing else is tried`, async () => {
     const { host, go } = await bench();
     const trip = await go(both, [refusal(status)]);
     assert.ok(trip.error instanceof UpstreamRefusal);
@@ -192,7 +192,7 @@ for (const status of [400, 404, 409, 413, 422]) {
   });
 }
 
-test('a refusal that reports usage was billed: of a call that may have effects it is the last, and no repetition is advised', async () => {
+test('a refusal that reports usage was billed: a call that may have effects ends with it, and no repetition is advised', async () => {
   for (const status of [401, 429, 503]) {
     const billed = {
       ...refusal(status, { hasUsage: true, keyAtFault: status === 401 }),
@@ -207,7 +207,7 @@ test('a refusal that reports usage was billed: of a call that may have effects i
   assert.deepEqual(results(own), ['unknown']);
 });
 
-test('all keys at rest is overload with the time to wait, and no attempt is made', async () => {
+test('all keys in cooldown is overload with the wait, and no attempt is made', async () => {
   const { go } = await bench();
   await go(onlyB, [refusal(429, { retryAfterMs: 12_000 })]);
   const trip = await go(onlyB, []);
@@ -218,7 +218,7 @@ test('all keys at rest is overload with the time to wait, and no attempt is made
   assert.deepEqual(trip.attempts, []);
 });
 
-test('of several failures the client receives the one for which waiting helps', async () => {
+test('of several failures the client gets the one that a wait can end', async () => {
   const limitedFirst = await (await bench()).go(modelWith('b', 'a'), [
     refusal(429, { retryAfterMs: 8_000 }),
     unreachable,
@@ -229,7 +229,7 @@ test('of several failures the client receives the one for which waiting helps', 
   assert.equal(clientError(keyLast).status, 502);
 });
 
-test('when the client has left nothing more is tried', async () => {
+test('after a client has disconnected nothing more is tried', async () => {
   const left = new GatewayError('client_left', 'The client closed the connection.');
   const trip = await (await bench()).go(both, [unreachable], { leaveAt: 1, reason: left });
   assert.equal(trip.error, left);
@@ -251,13 +251,13 @@ test('a failure of the gateway itself is final, and recorded by whether the requ
   assert.deepEqual(results(after), ['unknown']);
 });
 
-test('whether an attempt was sent is asked again for each', async () => {
+test('each attempt is marked as sent by itself', async () => {
   const error = new GatewayError('internal', 'no');
   const trip = await (await bench()).go(both, [refusal(503), { error }]);
   assert.deepEqual(results(trip), ['refused', 'not_sent']);
 });
 
-test('there are at most as many attempts as configured, and never more than eight', async () => {
+test('the number of attempts is the configured one, and never above eight', async () => {
   const many = {
     a: { keys: Array.from({ length: 20 }, (_, index) => `key-${index}`), speaks: { chat: 'https://a.example' } },
   };
@@ -272,7 +272,7 @@ test('there are at most as many attempts as configured, and never more than eigh
   await assert.rejects(bench({ attempts: 9 }, many), /8/);
 });
 
-test('one key is not tried twice by one request', async () => {
+test('a request does not try a key twice', async () => {
   const trip = await (await bench()).go(onlyB, [unreachable]);
   assert.equal(trip.attempts.length, 1);
   assert.equal(clientError(trip).status, 502);

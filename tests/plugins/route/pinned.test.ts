@@ -23,7 +23,7 @@ test('a pinned request goes to its provider by its key, every time', async () =>
   }
 });
 
-test('a pinned request is tried nowhere else when its upstream refuses', async () => {
+test('a pinned request that its upstream refuses is tried nowhere else', async () => {
   const { go } = await bench({ attempts: 4 }, vendors);
   const trip = await go(modelWith('a', 'b'), [refusal(429, { retryAfterMs: 7_000 }), ok, ok], options);
   assert.deepEqual(credentials(trip), ['a#2']);
@@ -31,7 +31,7 @@ test('a pinned request is tried nowhere else when its upstream refuses', async (
   assert.deepEqual([trip.error.kind, trip.error.retryAfterMs], ['rate_limited', 7_000]);
 });
 
-test('a pinned request whose key rests learns when it wakes, and nothing is sent', async () => {
+test('a pinned request whose key is in cooldown gets the wait, and nothing is sent', async () => {
   const { go, host } = await bench({}, vendors);
   host.get(providers).coolDown('a#2', 'a-m', 9_000, 'busy');
   const trip = await go(modelWith('a', 'b'), [ok], options);
@@ -56,7 +56,7 @@ for (const [what, entry, pinned] of [
   });
 }
 
-test('a pinned request whose key or provider is out of use is a previous response that was not found', async () => {
+test('a pinned request whose key or provider is disabled is a previous response that was not found', async () => {
   for (const credential of ['a#2', undefined]) {
     const { go, host } = await bench({}, vendors);
     await host.get(upstreamAdmin).setDisabled('a', credential, true);

@@ -13,7 +13,7 @@ import { modelWith } from './helpers.ts';
 const speaks = { chat: 'https://vendor.example/v1' };
 const asked: Partial<Call> = { protocol: 'chat', model: 'm' };
 
-test('a request goes by the rules that it came in with', async () => {
+test('a request keeps the rules of its arrival', async () => {
   const host = fakeHost();
   await setUp(providersPlugin, host, { a: { keys: 'k', speaks }, b: { keys: 'k', speaks } });
   const part = await setUp(plugin, host, { attempts: 2 });
@@ -40,7 +40,7 @@ test('a request goes by the rules that it came in with', async () => {
   assert.equal(await tries(part.handle!), 1);
 });
 
-test('what was learned of targets stays when the settings change; the new ones hold from then on', async () => {
+test('the known health of targets stays at a reload, and the new settings apply from then on', async () => {
   const host = fakeHost();
   await setUp(providersPlugin, host, { a: { keys: 'k', speaks } });
   const part = await setUp(plugin, host, {});

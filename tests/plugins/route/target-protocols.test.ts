@@ -34,7 +34,7 @@ function* orders(left: readonly string[], taken: readonly string[] = []): Genera
     );
 }
 
-test('the client’s own protocol is spoken where the target has it, else the first that it names', async () => {
+test("the client's own protocol is used where the target has it, else the first that it names", async () => {
   const { host } = await bench({}, vendors);
   const registry = new HealthRegistry(host.clock);
   let seen = 0;
@@ -51,7 +51,7 @@ test('the client’s own protocol is spoken where the target has it, else the fi
   assert.equal(seen, 4 * 65);
 });
 
-test('several answers are asked for in the first protocol that gives several, and in the first where none does', async () => {
+test('several answers are requested in the first protocol that supports them, and in the first where none does', async () => {
   const { host } = await bench({}, vendors);
   const registry = new HealthRegistry(host.clock);
   const known: Translations = { ...translations, answersOnce: (to) => to === 'responses' || to === 'messages' };
@@ -88,7 +88,7 @@ test('two models of one provider are each relayed to the clients of their own pr
   assert.deepEqual(found('gemini'), [[], ['vertex-claude']]);
 });
 
-test('the error of a protocol that no target has names the endpoints of those that they have', async () => {
+test('the error of a protocol without a target names the endpoints of those that have one', async () => {
   const { go } = await bench({}, vendors);
   const trip = await go(modelWith(at('one', ['messages'])), [], { protocol: 'chat' });
   assert.ok(trip.error instanceof GatewayError);
@@ -111,14 +111,14 @@ test('an answer is continued only at a target that is called in its protocol', a
   assert.deepEqual([found.targets[0]!.protocol, found.targets[0]!.model], ['responses', 'second']);
 });
 
-test('a protocol that a reload has taken from the provider is not spoken', async () => {
+test('a protocol that a reload removed from the provider is not used', async () => {
   const { host } = await bench({}, vendors);
   const provider = host.get(providers).find('one');
   assert.deepEqual(protocolsOf(at('one', ['gone', 'chat', 'constructor']), provider), ['chat']);
   assert.deepEqual(protocolsOf(at('one'), undefined), []);
 });
 
-test('the error names the endpoint of a protocol that a plugin has added, and those that can be translated to it', async () => {
+test("the error names the endpoint of a plugin's protocol, and of those that can be translated to it", async () => {
   const { host } = await bench({}, { mine: { keys: 'a', speaks: { own: 'https://own.example' } } });
   const known: Translations = { can: (from, to) => from === 'chat' && to === 'own', paths: () => new Map() };
   const endpoints = () =>

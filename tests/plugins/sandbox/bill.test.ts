@@ -17,7 +17,7 @@ const entry = {
   outcome: 'complete',
 } as const;
 
-test('totals never lose, however many entries and models there were', () => {
+test('totals are complete with any number of entries and models', () => {
   const bill = new Bill(10);
   for (let index = 0; index < 5_000; index++) bill.add({ ...entry, model: `model-${index}`, usage: { output: 2 } });
   const report = bill.report();
@@ -31,7 +31,7 @@ test('totals never lose, however many entries and models there were', () => {
   );
 });
 
-test('what turns out cut after a reset does not count', () => {
+test('a cut that becomes known after a reset does not count', () => {
   const bill = new Bill();
   const before = bill.add({ ...entry, model: 'm', usage: {} });
   bill.reset();
@@ -57,7 +57,7 @@ test('the bill is read and reset over HTTP, with the id that the caller sent', a
   assert.equal((await fetch(`${vendor.origin}/nothing`)).status, 404);
 });
 
-test('a prefix is forgotten after its time and when too many came after it', () => {
+test('a prefix is dropped after its time and when there are too many', () => {
   const requestOf = (text: string) => {
     const one = newModelRequest('chat', 'm');
     addText(one, 'user', text);
@@ -95,7 +95,7 @@ test('every prompt token is counted in exactly one class', () => {
   );
 });
 
-test('pieces are the text, as many as wanted; cuts split no character', () => {
+test('pieces join to the text, in the requested number, and no character is cut', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 20 }), (text, count) => {
       assert.equal(piecesOf(text, undefined).join(''), text);

@@ -10,7 +10,7 @@ import { decodeResponses } from '../../../plugins/sandbox/protocols/responses-re
 
 const call = { operation: 'generate', model: 'm', headers: {} } as unknown as Call;
 
-test('the sandbox refuses sampling beyond the bounds and accepts the bounds themselves', () => {
+test('sampling beyond the bounds is refused, and the bounds themselves are accepted', () => {
   const chat = (member: object) => decodeChat({ model: 'm', messages: [{ role: 'user', content: 'x' }], ...member });
   for (const member of [{ temperature: 2.1 }, { top_p: 1.1 }, { presence_penalty: 2.1 }, { frequency_penalty: -2.1 }])
     assert.throws(() => chat(member), Fault, JSON.stringify(member));

@@ -31,7 +31,7 @@ test('the same prompt gets the same answer, streamed or whole', async (context) 
   assert.equal(streamed.choices[0]!.message.content, whole.choices[0]!.message.content);
 });
 
-test('a stream begins with the role, tells usage only when asked, and ends with DONE', async (context) => {
+test('a stream begins with the role, has usage only on request, and ends with DONE', async (context) => {
   const vendor = await vendorFor(context);
   const post = (options: object) =>
     fetch(`${vendor.origin}/v1/chat/completions`, {
@@ -51,7 +51,7 @@ test('a stream begins with the role, tells usage only when asked, and ends with 
   assert.ok(asked.slice(0, -2).every((frame) => frame.includes('"usage":null')));
 });
 
-test('a forced tool is called with arguments that fit its schema, and its result is heard', async (context) => {
+test('a forced tool is called with arguments that fit its schema, and its result is read', async (context) => {
   const client = openai(await vendorFor(context));
   const request = { ...requestOf('Weather?'), tools, tool_choice: 'required' as const };
   const whole = await client.chat.completions.create(request);
@@ -75,7 +75,7 @@ test('a forced tool is called with arguments that fit its schema, and its result
   assert.match(heard.choices[0]!.message.content!, /get_weather answered: Sunny, 21 degrees/);
 });
 
-test('parallel calls come when ordered, unless the client forbids them', async (context) => {
+test('parallel calls are made when ordered, unless the client forbids them', async (context) => {
   const client = openai(await vendorFor(context));
   const request = { ...requestOf('Both [[sandbox: tools=2]]'), tools };
   const streamed = await client.chat.completions.stream(request).finalChatCompletion();
@@ -85,7 +85,7 @@ test('parallel calls come when ordered, unless the client forbids them', async (
   assert.equal(single.choices[0]!.message.tool_calls!.length, 1);
 });
 
-test('an eager model calls a tool that nothing asks for once, and answers after its result', async (context) => {
+test('an eager model calls an unrequested tool once, and answers after its result', async (context) => {
   const client = openai(await vendorFor(context));
   const request = { ...requestOf('Weather?'), model: 'any-eager', tools };
   const asked = await client.chat.completions.create(request);
@@ -111,7 +111,7 @@ test('custom tools get free text', async (context) => {
   assert.match(call.custom.input, /Do it/);
 });
 
-test('a schema is obeyed', async (context) => {
+test('an answer follows its schema', async (context) => {
   const client = openai(await vendorFor(context));
   const answer = await client.chat.completions.create({
     ...requestOf('As JSON'),
@@ -125,7 +125,7 @@ test('a schema is obeyed', async (context) => {
   assert.match((JSON.parse(object.choices[0]!.message.content!) as { answer: string }).answer, /As JSON/);
 });
 
-test('a bound on tokens cuts the answer and says length; a stop sequence says stop', async (context) => {
+test('a bound on tokens cuts the answer with the reason length; a stop sequence gives stop', async (context) => {
   const client = openai(await vendorFor(context));
   const short = await client.chat.completions.create({ ...requestOf('Long'), max_completion_tokens: 5 });
   assert.equal(short.choices[0]!.finish_reason, 'length');
@@ -135,7 +135,7 @@ test('a bound on tokens cuts the answer and says length; a stop sequence says st
   assert.ok(stopped.choices[0]!.message.content!.endsWith('alpha '));
 });
 
-test('several choices come interleaved and are all billed', async (context) => {
+test('several choices are interleaved and all billed', async (context) => {
   const vendor = await vendorFor(context);
   const request = { ...requestOf('Choose'), n: 3, stream_options: { include_usage: true } };
   const answer = await openai(vendor).chat.completions.stream(request).finalChatCompletion();
@@ -195,7 +195,7 @@ test('images are acknowledged and counted apart', async (context) => {
   assert.equal((await lastEntry(vendor)).usage.input_image, 258);
 });
 
-test('a refusal has its own place', async (context) => {
+test('a refusal has its own member', async (context) => {
   const client = openai(await vendorFor(context));
   const whole = await client.chat.completions.create(requestOf('[[sandbox: refuse]]'));
   assert.equal(whole.choices[0]!.message.content, null);
@@ -204,7 +204,7 @@ test('a refusal has its own place', async (context) => {
   assert.equal(streamed.choices[0]!.message.refusal, whole.choices[0]!.message.refusal);
 });
 
-test('an abort in mid-stream is billed as far as it came', async (context) => {
+test('an abort in mid-stream is billed for the sent part', async (context) => {
   const vendor = await vendorFor(context);
   const stream = openai(vendor).chat.completions.stream(requestOf('Slow [[sandbox: chunk_delay=20ms tokens=500]]'));
   let chunks = 0;

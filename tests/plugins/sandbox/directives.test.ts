@@ -130,7 +130,7 @@ for (const { name, send } of [...whole, ...streamed]) {
 }
 
 for (const { name, send } of streamed) {
-  test(`a stream can break in every way, and the bill says so (${name})`, async (context) => {
+  test(`a stream can break in every way, and the bill has the sent part (${name})`, async (context) => {
     const vendor = await vendorFor(context);
     for (const order of ['cut_after=2', 'no_terminal', 'mid_error']) {
       await assert.rejects(send(vendor, `Break [[sandbox: ${order}]]`), `${order} was not noticed`);
@@ -144,7 +144,7 @@ for (const { name, send } of streamed) {
     assert.equal(vendor.bill().cut, 3);
   });
 
-  test(`a cut stream is billed by the pieces that went out (${name})`, async (context) => {
+  test(`a cut stream is billed by its sent pieces (${name})`, async (context) => {
     const vendor = await vendorFor(context);
     await assert.rejects(send(vendor, 'Cut [[sandbox: tokens=100 chunks=10 cut_after=3]]'));
     assert.equal((await lastEntry(vendor)).usage.output, 30);
@@ -181,7 +181,7 @@ for (const { name, send } of [...whole, ...streamed]) {
 }
 
 for (const { name, send } of whole) {
-  test(`a whole answer can be cut, and is billed although (${name})`, async (context) => {
+  test(`a whole answer can be cut, and is billed all the same (${name})`, async (context) => {
     const vendor = await vendorFor(context);
     await assert.rejects(send(vendor, 'Cut [[sandbox: cut_after=0]]'));
     const entry = await lastEntry(vendor);
@@ -189,13 +189,13 @@ for (const { name, send } of whole) {
     assert.ok(entry.usage.output! > 0);
   });
 
-  test(`thoughts come when ordered (${name})`, async (context) => {
+  test(`thoughts are sent when ordered (${name})`, async (context) => {
     const vendor = await vendorFor(context);
     await send(vendor, 'Think [[sandbox: thinking]]');
     assert.ok((await lastEntry(vendor)).usage.reasoning! > 0);
   });
 
-  test(`a page can come instead of an answer (${name})`, async (context) => {
+  test(`an HTML page can be ordered as the answer (${name})`, async (context) => {
     const vendor = await vendorFor(context);
     await assert.rejects(send(vendor, '[[sandbox: html status=502]]'), { status: 502 });
     assert.equal(vendor.bill().requests, 0);
@@ -206,7 +206,7 @@ for (const { name, send } of whole) {
     await assert.rejects(send(vendor, '[[sandbox: explode]]'), /knows no directive .{0,2}"explode/);
   });
 
-  test(`a key is wanted where one was configured (${name})`, async (context) => {
+  test(`a key is required where one was configured (${name})`, async (context) => {
     const vendor = await vendorFor(context, { key: 'another' });
     await assert.rejects(send(vendor, 'Let me in'), { status: 401 });
     const open = await vendorFor(context, { key: 'sk-test' });
@@ -214,7 +214,7 @@ for (const { name, send } of whole) {
   });
 }
 
-test('a rate limit tells when to come back, in each dialect', async (context) => {
+test('a rate limit has retry-after, in each dialect', async (context) => {
   const vendor = await vendorFor(context);
   const post = async (path: string, body: object) => {
     const answer = await fetch(vendor.origin + path, { method: 'POST', body: JSON.stringify(body) });
@@ -233,7 +233,7 @@ test('a rate limit tells when to come back, in each dialect', async (context) =>
   assert.match(gemini.text, /"retryDelay": "7s"/);
 });
 
-test('no_usage leaves the usage out, but not off the bill', async (context) => {
+test('no_usage omits the usage from the answer, and not from the bill', async (context) => {
   const vendor = await vendorFor(context);
   const messages = [{ role: 'user' as const, content: '[[sandbox: no_usage]]' }];
   const answer = await openai(vendor).chat.completions.create({ model: 'm', messages });
@@ -241,7 +241,7 @@ test('no_usage leaves the usage out, but not off the bill', async (context) => {
   assert.ok((await lastEntry(vendor)).usage.output! > 0);
 });
 
-test('directives are taken out of the text, values are checked', () => {
+test('directives are removed from the text, and their values are checked', () => {
   assert.deepEqual(parseDirectives('Hi [[sandbox: delay=2s stall]] there [[sandbox: tool=x]]'), {
     text: 'Hi  there',
     directives: { delay: 2_000, stall: 1, tool: 'x' },

@@ -23,7 +23,7 @@ test('a whole answer refers to the prompt, and its usage is on the bill', async 
   assert.equal(usage.output, answer.usageMetadata!.candidatesTokenCount);
 });
 
-test('a stream brings the same text, with usage that grows to the whole', async (context) => {
+test('a stream has the same text, with usage that grows to the whole', async (context) => {
   const vendor = await vendorFor(context);
   const whole = await google(vendor).models.generateContent(requestOf('Twice'));
   const chunks = await collect(await google(vendor).models.generateContentStream(requestOf('Twice')));
@@ -37,7 +37,7 @@ test('a stream brings the same text, with usage that grows to the whole', async 
   );
 });
 
-test('events end their lines with CRLF; without alt=sse the stream is a JSON array', async (context) => {
+test('events have CRLF line ends; without alt=sse the stream is a JSON array', async (context) => {
   const vendor = await vendorFor(context);
   const post = (query: string) =>
     fetch(`${vendor.origin}/v1beta/models/any-model:streamGenerateContent${query}`, {
@@ -50,7 +50,7 @@ test('events end their lines with CRLF; without alt=sse the stream is a JSON arr
   assert.equal(array.length, events.split('\r\n\r\n').length - 1);
 });
 
-test('thoughts are shown when asked for, signed, and counted apart', async (context) => {
+test('requested thoughts are shown, signed, and counted apart', async (context) => {
   const vendor = await vendorFor(context);
   const request = {
     ...requestOf('Think'),
@@ -68,7 +68,7 @@ test('thoughts are shown when asked for, signed, and counted apart', async (cont
   assert.deepEqual(chunks.at(-1)!.usageMetadata, answer.usageMetadata);
 });
 
-test('a forced function is called, its result is heard, and only own signatures are taken', async (context) => {
+test("a forced function is called, its result is read, and only the vendor's own signatures are accepted", async (context) => {
   const client = google(await vendorFor(context));
   const config = {
     tools: [{ functionDeclarations: [weather] }],
@@ -94,7 +94,7 @@ test('a forced function is called, its result is heard, and only own signatures 
   await assert.rejects(client.models.generateContent({ model: 'any-model', contents, config: free }), /Corrupted/);
 });
 
-test('a schema is obeyed in either dialect', async (context) => {
+test('an answer follows its schema in either dialect', async (context) => {
   const client = google(await vendorFor(context));
   for (const config of [{ responseJsonSchema: weatherSchema }, { responseSchema: weatherSchema }]) {
     const answer = await client.models.generateContent({
@@ -105,7 +105,7 @@ test('a schema is obeyed in either dialect', async (context) => {
   }
 });
 
-test('candidates, bounds and stop sequences are obeyed', async (context) => {
+test('candidates, bounds and stop sequences are followed', async (context) => {
   const client = google(await vendorFor(context));
   const several = await client.models.generateContent({ ...requestOf('Choose'), config: { candidateCount: 2 } });
   assert.equal(several.candidates!.length, 2);
@@ -151,7 +151,7 @@ test('a blocked prompt has feedback and no candidates', async (context) => {
   assert.equal((await lastEntry(vendor)).usage.output, undefined);
 });
 
-test('members in snake_case are understood, unknown ones are refused by name', async (context) => {
+test('members in snake_case are accepted, and unknown ones are refused by name', async (context) => {
   const vendor = await vendorFor(context);
   const post = (body: object) =>
     fetch(`${vendor.origin}/v1/models/any-model:generateContent?key=anything`, {
@@ -173,7 +173,7 @@ test('counting tokens agrees with the usage of the answer and is not billed', as
   assert.equal(counted.totalTokens, answer.usageMetadata!.promptTokenCount);
 });
 
-test('an abort in mid-stream is billed as far as it came', async (context) => {
+test('an abort in mid-stream is billed for the sent part', async (context) => {
   const vendor = await vendorFor(context);
   const controller = new AbortController();
   const stream = await google(vendor).models.generateContentStream({

@@ -6,7 +6,7 @@ import { lastEntry, openai, pause, vendorFor } from './clients.ts';
 
 const request = { model: 'm', prompt: 'A cat on a mat' };
 
-test('images come as ordered, with the usage that is billed', async (context) => {
+test('images are made as ordered, with the billed usage', async (context) => {
   const vendor = await vendorFor(context);
   const answer = await openai(vendor).images.generate({ ...request, n: 2, size: '1024x1536', quality: 'high' });
   assert.equal(answer.data!.length, 2);
@@ -19,7 +19,7 @@ test('images come as ordered, with the usage that is billed', async (context) =>
   );
 });
 
-test('what it does not take is refused and not billed', async (context) => {
+test('an unsupported order is refused and not billed', async (context) => {
   const vendor = await vendorFor(context, { key: 'right' });
   const send = (body: object, key = 'right') =>
     openai(vendor, key).images.generate({ ...request, ...body } as OpenAI.ImageGenerateParamsNonStreaming);
@@ -46,7 +46,7 @@ test('an answer without usage, without images, or cut in its middle is billed', 
   assert.equal(vendor.bill().requests, 3);
 });
 
-test('who leaves before the picture is painted is billed for it', async (context) => {
+test('a client that disconnects before the picture is finished is billed for it', async (context) => {
   const vendor = await vendorFor(context);
   const controller = new AbortController();
   const prompt = 'A cat [[sandbox: delay=10s]]';
@@ -58,7 +58,7 @@ test('who leaves before the picture is painted is billed for it', async (context
   assert.deepEqual([entry.outcome, entry.usage.image], ['cut', 1]);
 });
 
-test('a stream brings its previews and the image, and is billed for what went out', async (context) => {
+test('a stream has its previews and the image, and is billed for the sent part', async (context) => {
   const vendor = await vendorFor(context);
   const stream = async (order: string, previews: number) => {
     const prompt = `A cat [[sandbox: ${order}]]`;
@@ -80,7 +80,7 @@ test('a stream brings its previews and the image, and is billed for what went ou
   assert.equal(vendor.bill().requests, 4);
 });
 
-test('edits come as a form with files; what is none is refused', async (context) => {
+test('edits are sent as a form with files; other bodies are refused', async (context) => {
   const vendor = await vendorFor(context);
   const image = new File([Buffer.from('picture')], 'cat.png', { type: 'image/png' });
   const edited = await openai(vendor).images.edit({ ...request, image: [image, image], mask: image });

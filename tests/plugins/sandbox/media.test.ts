@@ -9,14 +9,14 @@ import { pngOf } from '../../../plugins/sandbox/media/png.ts';
 
 const seed = seedOf('A cat on a mat');
 
-test('the same words make the same picture, other words another one', () => {
+test('the same words give the same picture, and other words another one', () => {
   assert.equal(seedOf('a', 1), seedOf('a', 1));
   assert.notEqual(seedOf('a', 1), seedOf('a', 2));
   assert.deepEqual(smaller({ width: 1920, height: 1080 }, 96), { width: 170, height: 96 });
   assert.deepEqual(smaller({ width: 10, height: 9_000 }, 96), { width: 96, height: 384 });
 });
 
-test('a PNG has sound chunks, and its pixels are those that were painted', () => {
+test('a PNG has valid chunks, and its pixels are the generated ones', () => {
   const size = { width: 40, height: 20 };
   const png = pngOf(seed, size);
   assert.equal(png.subarray(0, 8).toString('hex'), '89504e470d0a1a0a');
@@ -106,7 +106,7 @@ test('an MP4 has one track of 24 frames a second, whose samples lie where its ta
   );
 });
 
-test('a picture of a video is kept in raw samples: the first are the brightness of its first row', () => {
+test('a frame of a video has raw samples, the first of which are the brightness of its first row', () => {
   const size = { width: 64, height: 64 };
   const mp4 = mp4Of(seed, size, 1);
   const mdat = boxes(mp4)[2]!.body;
@@ -119,7 +119,7 @@ test('a picture of a video is kept in raw samples: the first are the brightness 
   assert.ok(unit.length > 16 * 384 && unit.length < 16 * 384 + 64, String(unit.length));
 });
 
-test('an address says what lies there, until it expires', () => {
+test('an address contains its content until it expires', () => {
   const size = { width: 1024, height: 1024 };
   const at = (link: string, now: number) => {
     const url = new URL(link);

@@ -51,7 +51,7 @@ test('a stream accumulates to the whole answer, usage included', async (context)
   assert.equal(usage.output! + usage.reasoning!, whole.usage.output_tokens);
 });
 
-test('events come named, in order and with a ping', async (context) => {
+test('events have names, and are in order with a ping', async (context) => {
   const vendor = await vendorFor(context);
   const answer = await fetch(`${vendor.origin}/v1/messages?beta=true`, {
     method: 'POST',
@@ -73,7 +73,7 @@ test('events come named, in order and with a ping', async (context) => {
   );
 });
 
-test('a signed thought and a tool result come back and are heard; a forged signature is refused', async (context) => {
+test('a signed thought and a tool result are accepted and read; a forged signature is refused', async (context) => {
   const client = anthropic(await vendorFor(context));
   const request: Params = {
     ...requestOf('Weather? [[sandbox: tool=get_weather]]'),
@@ -121,7 +121,7 @@ test('marks write to the cache for their span and read from it afterwards', asyn
   assert.equal(unmarked.usage.cache_read_input_tokens, 0);
 });
 
-test('a mark that moves on writes only what is new', async (context) => {
+test('a mark that moves further writes only the new part', async (context) => {
   const client = anthropic(await vendorFor(context));
   const turns: Anthropic.MessageParam[] = [{ role: 'user', content: longText }];
   const send = () =>
@@ -133,7 +133,7 @@ test('a mark that moves on writes only what is new', async (context) => {
   assert.equal(second.cache_creation_input_tokens, 1 + 2);
 });
 
-test('a schema is obeyed', async (context) => {
+test('an answer follows its schema', async (context) => {
   const client = anthropic(await vendorFor(context));
   const answer = await client.messages.create({
     ...requestOf('JSON'),
@@ -142,7 +142,7 @@ test('a schema is obeyed', async (context) => {
   assert.deepEqual(JSON.parse(textOf(answer)), { city: 'sample city', unit: 'celsius' });
 });
 
-test('a stop sequence is named, a bound on tokens too', async (context) => {
+test('a stop sequence and a bound on tokens are named', async (context) => {
   const client = anthropic(await vendorFor(context));
   const stopped = await client.messages.create({ ...requestOf('alpha beta gamma'), stop_sequences: ['beta'] });
   assert.equal(stopped.stop_reason, 'stop_sequence');
@@ -212,7 +212,7 @@ test('sampling fields are refused from the newer version on', async (context) =>
   assert.equal((await post('2026-10-21')).status, 400);
 });
 
-test('an abort in mid-stream is billed as far as it came', async (context) => {
+test('an abort in mid-stream is billed for the sent part', async (context) => {
   const vendor = await vendorFor(context);
   const stream = anthropic(vendor).messages.stream(requestOf('Slow [[sandbox: chunk_delay=20ms tokens=500]]'));
   let deltas = 0;

@@ -5,7 +5,7 @@ import { localUpstreams } from '../../../plugins/common/domain/upstreams.ts';
 import sandbox from '../../../plugins/sandbox/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 
-test('it is found by its name from start to stop', async () => {
+test('the sandbox is found by its name from start to stop', async () => {
   const host = fakeHost();
   const part = await setUp(sandbox, host, { key: 'inside', latency: { chunk: '1ms' } });
   const upstreams = host.get(localUpstreams);
@@ -22,7 +22,7 @@ test('it is found by its name from start to stop', async () => {
   await assert.rejects(fetch(`${origin}/bill`));
 });
 
-test('its configuration is strict', async () => {
+test("the sandbox's configuration is strict", async () => {
   await assert.rejects(async () => setUp(sandbox, fakeHost(), { listen: 'nowhere' }));
   await assert.rejects(async () => setUp(sandbox, fakeHost(), { port: 1 }));
 });

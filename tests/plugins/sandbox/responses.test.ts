@@ -72,7 +72,7 @@ test("the client's strict accumulator gets the same response as a whole answer",
   );
 });
 
-test('sealed reasoning and tool results come back and are heard; a foreign seal is refused', async (context) => {
+test("sealed reasoning and tool results are accepted and read; another's seal is refused", async (context) => {
   const client = openai(await vendorFor(context));
   const input: ResponseInput = [{ role: 'user', content: 'Weather? [[sandbox: tool=get_weather]]' }];
   const request = {
@@ -110,7 +110,7 @@ test('custom tools are called with free text', async (context) => {
   assert.match(call.input, /Patch it/);
 });
 
-test('a schema is obeyed and parsed by the client', async (context) => {
+test('an answer follows its schema and is parsed by the client', async (context) => {
   const client = openai(await vendorFor(context));
   const format = { type: 'json_schema' as const, name: 'weather', schema: weatherSchema };
   const answer = await client.responses.create({ model: 'any-model', input: 'JSON', text: { format } });
@@ -142,7 +142,7 @@ test('a refusal is a part of its own, whole and streamed', async (context) => {
   assert.deepEqual(parts(await client.responses.stream(request).finalResponse()), ['refusal']);
 });
 
-test('compaction gives back the user messages and one item that opens next time', async (context) => {
+test('compaction returns the user messages and one item that the next request may contain', async (context) => {
   const vendor = await vendorFor(context);
   const client = openai(vendor);
   const compacted = await client.responses.compact({
@@ -194,7 +194,7 @@ test('a cache key keeps prefixes apart', async (context) => {
   assert.ok((await read('one')) >= 1024);
 });
 
-test('an abort in mid-stream is billed as far as it came', async (context) => {
+test('an abort in mid-stream is billed for the sent part', async (context) => {
   const vendor = await vendorFor(context);
   const stream = openai(vendor).responses.stream({
     model: 'any-model',
@@ -211,7 +211,7 @@ test('an abort in mid-stream is billed as far as it came', async (context) => {
   assert.ok(entry.usage.output! > 0 && entry.usage.output! < 500);
 });
 
-test('an unknown earlier response is said by its code', async (context) => {
+test('an unknown earlier response is refused by its code', async (context) => {
   const client = openai(await vendorFor(context));
   await assert.rejects(client.responses.create({ model: 'm', input: 'x', previous_response_id: 'resp_1' }), {
     status: 400,
@@ -219,7 +219,7 @@ test('an unknown earlier response is said by its code', async (context) => {
   });
 });
 
-test('an answer is kept: continued, returned, its input listed, deleted; unless its client wants it forgotten', async (context) => {
+test('an answer is kept, continued, returned, listed with its input, and deleted, unless its client turns storing off', async (context) => {
   const vendor = await vendorFor(context);
   const client = openai(vendor);
   const first = await client.responses.create({ model: 'any-model', input: 'My name is Ada.' });
@@ -248,7 +248,7 @@ test('an answer is kept: continued, returned, its input listed, deleted; unless 
   await assert.rejects(client.responses.create(lost), { code: 'previous_response_not_found' });
 });
 
-test('of very many answers the newest are kept', async (context) => {
+test('a bounded number of the newest answers is kept', async (context) => {
   const client = openai(await vendorFor(context));
   const input = 'x'.repeat(6 * 2 ** 20);
   const ids: string[] = [];

@@ -21,12 +21,12 @@ test('references, branches, constants and unions are followed', () => {
   assert.deepEqual(sampleOf(schema), { side: 'left', kind: 'door', label: 'sam', both: { a: 1 }, open: true });
 });
 
-test('types in capitals are understood', () => {
+test('types in capitals are accepted', () => {
   const schema = { type: 'OBJECT', properties: { list: { type: 'ARRAY', items: { type: 'NUMBER', minimum: 3 } } } };
   assert.deepEqual(sampleOf(schema), { list: [3] });
 });
 
-test('a schema that needs itself ends', () => {
+test('a recursive schema gives a finite sample', () => {
   const schema = {
     $ref: '#/$defs/node',
     $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } },
@@ -58,7 +58,7 @@ const schemas = fc.letrec<{ any: z.ZodType }>((tie) => ({
   ),
 }));
 
-test('whatever the schema, the sample fits it', () => {
+test('with any schema, the sample fits it', () => {
   fc.assert(
     fc.property(schemas.any, fc.integer({ min: 1, max: 5 }), (schema, salt) => {
       schema.parse(sampleOf(z.toJSONSchema(schema), salt));

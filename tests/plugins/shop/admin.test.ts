@@ -9,13 +9,13 @@ const dayMs = 24 * 3_600_000;
 const five: CodeGift = { kind: 'balance', amount: usd('5'), lastsMs: undefined };
 const one = { batch: undefined, gift: five, count: 1, maxUses: 1, oncePerAccount: true, expiresAt: undefined };
 
-test('what can be bought is on offer, free plans are not', async () => {
+test('paid plans are offered, and free ones are not', async () => {
   const stall = await openStall();
   const names = stall.host.get(shopAdmin).offers();
   assert.deepEqual(names.map(({ name }) => name).sort(), ['day', 'pro', 'saver']);
 });
 
-test('codes of both ways are listed in pages, newest first, and never in full', async () => {
+test('both kinds of codes are listed in pages, newest first, and never in full', async () => {
   const stall = await openStall();
   const admin = stall.host.get(shopAdmin);
   const first = await admin.createCodes({ ...one, batch: 'autumn', count: 7, maxUses: 2 });
@@ -66,7 +66,7 @@ test('batches count their codes and uses, and a batch is revoked at once', async
   await stall.audit();
 });
 
-test('what no code can give or be is refused, and names its field', async () => {
+test('an impossible code is refused by its field', async () => {
   const stall = await openStall();
   const admin = stall.host.get(shopAdmin);
   const now = stall.host.clock.now();

@@ -59,7 +59,7 @@ for (const uses of [1, 7]) {
   );
 }
 
-test('a code of several uses is redeemed so often, once by each account, in any order', async () => {
+test('a code of several uses is redeemed that often, once by each account, in any order', async () => {
   const first = await openStall();
   const second = await openStall(first);
   const people = await Promise.all(Array.from({ length: 8 }, (_, index) => first.account(`person ${index}`)));
@@ -82,7 +82,7 @@ test('a code of several uses is redeemed so often, once by each account, in any 
   await first.audit();
 });
 
-test('codes give money that lasts, a plan, or days of a plan', async () => {
+test('codes give money that does not expire, a plan, or days of a plan', async () => {
   const stall = await openStall();
   const account = await stall.account('alice');
   const [money, forever, plan, days] = await Promise.all([
@@ -113,7 +113,7 @@ test('codes give money that lasts, a plan, or days of a plan', async () => {
   await stall.audit();
 });
 
-test('codes end: used, expired, revoked alone or with their batch, unknown', async () => {
+test('used, expired, revoked and unknown codes are refused, also those of a revoked batch', async () => {
   const stall = await openStall();
   const account = await stall.account('alice');
   const batch = await makeCodes(stall, { usd: '1', count: '4', batch: 'spring', expires: '10d' });
@@ -133,7 +133,7 @@ test('codes end: used, expired, revoked alone or with their batch, unknown', asy
   await assert.rejects(stall.command('codes revoke', { code: 'nothing' }), /no open code/);
 });
 
-test('a code is kept only as a hash: lists and exports tell its beginning, state and uses', async () => {
+test('a code is kept only as a hash: lists and exports show its beginning, state and uses', async () => {
   const stall = await openStall();
   const account = await stall.account('alice');
   const codes = await makeCodes(stall, { plan: 'pro', count: '3', batch: 'a-batch', uses: '2' });
@@ -151,7 +151,7 @@ test('a code is kept only as a hash: lists and exports tell its beginning, state
     await assert.rejects(stall.command(name, { batch: 'a-bach' }), { field: 'batch', kind: 'not_found' });
 });
 
-test('a code that could not mean anything is not made', async () => {
+test('a code without an effect is not made', async () => {
   const stall = await openStall();
   const wrong: [Record<string, string>, string][] = [
     [{}, 'usd'],
@@ -172,7 +172,7 @@ test('a code that could not mean anything is not made', async () => {
   assert.deepEqual((await stall.command('codes list')).json, []);
 });
 
-test('a code is read however it is typed, and no other text is taken for it', () => {
+test('a code is accepted in any typed form, and no other text is', () => {
   const { random } = fakeHost();
   fc.assert(
     fc.property(fc.nat(1_000), (skipped) => {

@@ -45,7 +45,7 @@ test('a plan is paid from the balance, brings its grant within its windows, and 
   await stall.audit();
 });
 
-test('a purchase is made once for its reference, however often and wherever it is asked for', async () => {
+test('a purchase is made once for its reference, however often and wherever it is requested', async () => {
   const first = await openStall();
   const second = await openStall(first);
   const account = await first.account('alice', '100');
@@ -59,7 +59,7 @@ test('a purchase is made once for its reference, however often and wherever it i
   await first.audit();
 });
 
-test('of many purchases at once on a balance for two, two are made', async () => {
+test('of many concurrent purchases on a balance for two, two are made', async () => {
   const first = await openStall();
   const second = await openStall(first);
   const account = await first.account('alice', '65');
@@ -75,7 +75,7 @@ test('of many purchases at once on a balance for two, two are made', async () =>
   await first.audit();
 });
 
-test('what a plan brings does not buy the next one', async () => {
+test("a plan's grant does not buy the next plan", async () => {
   const stall = await openStall();
   const account = await stall.account('alice', '20');
   await buy(stall, account, 'pro', 'order-1');
@@ -86,7 +86,7 @@ test('what a plan brings does not buy the next one', async () => {
   await stall.audit();
 });
 
-test('the same plan again goes on behind its end; another one begins now, and what is left of a grant keeps its own end', async () => {
+test('the same plan again continues after its end; another one begins now, and the rest of a grant keeps its own end', async () => {
   const stall = await openStall();
   const account = await stall.account('alice', '100');
   const now = stall.host.clock.now();
@@ -101,7 +101,7 @@ test('the same plan again goes on behind its end; another one begins now, and wh
   await stall.audit();
 });
 
-test('grants come for each period of the term, once, in any order of requests; the rest of the last one lapses once', async () => {
+test('grants are given for each period of the term, once, in any order of requests; the rest of the last one lapses once', async () => {
   const first = await openStall();
   const second = await openStall(first);
   const account = await first.account('alice', '100');
@@ -124,7 +124,7 @@ test('grants come for each period of the term, once, in any order of requests; t
   await first.audit();
 });
 
-test('a plan that is renewed is bought again at its end while the balance covers it; else the default plan follows', async () => {
+test('a renewed plan is bought again at its end while the balance covers it; else the default plan follows', async () => {
   const stall = await openStall();
   const account = await stall.account('alice', '5');
   await buy(stall, account, 'day', 'order-1');
@@ -145,7 +145,7 @@ test('a plan that is renewed is bought again at its end while the balance covers
   await stall.audit();
 });
 
-test('what was paid for a plan is kept when the next one is bought where the clock is behind', async () => {
+test('the price paid for a plan is kept when the next one is bought where the clock is behind', async () => {
   const first = await openStall();
   const second = await openStall(first);
   const account = await first.account('alice', '100');
@@ -159,7 +159,7 @@ test('what was paid for a plan is kept when the next one is bought where the clo
   await first.audit();
 });
 
-test('a call that began on a plan brings nothing more of it when its term has ended meanwhile', async () => {
+test('a call that began on a plan gives no further grant of it when its term has ended meanwhile', async () => {
   const stall = await openStall();
   const account = await stall.account('alice', '20');
   await buy(stall, account, 'pro', 'order-1');
@@ -170,7 +170,7 @@ test('a call that began on a plan brings nothing more of it when its term has en
   await stall.audit();
 });
 
-test('nor does it when another plan was bought meanwhile and has ended too; what a plan brings that was not bought is given', async () => {
+test('a call gives no further grant of its plan when another was bought and has ended meanwhile; a plan that was not bought gives its grant', async () => {
   const stall = await openStall();
   const account = await stall.account('alice', '100');
   await buy(stall, account, 'day', 'order-1');
@@ -189,7 +189,7 @@ test('nor does it when another plan was bought meanwhile and has ended too; what
   await stall.audit();
 });
 
-test('a plan that was bought once brings its money again to whom it is given later', async () => {
+test('a plan that was bought once gives its grant again to an account that gets it later', async () => {
   const stall = await openStall();
   const account = await stall.account('alice', '20');
   await buy(stall, account, 'pro', 'order-1');
@@ -203,7 +203,7 @@ test('a plan that was bought once brings its money again to whom it is given lat
   await stall.audit();
 });
 
-test('a code for a plan that does not end is refused where it runs already', async () => {
+test('a code for an unlimited plan is refused where that plan runs already', async () => {
   const stall = await openStall();
   const account = await stall.account('alice');
   const codes = await makeCodes(stall, { plan: 'free', count: '2' });
@@ -213,7 +213,7 @@ test('a code for a plan that does not end is refused where it runs already', asy
   assert.equal((listed.json as { state: string }[]).filter(({ state }) => state === 'open').length, 1);
 });
 
-test('a term without "lasts" is as long as a period of its grant; a month ends on its last day at the latest', () => {
+test('a term without "lasts" has the length of its grant\'s period; a month ends on its last day at the latest', () => {
   const offer = {
     name: 'x',
     limits: {},

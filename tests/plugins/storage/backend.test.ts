@@ -64,7 +64,7 @@ test('columns without an index are analyzed again when half of the rows have cha
   assert.ok(other! <= 901, `${other} values`);
 });
 
-test('upkeep checkpoints a long log, vacuums and analyzes each when that is due, and does nothing otherwise', async (context) => {
+test('upkeep checkpoints a long log, vacuums and analyzes each when due, and does nothing otherwise', async (context) => {
   const { backend, directory } = await openFresh(context);
   assert.equal(await backend.upkeep(), false);
   await send(backend, "create table busy as select n, repeat('x', 500) as filler from generate_series(1, 20000) as n");

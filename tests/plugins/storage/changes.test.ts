@@ -25,7 +25,7 @@ function heardBy(database: TestDatabase, topic = 'key'): string[] {
   return heard;
 }
 
-test('an announcement is heard at once here and with the next poll elsewhere, once each', async () => {
+test('an announcement is delivered at once here and with the next poll elsewhere, once each', async () => {
   const { one, other, close } = await openPair();
   const [here, there] = [heardBy(one), heardBy(other)];
   await one.announce('key', 'a');
@@ -69,7 +69,7 @@ test('a change and its announcement are one transaction: other processes get it 
   await close();
 });
 
-test('a listener hears its own topic alone, and all listeners of a topic hear it', async () => {
+test('a listener gets its own topic alone, and all listeners of a topic get it', async () => {
   const database = await openDatabase();
   const [keys, again, accounts] = [heardBy(database), heardBy(database), heardBy(database, 'account')];
   await database.announce('account', 'x');
@@ -78,7 +78,7 @@ test('a listener hears its own topic alone, and all listeners of a topic hear it
   await database.close();
 });
 
-test('a listener that throws is logged and keeps no other from hearing', async () => {
+test('a listener that throws is logged, and the others are called', async () => {
   const database = await openDatabase();
   database.onChange('key', () => assert.fail('a bug'));
   const heard = heardBy(database);
@@ -88,7 +88,7 @@ test('a listener that throws is logged and keeps no other from hearing', async (
   await database.close();
 });
 
-test('what was announced before the start is not heard', async () => {
+test('an announcement from before the start is not delivered', async () => {
   const one = await openDatabase();
   for (let index = 0; index < 150; index += 1) await one.announce('key', `old ${index}`);
   const other = await openDatabase({ schema: one.schema });
@@ -118,7 +118,7 @@ test('each announcement is delivered once, also while polls run', async () => {
   await close();
 });
 
-test('more announcements than one poll reads at a time are all heard', async () => {
+test('more announcements than one poll reads are all delivered', async () => {
   const { one, other, close } = await openPair();
   const heard = heardBy(other);
   const table = sql`${sql.identifier(one.schema)}.changes`;

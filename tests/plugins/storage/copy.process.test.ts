@@ -60,7 +60,7 @@ async function reopen(context: TestContext, directory: string) {
   return { backend, reported: reported.join('\n') };
 }
 
-test('a copy is due when there is none, or much is new, or anything is and it is asked for; a second links what stayed', async (context) => {
+test('a copy is due when there is none, or much is new, or any change is and it is requested; the second links unchanged files', async (context) => {
   const directory = await newDirectory(context);
   const backend = await openBackend(directory);
   context.after(() => backend.close());
@@ -113,7 +113,7 @@ async function withMuchBehind(context: TestContext): Promise<string> {
   return directory;
 }
 
-test('a directory that is lost with its log: not opened without what was acknowledged, until the operator says so', async (context) => {
+test('a directory that is lost with its log is not opened without the acknowledged commits, until the operator accepts it', async (context) => {
   const directory = await withMuchBehind(context);
   rmSync(join(directory, 'postgres'), { recursive: true });
   for (let start = 0; start < 3; start += 1) {
@@ -127,7 +127,7 @@ test('a directory that is lost with its log: not opened without what was acknowl
   assert.equal(await countOf(backend), '1');
 });
 
-test('a log that was damaged in the middle does not open as if it ended there', async (context) => {
+test('a log that was damaged in the middle is not opened as if it ended there', async (context) => {
   const directory = await copied(context);
   const backend = await openBackend(directory);
   for (let n = 3; n < 400; n += 1) await send(backend, `insert into credits values (${n})`);

@@ -22,7 +22,7 @@ async function rowsOf(database: TestDatabase, statement: ReturnType<typeof sql>)
 
 const int8 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 
-test('whole numbers of 64 bits come back exact, raw and by drizzle, alone and in arrays', () =>
+test('whole numbers of 64 bits are exact, raw and by drizzle, alone and in arrays', () =>
   withDatabase(async (database) => {
     const amounts = pgSchema(database.schema).table('amounts', { amount: bigint({ mode: 'bigint' }).notNull() });
     await database.orm.execute(sql`create table ${amounts} (amount int8 not null)`);
@@ -49,7 +49,7 @@ test('counts and cast sums are exact bigints, and decimals stay text', () =>
     assert.deepEqual(row, { rows: 2n, sum: 9007199254740994n, decimal: '9007199254740994' });
   }));
 
-test('times, JSON and nulls survive the way there and back', () =>
+test('times, JSON and nulls are unchanged when written and read', () =>
   withDatabase(async (database) => {
     const events = pgSchema(database.schema).table('events', {
       id: integer().primaryKey(),
@@ -76,7 +76,7 @@ test('times, JSON and nulls survive the way there and back', () =>
     ]);
   }));
 
-test('a batch goes in by one statement, whatever its size', () =>
+test('a batch is inserted by one statement, at any size', () =>
   withDatabase(async (database) => {
     await database.orm.execute(
       sql`create table ${sql.identifier(database.schema)}.batch (id int8 primary key, note text)`,
@@ -94,7 +94,7 @@ test('a batch goes in by one statement, whatever its size', () =>
     }
   }));
 
-test('a transaction that throws leaves nothing, and its error arrives', () =>
+test('a transaction that throws leaves nothing, and its error is thrown', () =>
   withDatabase(async (database) => {
     const table = sql`${sql.identifier(database.schema)}.undone`;
     await database.orm.execute(sql`create table ${table} (id int primary key)`);
@@ -106,7 +106,7 @@ test('a transaction that throws leaves nothing, and its error arrives', () =>
     assert.deepEqual(await rowsOf(database, sql`select * from ${table}`), []);
   }));
 
-test('transactions that move the same balance at the same time lose no update', () =>
+test('concurrent transactions on one balance lose no update', () =>
   withDatabase(async (database) => {
     const table = sql`${sql.identifier(database.schema)}.balances`;
     await database.orm.execute(sql`create table ${table} (id int primary key, amount int8 not null)`);
@@ -151,7 +151,7 @@ test('a statement that was not awaited runs inside its transaction or not at all
     assert.deepEqual(await rowsOf(database, sql`select * from ${table}`), [{ id: 1 }]);
   }));
 
-test('a nested transaction is undone alone', () =>
+test('a nested transaction is rolled back alone', () =>
   withDatabase(async (database) => {
     const table = sql`${sql.identifier(database.schema)}.nested`;
     await database.orm.execute(sql`create table ${table} (id int)`);
@@ -167,7 +167,7 @@ test('a nested transaction is undone alone', () =>
     assert.deepEqual(await rowsOf(database, sql`select id from ${table}`), [{ id: 1 }]);
   }));
 
-test('statements go on when a table under them has changed', () =>
+test('statements continue after a change of their table', () =>
   withDatabase(async (database) => {
     const table = sql`${sql.identifier(database.schema)}.changing`;
     await database.orm.execute(sql`create table ${table} (id int)`);
@@ -178,7 +178,7 @@ test('statements go on when a table under them has changed', () =>
     assert.deepEqual(await read(), [{ id: 1, name: 'new' }]);
   }, 1));
 
-test('statements are prepared, so that parameters cost no round trip, but not without bound', () =>
+test('statements are prepared, so that parameters cost no round trip, up to a bound', () =>
   withDatabase(async (database) => {
     const count = async () => {
       const [row] = await rowsOf(
@@ -196,7 +196,7 @@ test('statements are prepared, so that parameters cost no round trip, but not wi
     assert.ok(prepared > 400 && prepared <= 500, String(prepared));
   }, 1));
 
-test('two schemas of one database know nothing of each other', async () => {
+test('two schemas of one database are separate', async () => {
   const [main, alt] = [await openDatabase(), await openDatabase()];
   await main.orm.execute(sql`create table ${sql.identifier(main.schema)}.own (id int)`);
   await assert.rejects(async () => alt.orm.execute(sql`select * from ${sql.identifier(alt.schema)}.own`));
@@ -230,7 +230,7 @@ test('health follows the regular poll, and its change is logged once', () =>
     assert.deepEqual(logged(), ['the database does not answer', 'the database answers again']);
   }));
 
-test('a poll that hangs makes health bad', () =>
+test('a hanging poll makes health bad', () =>
   withDatabase(async (database) => {
     const table = sql`${sql.identifier(database.schema)}.changes`;
     let polling: Promise<void> | undefined;

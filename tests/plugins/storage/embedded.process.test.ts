@@ -72,7 +72,7 @@ const isAlive = (pid: number) => {
 
 const ping = (database: OpenedDatabase) => database.orm.execute(sql`select 1 as one`);
 
-test('a first start makes the database, and one that was broken off is begun again', async (context) => {
+test('a first start makes the database, and an interrupted one is begun again', async (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   mkdirSync(join(directory, 'postgres'));
@@ -132,7 +132,7 @@ test('a command uses the database of the gateway that runs beside it', async (co
   assert.equal(isAlive(pid), true);
 });
 
-test('a command without a gateway has a database of its own for its time', async (context) => {
+test('a command without a gateway has its own database process while it runs', async (context) => {
   const directory = await newDirectory(context);
   const database = await open(context, directory, { mode: 'command' });
   const { pid } = readOwner(directory)!;
@@ -141,7 +141,7 @@ test('a command without a gateway has a database of its own for its time', async
   assert.equal(isAlive(pid), false);
 });
 
-test('a command after a gateway was killed is not misled by what it left', async (context) => {
+test('a command after a killed gateway ignores the files that it left', async (context) => {
   const directory = await newDirectory(context);
   const { child } = await startGateway(context, directory);
   const { pid } = readOwner(directory)!;
@@ -162,7 +162,7 @@ test('a path that is too long for a socket works all the same', async (context) 
   assert.equal(existsSync(address), false);
 });
 
-test('when the database process dies, statements fail soon, health says so, and it comes back by itself', async (context) => {
+test('when the database process dies, statements fail soon, health shows it, and it is restarted by itself', async (context) => {
   const directory = await newDirectory(context);
   const database = await open(context, directory);
   await database.orm.execute(sql`create table test.kept (id int)`);
@@ -196,7 +196,7 @@ test('when the database process dies, statements fail soon, health says so, and 
   assert.ok(database.host.lines.some(({ message }) => message === 'the database does not answer'));
 });
 
-test('no database process outlives a gateway that was killed', async (context) => {
+test('no database process survives a gateway that was killed', async (context) => {
   const directory = await newDirectory(context);
   const { child } = await startGateway(context, directory);
   const { pid } = readOwner(directory)!;
@@ -214,7 +214,7 @@ test('signals to the whole process group leave the database to its gateway', asy
   assert.equal(readOwner(directory)!.pid, pid);
 });
 
-test('what was committed is there after kill -9 of the gateway, of the database, or of both', {
+test('committed rows are there after kill -9 of the gateway, of the database, or of both', {
   timeout: 300_000,
 }, async (context) => {
   const directory = await newDirectory(context);

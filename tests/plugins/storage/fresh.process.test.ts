@@ -41,7 +41,7 @@ function emptyFolder(): string {
   return folder;
 }
 
-test('what is unpacked is what was packed', () => {
+test('the unpacked directory equals the packed one', () => {
   const folder = emptyFolder();
   unpackFresh(folder, undefined, [archive]);
   const [unpacked, packed] = [treeOf(folder), treeOf(made)];
@@ -57,7 +57,7 @@ function changed(from: string, pattern: RegExp, into: string): string {
   return other;
 }
 
-test('one of another version of the database is left alone, and so is none', () => {
+test('a template of another database version is ignored, and so is a missing one', () => {
   const folder = emptyFolder();
   unpackFresh(folder, undefined, [changed(archive, /"version":"/, '"version":"0'), join(here, 'no such file')]);
   assert.deepEqual(readdirSync(folder), []);
@@ -66,7 +66,7 @@ test('one of another version of the database is left alone, and so is none', () 
 const owner = { schema: 'shop', plugins: ['auth', 'storage', 'shop', 'telemetry'] };
 const migrated = join(here, 'migrated.zst');
 
-test('tables are there for their own gateway alone, and only by the migrations of this program', async () => {
+test("a template's tables are used only for their own gateway, and only with the migrations of this program", async () => {
   const directory = temporaryDirectory();
   await fillDirectory(directory);
   await makeTables(directory, [owner]);
@@ -84,7 +84,7 @@ test('tables are there for their own gateway alone, and only by the migrations o
 
 const built = existsSync(emptyArchive);
 
-test('first starts begin with the one that was built', {
+test('first starts begin with the built template', {
   skip: !built && 'npm run build:database has not run',
 }, async () => {
   const identifiers = [];
@@ -136,7 +136,7 @@ async function startAndStop(directory: string): Promise<void> {
   if (child.exitCode === null) await once(child, 'exit');
 }
 
-test('tables that were built are those that a start makes, and hold nothing else', {
+test('built tables are those that a start makes, and have no other rows', {
   skip: !existsSync(migratedArchive) && 'npm run build:database has not run',
 }, async () => {
   const started = temporaryDirectory();

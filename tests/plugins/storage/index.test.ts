@@ -20,7 +20,7 @@ test('an empty section means an embedded database', () => {
   assert.deepEqual(schema.parse({}), { database: 'embedded', ...usual, pool: 10 });
 });
 
-test('a Postgres URL and a number as text are taken', () => {
+test('a Postgres URL and a number as text are accepted', () => {
   const url = 'postgresql://user:secret@db.example:5432/gateway?sslmode=require';
   assert.deepEqual(schema.parse({ database: url, pool: '20' }), { database: url, ...usual, pool: 20 });
   const cluster = 'rediss://:secret@one:6379,rediss://:secret@two:6379';
@@ -35,7 +35,7 @@ test('a Postgres URL and a number as text are taken', () => {
   });
 });
 
-test('what cannot be used is refused with a sentence that shows no secret', () => {
+test('an unusable section is refused with a sentence that shows no secret', () => {
   assert.deepEqual(problemsOf({ database: 'mysql://user:secret@db/x' }), [
     'database must be "embedded" or a URL such as postgres://user:password@host:5432/name',
   ]);
@@ -47,14 +47,14 @@ test('what cannot be used is refused with a sentence that shows no secret', () =
   assert.equal(problemsOf({ url: 'x' })?.length, 1);
 });
 
-test('nothing of the credentials in a URL is logged', () => {
+test('no credentials in a URL are logged', () => {
   assert.equal(
     describeUrl('postgres://user:pass%2Fword@db.example:5432/gateway?password=x'),
     'postgres://db.example:5432/gateway',
   );
 });
 
-test('the part provides the service, is ready while statements work, and stops in order', async () => {
+test('the plugin provides the service, is ready while statements work, and stops in order', async () => {
   const directory = databaseUrl === undefined ? await embeddedDirectory() : '/nonexistent';
   const host = fakeHost({ directory, schema: 'test_of_part' });
   const part = await setUp(storage, host, { database: databaseUrl ?? 'embedded', counters: 'redis://127.0.0.1:1' });
@@ -69,7 +69,7 @@ test('the part provides the service, is ready while statements work, and stops i
   assert.doesNotMatch(JSON.stringify(host.lines), new RegExp(password));
 });
 
-test('a server that cannot be reached fails a command soon and a start in its time, each with one sentence', async () => {
+test('an unreachable server fails a command soon and a start in its time, each with one sentence', async () => {
   const database = 'postgres://missing:secret@127.0.0.1:1/none';
   const began = performance.now();
   await assert.rejects(setUp(storage, fakeHost({ mode: 'command' }), { database }), {

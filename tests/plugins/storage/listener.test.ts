@@ -53,7 +53,7 @@ testOnServer('without a listener the next poll delivers it', async () => {
   await Promise.all([speaker.close(), hearer.close()]);
 });
 
-test('an announcement is heard by another connection without a poll, whatever the database', async () => {
+test('an announcement reaches another connection without a poll, on any database', async () => {
   const schema = `listen_${randomBytes(6).toString('hex')}`;
   const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
   await listen(hearer);
@@ -62,7 +62,7 @@ test('an announcement is heard by another connection without a poll, whatever th
   await Promise.all([speaker.close(), hearer.close()]);
 });
 
-test('where notifications arrive changes are polled seldom, until one has come without', async () => {
+test('where notifications arrive changes are polled seldom, until one has arrived without', async () => {
   const schema = `listen_${randomBytes(6).toString('hex')}`;
   const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
   const subjects: string[] = [];

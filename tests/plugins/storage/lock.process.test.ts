@@ -24,7 +24,7 @@ function startTaker(context: TestContext, directory: string): ChildProcess {
   return child;
 }
 
-test('a directory that is taken is refused, and free again after its release', async (context) => {
+test('a taken directory is refused, and free again after its release', async (context) => {
   const directory = newDirectory(context);
   const lock = await lockDirectory(directory, 0);
   lock!.publish('/some/socket');
@@ -37,7 +37,7 @@ test('a directory that is taken is refused, and free again after its release', a
   next!.release();
 });
 
-test('who waits gets the directory when its owner lets go', async (context) => {
+test('a waiting process gets the directory when its owner releases it', async (context) => {
   const directory = newDirectory(context);
   const lock = await lockDirectory(directory, 0);
   setTimeout(() => lock!.release(), 120);
@@ -61,7 +61,7 @@ test('the lock of a killed owner is taken by exactly one of many takers', async 
   assert.ok(takers.some(({ pid }) => pid === readOwner(directory)!.pid));
 });
 
-test('a lock file that names another live process, or is no lock file, blocks no start', async (context) => {
+test('a lock file that names another live process, or is invalid, blocks no start', async (context) => {
   const directory = newDirectory(context);
   for (const text of [JSON.stringify({ pid: process.ppid, gatewayPid: 1, address: '' }), 'not json', '']) {
     writeFileSync(join(directory, 'postgres.lock'), text);

@@ -61,7 +61,7 @@ test('files are applied once and in order, with the schema put in', async (conte
   );
 });
 
-test('a file that fails leaves nothing, is named, and can be mended', async (context) => {
+test('a failing file leaves nothing, is named, and can be corrected', async (context) => {
   const { migrate, rows, database } = await fixture(context);
   const broken = `${createThings}\nselect * from {schema}.nowhere;`;
   await assert.rejects(migrate({ '001-things.sql': broken }), {
@@ -88,7 +88,7 @@ test('an applied file that was changed, renamed or overtaken is refused by name;
   });
 });
 
-test('names that are not numbered, and numbers that are used twice, are refused', async (context) => {
+test('names without a number, and repeated numbers, are refused', async (context) => {
   const first = await fixture(context);
   await assert.rejects(
     first.migrate({ 'first.sql': 'select 1' }),
@@ -185,7 +185,7 @@ if (databaseUrl !== undefined) {
  */
 const exceptions = new Set(['002-pool.sql', '009-lease-asks.sql', '002-stories.sql', '013-movements.sql']);
 
-test('migrations only add, so that the version before goes on serving beside the one that brings them', () => {
+test('migrations only add, so that the earlier version serves beside the next one', () => {
   for (const path of globSync('plugins/*/migrations/*.sql')) {
     if (exceptions.has(basename(path))) continue;
     // Bodies of functions are no change to a table.

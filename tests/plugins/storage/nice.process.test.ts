@@ -11,7 +11,9 @@ import { promisify } from 'node:util';
 const withoutRight = ['setpriv', '--bounding-set=-sys_nice', '--inh-caps=-sys_nice'];
 const isLinux = process.platform === 'linux';
 
-test('it runs as nice as it was started', { skip: !isLinux && 'needs setpriv, which Linux has' }, async () => {
+test('an embedded database opens with lower priority than it sets and without the right to raise it', {
+  skip: !isLinux && 'needs setpriv, which Linux has',
+}, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'nice-'));
   const file = join(directory, 'gateway.yaml');
   await writeFile(file, 'gateway: nice\nplugins: [storage]\n');

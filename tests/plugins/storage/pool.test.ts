@@ -88,7 +88,7 @@ async function newTable(name: string) {
   return { table, ids };
 }
 
-test('a transaction whose connection breaks between two statements is undone, and none of its rest runs', async () => {
+test('a transaction whose connection breaks between two statements is rolled back, and none of its rest runs', async () => {
   const { orm, close } = throughLine();
   const { table, ids } = await newTable('between');
   const broken = orm.transaction(async (transaction) => {
@@ -107,7 +107,7 @@ test('a transaction whose connection breaks between two statements is undone, an
   await close();
 });
 
-test('a connection that breaks under a statement fails it alone, many times in a row', async () => {
+test('a connection that breaks during a statement fails it alone, many times in a row', async () => {
   const { orm, close } = throughLine(3);
   const { table, ids } = await newTable('under');
   await database.orm.execute(sql`insert into ${table} values (0)`);
@@ -149,7 +149,7 @@ function poolThroughLine(options: { waitMs?: number; deadlineMs?: number; openDe
   });
 }
 
-test('a network that swallows everything fails statements at their deadline, and is left when it is good again', async () => {
+test('a network that drops everything fails statements at their deadline, and the connections are replaced afterwards', async () => {
   const pool = poolThroughLine({ deadlineMs: 150, openDeadlineMs: 300 });
   assert.equal((await pool.run(select)).length, 1);
   line.mode = 'dead';
@@ -164,7 +164,7 @@ test('a network that swallows everything fails statements at their deadline, and
   await pool.close();
 });
 
-test('a server that takes connections and drops them fails statements instead of keeping them for ever', async () => {
+test('a server that accepts connections and drops them fails statements, which do not hang', async () => {
   const pool = poolThroughLine({ openDeadlineMs: 300 });
   line.mode = 'refusing';
   await assert.rejects(pool.run(select), { code: 'CONNECTION_LOST' });
@@ -173,7 +173,7 @@ test('a server that takes connections and drops them fails statements instead of
   await pool.close();
 });
 
-test('waiting too long for a free connection is an error; the others get connections in order', async ({ mock }) => {
+test('a too long wait for a free connection is an error; the others get connections in order', async ({ mock }) => {
   const pool = poolThroughLine({ waitMs: 150 });
   await pool.run(select);
   mock.timers.enable({ apis: ['setTimeout'] });
@@ -191,7 +191,7 @@ test('waiting too long for a free connection is an error; the others get connect
   await pool.close();
 });
 
-test('a closed pool takes no statement', async () => {
+test('a closed pool accepts no statement', async () => {
   const pool = poolThroughLine({});
   await pool.run(select);
   await pool.close();

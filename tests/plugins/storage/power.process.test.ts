@@ -53,7 +53,7 @@ async function writeMuch(backend: EmbeddedBackend, seed: number): Promise<void> 
 
 for (const share of [0, 0.5, 1]) {
   test(
-    `every acknowledged commit outlives a power cut that lets ${share * 100} % of the unsynced sectors through`,
+    `every acknowledged commit survives a power cut that keeps ${share * 100} % of the unsynced sectors`,
     {
       timeout: 300_000,
     },
@@ -80,7 +80,7 @@ for (const share of [0, 0.5, 1]) {
 }
 
 test(
-  'a power cut in the middle of a new copy leaves the database whole and the copy before it',
+  'a power cut in the middle of a new copy leaves the database whole and the earlier copy',
   { timeout: 300_000 },
   () =>
     inWorkshop(async (path) => {

@@ -26,7 +26,7 @@ const failed = (work: Promise<unknown>) =>
   );
 
 if (canForbidWrites)
-  test('what cannot be written fails and is not there, and when it can be written again the database is back by itself', async (context) => {
+  test('a write to a read-only disk fails and leaves no row, and the database recovers by itself', async (context) => {
     const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
     context.after(() => rmSync(directory, { recursive: true, force: true }));
     await fillDirectory(directory);

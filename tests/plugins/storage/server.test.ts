@@ -149,7 +149,7 @@ test('one client may send many statements without waiting', async () => {
   await sql.end();
 });
 
-test('a transaction is not seen by others, and they wait for its end', async () => {
+test('an open transaction is invisible to others, and they wait for its end', async () => {
   const [writer, reader] = [client(), client()];
   await writer`create table hidden (id int)`;
   const order: string[] = [];
@@ -178,7 +178,7 @@ test('no other client runs between a Flush and its Sync', async () => {
   other.socket.end(terminate);
 });
 
-test('bytes may come in any pieces', async () => {
+test('bytes may arrive in any pieces', async () => {
   const raw = await new RawClient().start();
   const bytes = Buffer.concat([parse('', 'select 42'), bindUnnamed, execute, sync, query('select 43')]);
   for (const byte of bytes) {
@@ -217,7 +217,7 @@ test('a client that dies between a Flush and its Sync leaves nothing of it', asy
   await sql.end();
 });
 
-test('what was sent before a polite goodbye is still done', async () => {
+test('messages before a Terminate are executed', async () => {
   const sql = client();
   await sql`create table goodbye (id int)`;
   const raw = await new RawClient().start();
@@ -235,7 +235,7 @@ test('what was sent before a polite goodbye is still done', async () => {
   await sql.end();
 });
 
-test('a client that is silent inside a transaction is ended and undone, so that the others go on', async () => {
+test('a client that is silent inside a transaction is disconnected and rolled back, so that the others continue', async () => {
   const raw = await new RawClient().start();
   await raw.send(query('begin'));
   await raw.send(query('create table silent (id int)'));
@@ -246,7 +246,7 @@ test('a client that is silent inside a transaction is ended and undone, so that 
   await sql.end();
 });
 
-test('others that wait do not lengthen the patience with a silent client', async () => {
+test('waiting clients do not lengthen the time for a silent one', async () => {
   const raw = await new RawClient().start();
   await raw.send(query('begin'));
   const sql = client(4);
@@ -261,7 +261,7 @@ test('others that wait do not lengthen the patience with a silent client', async
   await sql.end();
 });
 
-test('an error inside a transaction fails it, and the connection is good afterwards', async () => {
+test('an error inside a transaction fails it, and the connection works afterwards', async () => {
   const sql = client();
   await assert.rejects(
     sql.begin(async (transaction) => {
@@ -275,7 +275,7 @@ test('an error inside a transaction fails it, and the connection is good afterwa
   await sql.end();
 });
 
-test('savepoints work', async () => {
+test('savepoints work in transactions', async () => {
   const sql = client();
   await sql`create table saved (id int)`;
   await sql.begin(async (transaction) => {
@@ -305,7 +305,7 @@ test('a cursor reads in parts while others wait', async () => {
   await Promise.all([sql.end(), other.end()]);
 });
 
-test('prepared statements go with the client that made them', async () => {
+test('prepared statements are dropped with the client that made them', async () => {
   const raw = await new RawClient().start();
   await raw.send(
     Buffer.concat([parse('mine', 'select 1'), parse('dropped', 'select 2'), closeStatement('dropped'), sync]),
@@ -320,7 +320,7 @@ test('prepared statements go with the client that made them', async () => {
   await sql.end();
 });
 
-test('a driver notices that its prepared statements were dropped and goes on', async () => {
+test('a driver notices that its prepared statements were dropped, and continues', async () => {
   const sql = client();
   const requestOf = () => sql`select ${1}::int as one`;
   await requestOf();
@@ -342,7 +342,7 @@ test('COPY from the client is refused, since the one backend would wait for it; 
   raw.socket.end(terminate);
 });
 
-test('a request for encryption is declined in clear, and a request to cancel ends its connection', async () => {
+test('a request for encryption is declined, and a request to cancel ends its connection', async () => {
   const request = connect(address);
   request.write(Buffer.from('0000000804d2162f', 'hex'));
   assert.equal(String((await once(request, 'data'))[0]), 'N');
@@ -363,7 +363,7 @@ test('a query can be cancelled by the driver without harm', async () => {
   await sql.end();
 });
 
-test('bytes that are no message end their own connection alone', async () => {
+test('bytes that are no message end only their own connection', async () => {
   const sql = client();
   const raw = await new RawClient().start();
   await raw.send(query('begin'));
@@ -389,7 +389,7 @@ test('work of the server itself waits for transactions and keeps clients waiting
   await reading.end();
 });
 
-test('a large parameter and a large answer come through whole', async () => {
+test('a large parameter and a large answer arrive whole', async () => {
   const sql = client();
   const text = 'ä'.repeat(4_000_000);
   const [row] = await sql`select ${text}::text as text`;
@@ -397,7 +397,7 @@ test('a large parameter and a large answer come through whole', async () => {
   await sql.end();
 });
 
-test('a backend that loses its place, repeats itself or gives no answer is given up', async (context) => {
+test('a backend that loses its place, repeats itself or does not answer is replaced', async (context) => {
   const copyInAnswer = Buffer.from('4700000007000000', 'hex');
   const errorAnswer = Buffer.from('450000000500', 'hex');
   for (const [name, answers] of [
@@ -424,7 +424,7 @@ test('a backend that loses its place, repeats itself or gives no answer is given
   }
 });
 
-test('a statement that loses its connection belongs to the outage, inside of a transaction too', async () => {
+test('a statement that loses its connection is part of the outage, inside of a transaction too', async () => {
   const path = join(directory, 'way.sock');
   const sockets = new Set<Socket>();
   const way = createServer((socket) => {

@@ -21,7 +21,7 @@ function newWait(limitMs: number) {
   return { lines, wait: new StartWait({ name: 'postgres://db:5432/main', limitMs, log }) };
 }
 
-test('what waiting can mend is tried again until it answers', async () => {
+test('a failure that waiting can end is tried again until the database answers', async () => {
   const failures = ['ECONNREFUSED', '57P03', 'CONNECTION_LOST', 'EAI_AGAIN'].map((code) => coded(code));
   const { wait } = newWait(10_000);
   const result = await wait.run(async () => {
@@ -32,7 +32,7 @@ test('what waiting can mend is tried again until it answers', async () => {
   assert.deepEqual([result, failures.length], ['answer', 0]);
 });
 
-test('what an operator must mend ends the start at once with a sentence, a bug with itself', async () => {
+test('a failure that an operator must fix ends the start at once with a sentence, and a bug with itself', async () => {
   for (const code of ['28P01', '3D000', '42501', '53100', '25006']) {
     const { wait } = newWait(10_000);
     await assert.rejects(
@@ -53,7 +53,7 @@ test('what an operator must mend ends the start at once with a sentence, a bug w
   );
 });
 
-test('the time is over: one sentence with the last reason, also while a try hangs', async () => {
+test('at the end of the time the start fails with one sentence and the last reason, also during a hanging try', async () => {
   const { wait } = newWait(600);
   await assert.rejects(
     wait.run(() => Promise.reject(coded('ECONNREFUSED'))),
@@ -142,7 +142,7 @@ async function silentServer(context: TestContext): Promise<number> {
   return (server.address() as { port: number }).port;
 }
 
-test('a start says every few seconds that it waits, and ends in time, without a password in its words', async (context) => {
+test('a start logs every few seconds that it waits, and ends in time, without a password in its texts', async (context) => {
   const port = await silentServer(context);
   const host = fakeHost({ schema: 'waiting', directory: '/nonexistent' });
   const opening = openDatabase(host, {
@@ -162,7 +162,7 @@ test('a start says every few seconds that it waits, and ends in time, without a 
 });
 
 if (hasPostgres && databaseUrl !== undefined) {
-  test('a gateway that starts before its PostgreSQL is ready once that is up', async (context) => {
+  test('a gateway that starts before its PostgreSQL is ready once PostgreSQL is', async (context) => {
     const server = await startPostgres();
     context.after(() => server.close());
     await server.crash();
@@ -175,7 +175,7 @@ if (hasPostgres && databaseUrl !== undefined) {
     await database.close();
   });
 
-  test('a frozen PostgreSQL that goes on after 14 s is waited for', async (context) => {
+  test('a start waits for a frozen PostgreSQL that continues after 14 s', async (context) => {
     const server = await startPostgres();
     context.after(() => server.close());
     server.freeze();

@@ -21,7 +21,7 @@ async function seven(orm: { execute(query: ReturnType<typeof sql>): PromiseLike<
   return ((await orm.execute(sql`select ${7}::int8 as value`)) as { value: unknown }[])[0]!.value;
 }
 
-test('a thread that dies fails what it runs, and the next statement has a new one', async () => {
+test('a thread that dies fails its running statements, and the next statement has a new one', async () => {
   const { orm, close } = await openDatabase();
   const thread = workers.at(-1)!;
   const running = assert.rejects(Promise.resolve(orm.execute(sql`select pg_sleep(1)`)), (error: { cause?: Error }) =>
@@ -35,7 +35,7 @@ test('a thread that dies fails what it runs, and the next statement has a new on
   await close();
 });
 
-test('databases share one thread, and the next one finds it', async () => {
+test('databases share one thread, and the next one uses it again', async () => {
   const one = await openDatabase();
   const thread = workers.at(-1)!;
   const other = await openDatabase();
@@ -48,7 +48,7 @@ test('databases share one thread, and the next one finds it', async () => {
   assert.equal(workers.at(-1), thread);
 });
 
-test('a process whose databases are closed ends by itself', async () => {
+test('a process with closed databases exits by itself', async () => {
   const script = `
     const { openDatabase } = await import(process.argv[1]);
     const { close } = await openDatabase();
@@ -62,7 +62,7 @@ test('a process whose databases are closed ends by itself', async () => {
   assert.equal(stdout, 'closed and ended with 0');
 });
 
-test('an error of the database arrives with its code, and rows with exact whole numbers', async () => {
+test('a database error arrives with its code, and rows with exact whole numbers', async () => {
   const { orm, close } = await openDatabase();
   await assert.rejects(
     Promise.resolve(orm.execute(sql`select * from no_such_table`)),
@@ -76,7 +76,7 @@ test('an error of the database arrives with its code, and rows with exact whole 
   await close();
 });
 
-test('a driver leaves to drizzle what drizzle itself would have it leave', () => {
+test('a driver leaves to drizzle the types that drizzle parses itself', () => {
   const text = (type: number) => `value of ${type}`;
   const theirs = { parsers: {}, serializers: {} } as Parameters<typeof setTypes>[0];
   drizzle({ options: theirs } as never);

@@ -97,7 +97,7 @@ before(async () => {
 });
 after(() => source.stop());
 
-test('what was exported is imported row by row, with sequences that go on, and the ledger adds up', async () => {
+test('an export is imported row by row, with continuing sequences, and the ledger adds up', async () => {
   const target = await open(await emptyDirectory());
   await target.run('storage import', whole);
   assert.deepEqual(await rowsIn(target), await rowsIn(source));
@@ -114,7 +114,7 @@ test('what was exported is imported row by row, with sequences that go on, and t
   await target.stop();
 });
 
-test('a file that is cut short, changed or none leaves the database empty', async () => {
+test('a cut, changed or invalid file leaves the database empty', async () => {
   const target = await open(await emptyDirectory());
   const bytes = readFileSync(whole);
   const text = gunzipSync(bytes).toString();
@@ -137,7 +137,7 @@ test('a file that is cut short, changed or none leaves the database empty', asyn
   await target.stop();
 });
 
-test('before a command, a database without rows is named with what lies beside it, and one with rows is not', async () => {
+test('before a command, a database without rows is named with the database beside it, and one with rows is not', async () => {
   const directory = await emptyDirectory();
   const before = async (name: string, section: object = {}, at = directory) => {
     const side = await open(at, section);
@@ -168,7 +168,7 @@ test('nothing is exported or imported while a gateway runs on the database', asy
 });
 
 if (databaseUrl !== undefined)
-  test('from the embedded database to a server and back; a start on the empty server is refused unless it is meant', async () => {
+  test('rows move from the embedded database to a server and back; a start on the empty server is refused unless it is set', async () => {
     const admin = await open(temporaryDirectory('admin-'), { database: databaseUrl! });
     const name = `transfer_${process.pid}`;
     await admin.orm.execute(sql.raw(`create database ${name}`));

@@ -40,7 +40,7 @@ test('the process that was started early opens the database', async () => {
   assert.equal(started[0]!.exitCode, 0);
 });
 
-test('one that has died meanwhile is replaced', async () => {
+test('a process that has died meanwhile is replaced', async () => {
   started.length = 0;
   storage.warmUp!(undefined);
   started[0]!.kill('SIGKILL');
@@ -49,7 +49,7 @@ test('one that has died meanwhile is replaced', async () => {
   assert.equal(started.length, 2);
 });
 
-test('a gateway whose file is refused ends, and has made nothing', async () => {
+test('a gateway with a refused file ends, and has made nothing', async () => {
   const home = temporaryDirectory();
   const file = join(home, 'wrong.yaml');
   writeFileSync(file, 'gateway: wrong\nplugins: [storage, auth]\nauth: { colour: blue }\n');

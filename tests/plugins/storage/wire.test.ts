@@ -36,7 +36,7 @@ function readAll(bytes: Buffer, cuts: readonly number[]): Message[] {
 
 const shapeOf = (messages: readonly Message[]) => messages.map(({ kind, bytes }) => [kind, bytes.toString('hex')]);
 
-test('messages are the same however their bytes are cut', () => {
+test('messages are the same in any pieces', () => {
   const text = fc.string().map((value) => value.replaceAll('\0', ''));
   const message = fc.oneof(
     text.map(query),
@@ -74,7 +74,7 @@ test('a first packet that is too long, too short or of another protocol is refus
   }
 });
 
-test('a message that claims an impossible length is refused before its body comes', () => {
+test('a message with an impossible length is refused before its body arrives', () => {
   for (const length of [0, 3, maxMessageBytes, 0xffff_ffff]) {
     const header = Buffer.from('Q....');
     header.writeUInt32BE(length, 1);
@@ -99,7 +99,7 @@ test('text without an end is refused', () => {
   assert.throws(() => statementText(message!), { name: 'ProtocolError' });
 });
 
-test('the state after an answer and its notifications are known however the answer is cut', () => {
+test('the state after an answer and its notifications are known in any pieces', () => {
   // Process 7, channel "c", payload "p".
   const notification = Buffer.from('410000000c0000000763007000', 'hex');
   const answer = Buffer.concat([

@@ -16,7 +16,7 @@ const inside = [
   'http://0x7f000001:8080/',
 ];
 
-test('nothing is posted to what stands inside', async () => {
+test('no callback is posted to a private address', async () => {
   const client = new GuardedClient({ allowPrivate: false, maxBytes: 0 });
   for (const address of inside) {
     const posting = client.post(address, '{}', {}, AbortSignal.timeout(2_000));
@@ -25,7 +25,7 @@ test('nothing is posted to what stands inside', async () => {
   await client.close();
 });
 
-test('a name that leads inside is not connected to', async () => {
+test('a callback to a name that resolves to a private address is not connected', async () => {
   const lookup = ((_name: string, _options: object, callback: (error: null, found: object[]) => void) =>
     callback(null, [{ address: '127.0.0.1', family: 4 }])) as never;
   const client = new GuardedClient({ allowPrivate: false, maxBytes: 0, lookup });
@@ -36,7 +36,7 @@ test('a name that leads inside is not connected to', async () => {
   await client.close();
 });
 
-test('a secret is an account’s own, and the same again', () => {
+test('a secret belongs to an account, and is the same each time', () => {
   assert.equal(callbackSecret('gateway secret', 'alice'), callbackSecret('gateway secret', 'alice'));
   assert.notEqual(callbackSecret('gateway secret', 'alice'), callbackSecret('gateway secret', 'bob'));
   assert.match(callbackSecret('gateway secret', 'alice'), /^whsec_/);

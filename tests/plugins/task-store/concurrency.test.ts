@@ -43,7 +43,7 @@ async function testbed(manner: (vendor: string) => Manner = () => 'at once') {
   return { testbed: opened, vendor, reported };
 }
 
-test('orders of several workers are never more at a vendor than it takes at once, and wait for their turn', async () => {
+test("concurrent orders of several workers never exceed a vendor's bound, and wait for their turn", async () => {
   const { testbed: open, vendor, reported } = await testbed();
   const node = open.node({ workers: 8 });
   const gate = gateOf({ limit: 2 });
@@ -58,7 +58,7 @@ test('orders of several workers are never more at a vendor than it takes at once
   await open.database.close();
 });
 
-test('an order of several calls keeps to the bound too, in whatever places there are', async () => {
+test('an order of several calls keeps to the bound too, with the free slots that there are', async () => {
   for (const [limit, most] of [
     [1, 1],
     [2, 2],
@@ -76,7 +76,7 @@ test('an order of several calls keeps to the bound too, in whatever places there
   }
 });
 
-test('where a vendor is full for too long the next one is asked', async () => {
+test('where a vendor is full for too long the next one is tried', async () => {
   const { testbed: open, reported } = await testbed();
   const node = open.node();
   const gate = gateOf({ queue: 0 });
@@ -88,7 +88,7 @@ test('where a vendor is full for too long the next one is asked', async () => {
   await open.database.close();
 });
 
-test('while all vendors are full an order stays where it is, and is made when there is room', async () => {
+test('while all vendors are full an order waits, and is executed when a slot is free', async () => {
   const { testbed: open, reported } = await testbed();
   const node = open.node();
   const gates = { first: gateOf({ queue: 0 }), second: gateOf({ waitMs: 5 }) };
@@ -104,7 +104,7 @@ test('while all vendors are full an order stays where it is, and is made when th
   await open.database.close();
 });
 
-test('a place is given back whatever the vendor does', async () => {
+test('a slot is released whatever the vendor does', async () => {
   for (const manner of ['busy', 'unreachable', 'refuses content', 'breaks off', 'own task'] as const) {
     const { testbed: open } = await testbed((name) => (name === 'first' ? manner : 'at once'));
     const node = open.node();
@@ -128,7 +128,7 @@ function watch(node: Node): HealthRegistry {
   return book;
 }
 
-test('orders open the circuit of a vendor that fails, and those after them pass it over until it is closed', async () => {
+test('orders open the circuit of a failing vendor, and later ones skip it until it is closed', async () => {
   let isDown = true;
   const { testbed: open, reported } = await testbed((name) => (name === 'first' && isDown ? 'unreachable' : 'at once'));
   const node = open.node({ workers: 1 });
@@ -152,7 +152,7 @@ test('orders open the circuit of a vendor that fails, and those after them pass 
   await open.database.close();
 });
 
-test('where all circuits are open an order is made all the same, and its answer closes one', async () => {
+test('where all circuits are open an order is executed all the same, and its answer closes one', async () => {
   const { testbed: open, reported } = await testbed();
   const node = open.node();
   const book = watch(node);

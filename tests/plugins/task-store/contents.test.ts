@@ -57,7 +57,7 @@ const pictures = (answer: any) =>
   );
 
 for (const model of painters) {
-  test(`${model}: Google's SDK has the image, whole and streamed, and each is paid by its price`, async () => {
+  test(`${model}: Google's SDK gets the image, whole and streamed, and each is paid by its price`, async () => {
     const contents = [{ role: 'user', parts: [{ text: 'A cat' }, shown] }];
     const before = await alice.balance();
     const whole = await sdk().models.generateContent({ model, contents });
@@ -72,7 +72,7 @@ for (const model of painters) {
     await alice.hasPaid(before, parseUsd('0.2'));
   });
 
-  test(`${model}: the AI SDK has the image, whole and streamed, and each is paid by its price`, async () => {
+  test(`${model}: the AI SDK gets the image, whole and streamed, and each is paid by its price`, async () => {
     const google = createGoogle({ apiKey: alice.key, baseURL: `${gateway.origin}/v1beta` });
     const asked = { model: google(model), prompt: 'A cat', maxRetries: 0 };
     const before = await alice.balance();
@@ -83,7 +83,7 @@ for (const model of painters) {
     await alice.hasPaid(before, parseUsd('0.2'));
   });
 
-  test(`${model}: a refusal of the vendor comes in Google's form, and costs nothing`, async () => {
+  test(`${model}: a refusal of the vendor has Google's form, and costs nothing`, async () => {
     const before = await alice.balance();
     const contents = [{ parts: [{ text: 'x [[sandbox: status=400]]' }] }];
     const { status, json } = await alice.send('POST', `/v1beta/models/${model}:generateContent`, { contents });
@@ -103,7 +103,7 @@ test('a larger image is paid by its own price, relayed and ordered', async () =>
   }
 });
 
-test('a model that is sold by tokens is paid by what the vendor reports', async () => {
+test("a model with token prices is paid by the vendor's reported tokens", async () => {
   const before = await alice.balance();
   const contents = [{ parts: [{ text: 'A cat' }] }];
   const { json } = await alice.send('POST', '/v1beta/models/gemini-tokens:generateContent', { contents });
@@ -111,7 +111,7 @@ test('a model that is sold by tokens is paid by what the vendor reports', async 
   await alice.hasPaid(before, BigInt(promptTokenCount * 2_000 + candidatesTokenCount * 120_000));
 });
 
-test('what an order cannot say is refused by its field, and settings without a place are named', async () => {
+test('an impossible order is refused by its field, and unsupported settings are named', async () => {
   const send = (more: object, query = '') =>
     alice.send('POST', `/v1beta/models/openai:generateContent${query}`, {
       contents: [{ parts: [{ text: 'A cat' }] }],
@@ -160,7 +160,7 @@ test('the list names generateContent for models that are relayed and for those t
   }
 });
 
-test('each of several candidates is held before it is made', async () => {
+test('each of several candidates is held before it is generated', async () => {
   for (const model of ['gemini-3-image', 'openai']) {
     const poor = await clientOf(gateway, `poor-${model}`, 'free', '0.35');
     const contents = [{ parts: [{ text: 'A cat' }] }];

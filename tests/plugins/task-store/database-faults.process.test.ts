@@ -118,7 +118,7 @@ const forms = [
 ] as const;
 
 for (const { manner, who, more, headers } of forms) {
-  test(`an order of a client who ${who}, at each statement of which the database fails (${manner})`, async () => {
+  test(`an order of a client who ${who} survives a database failure at each statement (${manner})`, async () => {
     let taken = 0;
     // What fails after the order was taken is the worker's: `queue.test.ts` has it fail at each of its statements.
     for (let at = 1; taken < 3 && (await orderWithFault(at)); at += 1);

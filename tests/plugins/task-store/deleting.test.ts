@@ -56,7 +56,7 @@ async function rows(table: 'ledger' | 'calls', requestId: string): Promise<{ kin
 }
 
 for (const [orderedAt, tasksAt, order] of orders) {
-  test(`what was ordered at ${orderedAt} and has ended is deleted at ${tasksAt}; the ledger keeps its charge`, async () => {
+  test(`a task ordered at ${orderedAt} that has ended is deleted at ${tasksAt}; the ledger keeps its charge`, async () => {
     const before = await alice.balance();
     const { json, headers } = await alice.send('POST', orderedAt, order);
     const id = json.data?.id ?? json.id;
@@ -95,7 +95,7 @@ test('a task that failed is deleted too', async () => {
   assert.equal((await alice.send('GET', `${films}/${json.id}`)).status, 404);
 });
 
-test('what its vendor has finished meanwhile is not taken for cancelled', async () => {
+test('a task that its vendor has finished meanwhile is not reported as cancelled', async () => {
   const { requests } = vendor.bill();
   const before = await alice.balance();
   const { json } = await alice.send('POST', films, filmOf('Waves [[sandbox: takes=1s]]'));
@@ -114,7 +114,7 @@ test('what its vendor has finished meanwhile is not taken for cancelled', async 
   assert.equal(isPaid, vendor.bill().requests > requests);
 });
 
-test('the answer to an order says which task it is and where to ask for it', async () => {
+test("the answer to an order has the task's id and the address to poll", async () => {
   for (const [orderedAt, , order] of orders) {
     const { json, headers } = await alice.send('POST', orderedAt, order);
     const id = json.data?.id ?? json.id;
@@ -134,7 +134,7 @@ test('the answer to an order says which task it is and where to ask for it', asy
   assert.equal(typeof waited.json.data[0].url, 'string');
 });
 
-test('a client that waits for a task that is deleted is not kept waiting', async () => {
+test('a client that waits for a deleted task is answered at once', async () => {
   const before = await alice.balance();
   const waiting = alice.send('POST', '/v1/images/generations', {
     model: 'paint',

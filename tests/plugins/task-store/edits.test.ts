@@ -54,7 +54,7 @@ function formWith(model: string, images: number, more: Record<string, string> = 
 }
 
 for (const model of models) {
-  test(`${model}: a form and JSON are answered with the official answer, and paid as the vendor bills`, async () => {
+  test(`${model}: a form and JSON get the official answer, and are paid as the vendor bills`, async () => {
     const before = await alice.balance();
     const billed = vendor.bill().requests;
     const form = await alice.send('POST', '/v1/images/edits', formWith(model, 2));
@@ -76,7 +76,7 @@ for (const model of models) {
     await alice.hasPaid(before, parseUsd((due / 1e6).toFixed(6)));
   });
 
-  test(`${model}: fourteen images are shown; fifteen are refused before anything is held`, async () => {
+  test(`${model}: fourteen reference images are sent; fifteen are refused before anything is held`, async () => {
     const images = (count: number) => Array.from({ length: count }, () => ({ image_url: dataUrl }));
     const all = await alice.send('POST', '/v1/images/edits', { model, prompt: 'All', images: images(14) });
     assert.equal(all.status, 200, JSON.stringify(all.json));
@@ -89,7 +89,7 @@ for (const model of models) {
   });
 }
 
-test('the official client edits by files, with a mask where the model takes one', async () => {
+test('the official client edits by files, with a mask where the model accepts one', async () => {
   const client = new OpenAI({ baseURL: `${gateway.origin}/v1`, apiKey: alice.key, maxRetries: 0 });
   const file = (name: string) => toFile(png, name, { type: 'image/png' });
   const edit = async (model: string) =>
@@ -111,7 +111,7 @@ test('the official client edits by files, with a mask where the model takes one'
   }
 });
 
-test('who prefers a task is given one', async () => {
+test('a client that prefers a task gets one', async () => {
   const reply = await alice.send('POST', '/v1/images/edits', formWith('xai', 1), { prefer: 'respond-async' });
   assert.deepEqual(reply.json, { code: 200, data: { id: reply.json.data.id, status: 'submitted' } });
   const end = await ended(alice, `/v1/tasks/${reply.json.data.id}`);
@@ -137,7 +137,7 @@ test('a file that is no image is named as such', async () => {
     }
 });
 
-test('what is no form, or wrong in it, is a 400 that names the field', async () => {
+test('an invalid form, or a wrong member of it, is a 400 that names the field', async () => {
   const send = async (body: FormData) => {
     const { status, json } = await alice.send('POST', '/v1/images/edits', body);
     return [status, json.error.param];

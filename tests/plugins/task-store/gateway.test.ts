@@ -132,7 +132,7 @@ test('an image task: submitted, completed, charged once, and its file can be ope
   await main.hasPaid(before, parseUsd('0.02'));
 });
 
-test('a video task in both of its protocols', async () => {
+test('a video task is ordered and read in both of its protocols', async () => {
   const content = [{ type: 'text', text: 'waves' }];
   const before = await main.balance();
   const { json } = await main.send('POST', '/v1/contents/generations/tasks', { model: 'film', content, duration: 5 });
@@ -147,7 +147,7 @@ test('a video task in both of its protocols', async () => {
   assert.deepEqual([official.json.object, official.json.status], ['video', 'completed']);
 });
 
-test('an SVG, which a language model writes, is refused by its field where the price names no text', async () => {
+test('an SVG by a language model is refused by its field where the price names no text', async () => {
   const [before, seen] = [await main.balance(), vendor.seen.length];
   const order = { model: 'paint', prompt: 'a cat', output_format: 'svg' };
   const { status, json } = await main.send('POST', '/v1/images/generations', order);
@@ -158,7 +158,7 @@ test('an SVG, which a language model writes, is refused by its field where the p
   assert.equal((await ended(main, `/v1/tasks/${sold.data.id}`)).data.status, 'completed');
 });
 
-test('what a vendor refuses, or breaks off, fails and costs nothing', async () => {
+test('an order that a vendor refuses or breaks off fails and costs nothing', async () => {
   const before = await main.balance();
   for (const prompt of ['bad thing', 'reset']) {
     const { json } = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt });
@@ -192,7 +192,7 @@ test('the same Idempotency-Key gives the same task and one charge', async () => 
   await keyed.hasPaid(before, parseUsd('0.01'));
 });
 
-test('a tenant cannot see, list, cancel or open what is another one’s: always the same 404', async () => {
+test("another account's task cannot be seen, listed, cancelled or opened: always the same 404", async () => {
   const bob = await clientOf(gateway, 'bob');
   const { json } = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'mine' });
   const unknown = await bob.send('GET', `/v1/tasks/task_${'0'.repeat(32)}`);
@@ -228,7 +228,7 @@ test('a list has pages and filters', async () => {
   assert.equal((await main.send('GET', '/v1/tasks?limit=0')).status, 400);
 });
 
-test('videos are listed as their protocol has it: numbered pages, the total, filters, a reason of what failed', async () => {
+test("videos are listed in their protocol's form: numbered pages, the total, filters, a reason of a failure", async () => {
   const carol = await clientOf(gateway, 'carol');
   const tasks = '/v1/contents/generations/tasks';
   const content = [{ type: 'text', text: 'waves' }];
@@ -286,7 +286,7 @@ test('videos are listed as their protocol has it: numbered pages, the total, fil
   }
 });
 
-test('what has begun cannot be cancelled; bad input is refused before anything is held', async () => {
+test('a begun task cannot be cancelled, and bad input is refused before anything is held', async () => {
   const before = await main.balance();
   const slow = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'slow' });
   await until('the departure', async () => vendor.seen.find(({ body }) => body['prompt'] === 'slow'));
@@ -300,7 +300,7 @@ test('what has begun cannot be cancelled; bad input is refused before anything i
   assert.equal(kind.status, 400);
 });
 
-test('no money: 402, and no task', async () => {
+test('an order without money is a 402, and no task', async () => {
   const poor = await clientOf(gateway, 'poor');
   // No one makes it, so that nothing is given back meanwhile.
   const content = [{ type: 'text', text: 'waves' }];
@@ -314,7 +314,7 @@ test('no money: 402, and no task', async () => {
   assert.equal((await poor.send('GET', '/v1/tasks')).json.data.length, 13);
 });
 
-test('a callback is signed for its account, and sent until it is taken', async () => {
+test('a callback is signed for its account, and sent until it is accepted', async () => {
   vendor.callbackFailures = 2;
   const order = { model: 'paint', prompt: 'call me', callback_url: `${origin}/callback` };
   const { json } = await main.send('POST', '/v1/images/generations', order);

@@ -55,7 +55,7 @@ async function answerOf(body: object, headers: Record<string, string> = {}, path
 }
 
 for (const model of ['gpt-image-2', 'google', 'xai', 'ark'])
-  test(`${model}: an order of a key that waits is answered with the images, and an official client has them`, async () => {
+  test(`${model}: an order of a key that waits is answered with the images, also to an official client`, async () => {
     const answer = await answerOf({ model });
     assert.ok(Number.isInteger(answer.created));
     assert.ok(isPng(Buffer.from(answer.data[0].b64_json, 'base64')));
@@ -64,7 +64,7 @@ for (const model of ['gpt-image-2', 'google', 'xai', 'ark'])
     assert.ok(isPng(Buffer.from(data![0]!.b64_json!, 'base64')));
   });
 
-test('a request that says how it is answered is answered so, whatever its key says', async () => {
+test('a request that states its form of answer gets that form, whatever its key has', async () => {
   assert.match((await answerOf({ response_format: 'url' })).data[0].url, /^http/);
   assert.equal((await answerOf({}, { prefer: 'respond-async' })).data.status, 'submitted');
   assert.equal((await answerOf({}, { prefer: 'wait, respond-async' })).data.length, 1);
@@ -79,7 +79,7 @@ test('an order with a callback, a video and another key of the account are answe
   assert.equal((await alice.send('POST', '/v1/images/generations', order)).json.data.status, 'submitted');
 });
 
-test('the AI SDK has its images by the key, and by "Prefer: wait" with a key of the specification', async () => {
+test('the AI SDK gets its images by the key, and by "Prefer: wait" with a key of the specification', async () => {
   const of = (apiKey: string) => createOpenAI({ baseURL: `${gateway.origin}/v1`, apiKey }).image(order.model);
   const { prompt } = order;
   assert.ok(isPng((await generateImage({ model: of(waiting), prompt })).image.uint8Array));

@@ -9,7 +9,7 @@ import { fc } from '../../helpers/properties.ts';
 
 const megabyte = 2 ** 20;
 
-test('whatever the pace of both sides, each frame is handed over once and in order', async () => {
+test('at any pace of both sides, each frame is delivered once and in order', async () => {
   const pauses = fc.array(fc.nat(3), { maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(pauses, pauses, async (writing, reading) => {
@@ -37,7 +37,7 @@ test('whatever the pace of both sides, each frame is handed over once and in ord
   );
 });
 
-test('a vendor waits for a client that is slow, and no longer for one that has left', async () => {
+test('a vendor waits for a slow client, and no longer for a disconnected one', async () => {
   const live = new Live();
   let taken = 0;
   const write = async () => {
@@ -58,7 +58,7 @@ test('a vendor waits for a client that is slow, and no longer for one that has l
   assert.equal(taken, 10);
 });
 
-test('who waits for a beginning learns when there will be none', async () => {
+test("a wait for a stream's beginning ends when there will be none", async () => {
   const ended = new Live();
   setTimeout(() => ended.end(), 1);
   assert.equal(await ended.began(), false);

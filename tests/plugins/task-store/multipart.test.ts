@@ -13,7 +13,7 @@ import { refusal } from './orders.ts';
 const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).filter((text) => !/[\r\n\0]/.test(text));
 const content = fc.uint8Array({ maxLength: 200 });
 
-test('what a browser’s form encodes is read as it was: names, files and every byte', async () => {
+test("a browser's form is decoded exactly: names, files and every byte", async () => {
   const members = fc.array(fc.tuple(name, fc.boolean(), content), { maxLength: 8 });
   await fc.assert(
     fc.asyncProperty(members, async (given) => {
@@ -41,7 +41,7 @@ test('what a browser’s form encodes is read as it was: names, files and every 
   );
 });
 
-test('what is written is read by others as it was meant', async () => {
+test('an encoded form is decoded the same by others', async () => {
   const key = fc.constantFrom('prompt', 'image[]', 'mask');
   const member: fc.Arbitrary<FormMember> = fc.oneof(
     fc.record({ name: key, text: fc.string({ unit: 'grapheme' }).filter((text) => !/\r|\n/.test(text)) }),
@@ -85,7 +85,7 @@ test('a boundary is read with and without quotes, and only of forms', () => {
     assert.equal(boundaryIn(type), undefined);
 });
 
-test('what is no form, is torn, or has too many parts is refused', () => {
+test('a body that is no form, is cut, or has too many parts is refused', () => {
   const whole = writeMultipart([{ name: 'prompt', text: 'A cat' }], 'b').toString();
   const read = (text: string) => readMultipart(Buffer.from(text), 'b');
   assert.equal(read(`what nothing reads\r\n${whole}what nothing reads`).length, 1);
@@ -97,7 +97,7 @@ test('what is no form, is torn, or has too many parts is refused', () => {
   refusal(() => read(writeMultipart(Array(101).fill({ name: 'a', text: 'b' }), 'b').toString()));
 });
 
-test('whatever comes, it is read or refused', () => {
+test('any body is decoded or refused', () => {
   const piece = fc.oneof(
     fc.string(),
     fc.constantFrom('--b', '\r\n', '\r\n\r\n', '--', 'content-disposition: form-data; name="a"'),

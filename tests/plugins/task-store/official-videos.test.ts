@@ -89,7 +89,7 @@ test('remixes, edits, extensions and characters are not found, and named as unsu
     });
 });
 
-test('what is kept of a video is the film alone; another variant is refused by its name', async () => {
+test('only the video itself is kept, and another variant is refused by its name', async () => {
   const { data } = await official.videos.list({ limit: 1 });
   for (const variant of ['thumbnail', 'spritesheet'] as const) {
     await assert.rejects(official.videos.downloadContent(data[0]!.id, { variant }), (error) => {
@@ -102,7 +102,7 @@ test('what is kept of a video is the film alone; another variant is refused by i
   await film.arrayBuffer();
 });
 
-test('all pages come in either order, each video once', async () => {
+test('pages in either order have each video once', async () => {
   const listed = async (sorting: 'asc' | 'desc') => {
     const ids: string[] = [];
     for await (const { id } of official.videos.list({ limit: 2, order: sorting })) ids.push(id);
@@ -115,7 +115,7 @@ test('all pages come in either order, each video once', async () => {
   assert.deepEqual([wrong.status, wrong.json.error.param], [400, 'order']);
 });
 
-test('what is wrong in an order is a 400 that names the field, the model too, in each of its protocols', async () => {
+test('a fault in an order is a 400 that names the field, the model too, in each of its protocols', async () => {
   const before = await alice.balance();
   const form = (members: Record<string, string>) => {
     const body = new FormData();

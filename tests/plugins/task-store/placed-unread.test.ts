@@ -29,7 +29,7 @@ function blind(rows: TaskRows, isBlind: () => boolean): TaskRows {
   };
 }
 
-test('an order that was taken is answered with its id, as if it had been read, also where it cannot be read; who waits, waits on', async () => {
+test('an accepted order is answered with its id even where it cannot be read, and a waiting client waits on', async () => {
   const testbed = await openTestbed({ accepted: new Map(), charged: 0, manner: () => 'at once' });
   let isDown = false;
   const node = testbed.node();
@@ -65,7 +65,7 @@ test('an order that was taken is answered with its id, as if it had been read, a
   await testbed.database.close();
 });
 
-test('an order whose outcome is unknown returns its task and asks the client not to order again', {
+test('an order with unknown outcome returns its task and asks the client not to order again', {
   timeout: 30_000,
 }, async () => {
   const testbed = await openTestbed({ accepted: new Map(), charged: 0, manner: () => 'at once' });

@@ -57,7 +57,7 @@ for (const [manner, state] of expected) {
   });
 }
 
-test('a vendor that is busy or out of reach is passed over; only where nothing was sent is another tried', async () => {
+test('a busy or unreachable vendor is skipped; another is tried only where nothing was sent', async () => {
   const vendor = world((prompt, name) => (name === 'first' ? (prompt as Manner) : 'at once'));
   const testbed = await openTestbed(vendor);
   await testbed.credit('1');
@@ -73,7 +73,7 @@ test('a vendor that is busy or out of reach is passed over; only where nothing w
   await testbed.database.close();
 });
 
-test('dead vendors are tried again until the deadline, and cost nothing', async () => {
+test('unreachable vendors are tried again until the deadline, and cost nothing', async () => {
   const vendor = world(() => 'unreachable');
   const testbed = await openTestbed(vendor);
   await testbed.credit('1');
@@ -88,7 +88,7 @@ test('dead vendors are tried again until the deadline, and cost nothing', async 
   await testbed.database.close();
 });
 
-test('a stuck vendor: the task expires, its client pays nothing', async () => {
+test('a stuck vendor: the task expires, and its client pays nothing', async () => {
   const vendor = world(() => 'stuck');
   const testbed = await openTestbed(vendor);
   await testbed.credit('1');
@@ -129,7 +129,7 @@ for (const jumpMs of [-40 * 86_400_000, -3_600_000, 3_600_000, 40 * 86_400_000])
     await testbed.database.close();
   });
 
-test('a worker that was believed lost and answers late is still believed; it is not sent twice', async () => {
+test('the late answer of a worker that was believed lost counts, and the order is not sent twice', async () => {
   let release = () => {};
   const vendor = world(() => 'own task', {
     onCreate: () => new Promise<void>((resolve) => (release = resolve)),

@@ -83,7 +83,7 @@ test('every recording of images is known here', () => {
 });
 
 for (const [name, [protocol, outcome]] of Object.entries(images)) {
-  test(`${name}: what was made is read, within the bounds of its order`, () => {
+  test(`${name}: the recorded output is read, within the bounds of its order`, () => {
     const recorded = recording('images', name);
     const order = orderOf(recorded);
     const { readCreated, bounds } = adapter(protocol);
@@ -107,7 +107,7 @@ for (const [name, [protocol, outcome]] of Object.entries(images)) {
   });
 }
 
-test('a recorded request is what the adapter would send for the same wish', () => {
+test("a recorded request equals the adapter's request for the same order", () => {
   const sent = (name: string) => JSON.parse(recording('images', name).request!.toString()) as Record<string, unknown>;
   const edit = sent('openai-gpt-image-1.5-image-out-a1fe');
   const ours = adapter('openai-images').create(
@@ -144,7 +144,7 @@ const videos: Record<string, string> = {
   'google-veo-3.1-lite-generate-preview-a5e9': 'running undefined',
 };
 
-test('every recording of videos is read as far as it is one of ours', () => {
+test('every recording of videos of our protocols is read', () => {
   const { readCreated, tasks, bounds } = adapter('xai-videos');
   const order = videoOrder({ seconds: 1, resolution: '480p' });
   const outcomes = mediaRecordings('video').map((recorded) => {
@@ -164,7 +164,7 @@ test('every recording of videos is read as far as it is one of ours', () => {
   assert.deepEqual(Object.fromEntries(outcomes), videos);
 });
 
-test("the recorded video's life, from its request to its last word", () => {
+test('the recorded video is read from its request to its last answer', () => {
   const { create, tasks } = adapter('xai-videos');
   const asked = JSON.parse(recording('video', 'xai-grok-imagine-video-b466').request!.toString()) as object;
   const order = videoOrder({ prompt: 'a calm ocean wave at sunset', seconds: 1, references: [] });

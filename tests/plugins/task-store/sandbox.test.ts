@@ -84,7 +84,7 @@ const report = (protocol: string, words: string, over: Partial<Order> = {}): Ord
 for (const protocol of imageProtocols) {
   const adapter = adapters.get(protocol)!;
 
-  test(`${protocol}: what it makes of a text or an image is what it bills, and a real picture`, async (context) => {
+  test(`${protocol}: outputs of texts and images are billed, and are real pictures`, async (context) => {
     const session = await sessionFor(context);
     const wishes: Partial<Order>[] = [
       {},
@@ -108,7 +108,7 @@ for (const protocol of imageProtocols) {
     }
   });
 
-  test(`${protocol}: every fault that can be ordered is read as what it is`, async (context) => {
+  test(`${protocol}: every fault that can be ordered is read with its kind`, async (context) => {
     const session = await sessionFor(context);
     const moderated = await create(session, protocol, report(protocol, 'moderated'));
     const code = protocol === 'openai-images' ? 'moderation_blocked' : 'content_policy';
@@ -134,7 +134,7 @@ for (const protocol of imageProtocols) {
     assert.equal(session.vendor.bill().requests, 1);
   });
 
-  test(`${protocol}: what it sends twice or without its usage is charged once`, async (context) => {
+  test(`${protocol}: an answer sent twice or without its usage is charged once`, async (context) => {
     const session = await sessionFor(context);
     const twice = await create(session, protocol, report(protocol, 'twice'));
     assert.ok(twice.state === 'done');
@@ -192,7 +192,7 @@ for (const protocol of videoProtocols) {
     assert.equal(session.vendor.bill().requests, 1);
   });
 
-  test(`${protocol}: every end that can be ordered is read as what it is, and not billed`, async (context) => {
+  test(`${protocol}: every end that can be ordered is read with its kind, and not billed`, async (context) => {
     const session = await sessionFor(context);
     const ends: Record<string, string> = {
       moderated: 'content_policy',
@@ -213,7 +213,7 @@ for (const protocol of videoProtocols) {
     assert.equal(session.vendor.bill().requests, 0);
   });
 
-  test(`${protocol}: polls that are not found or break end, a create that broke has begun, links die`, async (context) => {
+  test(`${protocol}: polls that are not found or break end, a broken create has begun, and links expire`, async (context) => {
     const session = await sessionFor(context);
     const order = report(protocol, 'takes=0ms poll_404=1 poll_500=2 link_lasts=5s');
     const vendorId = await begun(session, order);
@@ -238,7 +238,7 @@ for (const protocol of videoProtocols) {
     assert.equal(session.vendor.bill().requests, 2);
   });
 
-  test(`${protocol}: a vendor that tells its end twice tells another address, and bills once`, async (context) => {
+  test(`${protocol}: a vendor that reports the end twice gives another address, and bills once`, async (context) => {
     const session = await sessionFor(context);
     const order = report(protocol, 'takes=0ms twice');
     const vendorId = await begun(session, order);
@@ -267,7 +267,7 @@ test('xai-videos: a 202 may have no body', async (context) => {
   });
 });
 
-test('ark-videos: what waits can be taken back, what runs cannot', async (context) => {
+test('ark-videos: a waiting task can be cancelled, and a running one cannot', async (context) => {
   const session = await sessionFor(context);
   const adapter = adapters.get('ark-videos')!;
   const order = report('ark-videos', 'takes=10s');
@@ -282,7 +282,7 @@ test('ark-videos: what waits can be taken back, what runs cannot', async (contex
   assert.equal(session.vendor.bill().requests, 1);
 });
 
-test('a key is wanted in every protocol', async (context) => {
+test('a key is required in every protocol', async (context) => {
   const session = await sessionFor(context, { key: 'another' });
   for (const protocol of Object.keys(bases)) {
     const order = protocol.endsWith('videos') ? videoOrder() : imageOrder();

@@ -63,7 +63,7 @@ async function testbedOf(vendor: VendorWorld): Promise<Testbed> {
   return testbed;
 }
 
-test('of three calls one breaks off: two are charged, and the third is absorbed with its bound, marked as estimated', async () => {
+test('of three calls one breaks off: two are charged, and the third is written off with its bound, marked as estimated', async () => {
   const vendor = vendorOf(['at once', 'breaks off', 'at once']);
   const testbed = await testbedOf(vendor);
   const node = testbed.node();
@@ -81,7 +81,7 @@ test('of three calls one breaks off: two are charged, and the third is absorbed 
   await testbed.database.close();
 });
 
-test('of two calls one does not get through and one is refused: the vendor has had the order, and the ledger says so', async () => {
+test('of two calls one does not connect and one is refused: the vendor has received the order, and the ledger has both', async () => {
   const testbed = await testbedOf(vendorOf(['unreachable', 'busy']));
   const node = testbed.node();
   await node.order('task_1', orderOf('p', 20));
@@ -95,7 +95,7 @@ test('of two calls one does not get through and one is refused: the vendor has h
   await testbed.database.close();
 });
 
-test('the audit misses what a broken call may have cost when its row or the attempts in it alone have it', async () => {
+test('the audit reports the possible cost of a broken call when only its row, or only its attempts, have it', async () => {
   const testbed = await testbedOf(vendorOf(['breaks off', 'at once']));
   const node = testbed.node();
   await node.order('task_1', orderOf('p', 20));
@@ -138,7 +138,7 @@ testHistory('what broke off is still absorbed when its worker dies at any statem
   assert.deepEqual(ends, new Set(['completed 10 10', 'failed 0 20']));
 });
 
-test('whatever becomes of the calls: never more is charged than was made, and charged and absorbed cover the bill', async () => {
+test('whatever the outcome of the calls: never more is charged than was made, and charged and written-off cost cover the bill', async () => {
   const manners: Manner[] = ['at once', 'at once', 'breaks off', 'refuses content', 'busy', 'unreachable'];
   const testbed = await openTestbed({ accepted: new Map(), charged: 0, manner: (prompt) => next(prompt) });
   await testbed.credit('100');

@@ -110,7 +110,7 @@ const dueFor = (usage: { input?: number; input_image?: number; output_image?: nu
 
 const official = () => new OpenAI({ baseURL: `${gateway.origin}/v1`, apiKey: alice.key, maxRetries: 0 });
 
-test('a stream is the vendor’s byte for byte; it is paid by its last event, and its image is at the task', async () => {
+test("a stream is the vendor's byte for byte, is paid by its last event, and its image is at the task", async () => {
   const before = await alice.balance();
   const answer = await streamed({ model: 'exact', partial_images: 2 });
   assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'text/event-stream; charset=utf-8']);
@@ -147,7 +147,7 @@ test('the official client gets previews and the image, of a text and of an edit;
   await alice.hasPaid(before, dueFor(generation!.usage) + dueFor(edit!.usage));
 });
 
-test('a model whose vendors stream nothing says so, and nothing is held or sent', async () => {
+test('a stream of a model whose vendors stream nothing is refused, and nothing is held or sent', async () => {
   const before = await alice.balance();
   const { requests } = vendor.bill();
   for (const model of ['xai', 'google', 'ark']) {
@@ -162,7 +162,7 @@ test('a model whose vendors stream nothing says so, and nothing is held or sent'
   assert.match(await answer.text(), /image_generation\.partial_image[\s\S]*image_generation\.completed/);
 });
 
-test('what is refused before the first event is an answer of its own, and not paid', async () => {
+test('a refusal before the first event is a whole answer, and not paid', async () => {
   const before = await alice.balance();
   for (const [index, [words, status, code]] of refusals.entries()) {
     const answer = await streamed({ model: `case-${index}`, prompt: `A cat [[sandbox: ${words}]]` });
@@ -176,7 +176,7 @@ test('what is refused before the first event is an answer of its own, and not pa
   await alice.hasPaid(before, 0n);
 });
 
-test('a stream that breaks behind a preview ends with the protocol’s error, is not paid, and its task has failed', async () => {
+test("a stream that breaks after a preview ends with the protocol's error, is not paid, and its task has failed", async () => {
   const before = await alice.balance();
   for (const words of ['cut_after=1', 'no_terminal', 'mid_error=500', 'stall=1']) {
     const answer = await streamed({ model: 'mixed', partial_images: 2, prompt: `A cat [[sandbox: ${words}]]` });
@@ -200,7 +200,7 @@ test('a stream that breaks behind a preview ends with the protocol’s error, is
   await alice.hasPaid(before, 0n);
 });
 
-test('who leaves finds the image at the task, and has paid for it', async () => {
+test('a client that disconnects finds the image at the task, and has paid for it', async () => {
   const before = await alice.balance();
   const leaving = new AbortController();
   const prompt = 'A cat [[sandbox: chunk_delay=200ms]]';
@@ -215,7 +215,7 @@ test('who leaves finds the image at the task, and has paid for it', async () => 
   await alice.hasPaid(before, parseUsd('0.01'));
 });
 
-test('a vendor that answers whole all the same: the image is reported as the stream’s last event', async () => {
+test("the image of a vendor that answers whole all the same is the stream's last event", async () => {
   const answer = await streamed({ model: 'whole' });
   const text = await answer.text();
   const [head, data, ...rest] = text.trimEnd().split('\n');
@@ -233,7 +233,7 @@ test('the same Idempotency-Key gives the same stream and one charge', async () =
   await alice.hasPaid(before, dueFor({ input: 10, output_image: 472 }));
 });
 
-test('not more images than allowed are streamed at once; a place is free again when one has ended', async () => {
+test('no more images than allowed are streamed at once, and a slot is freed when one has ended', async () => {
   const prompt = 'A cat [[sandbox: chunk_delay=500ms]]';
   const open = await Promise.all(
     Array.from({ length: 4 }, () => streamed({ model: 'mixed', partial_images: 2, prompt })),

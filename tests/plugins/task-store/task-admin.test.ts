@@ -76,7 +76,7 @@ test('tasks are paged newest first, by account, kind and state, and shown as the
   await testbed.database.close();
 });
 
-test('what waits is cancelled by its account or an operator, once, and its money comes back', async () => {
+test('a waiting task is cancelled by its account or an operator, once, and its money is released', async () => {
   const { testbed, node } = await furnished();
   for (const number of [1, 2]) await node.order(id(number), orderOf('at once'));
   const admin = openTaskAdmin(node.tools);
@@ -91,7 +91,7 @@ test('what waits is cancelled by its account or an operator, once, and its money
   await testbed.database.close();
 });
 
-test('what has begun at a vendor that takes nothing back, or has ended, stays as it is', async () => {
+test('a begun task of a vendor without cancellation, and an ended one, stay unchanged', async () => {
   const { testbed, node } = await furnished();
   await node.order(id(1), orderOf('stuck'));
   await node.order(id(2), orderOf('at once'));
@@ -109,7 +109,7 @@ test('what has begun at a vendor that takes nothing back, or has ended, stays as
   await testbed.database.close();
 });
 
-test('what has expired is reported as that, and not among what failed', async () => {
+test('an expired task is reported as expired, and not among the failed', async () => {
   const { testbed, node } = await furnished(50);
   await node.order(id(1), orderOf('stuck'));
   await settleTurn(node);

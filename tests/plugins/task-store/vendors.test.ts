@@ -74,7 +74,7 @@ async function endOf(client: Client, model: string, url: string): Promise<{ stat
   return (await ended(client, `/v1/tasks/${json.data.id}`)).data;
 }
 
-test('what is shown by address is fetched only for vendors that take bytes alone, and passed on untouched to all others', async () => {
+test('references by address are fetched only for vendors that accept bytes alone, and passed unchanged to all others', async () => {
   fetched.length = 0;
   for (const model of ['openai', 'xai', 'ark']) {
     assert.equal((await endOf(alice, model, `${shelfOrigin}/cat.png`)).status, 'completed', model);
@@ -85,7 +85,7 @@ test('what is shown by address is fetched only for vendors that take bytes alone
   assert.ok(sandbox.bill().recent.at(-1)!.usage.input_image! > 0, 'the model was shown it');
 });
 
-test('what is no image, too large or gone fails the task by the client’s field; nothing is sent or paid', async () => {
+test("a reference that is no image, too large or gone fails the task by the client's field; nothing is sent or paid", async () => {
   const before = await alice.balance();
   const { requests } = sandbox.bill();
   for (const path of ['page.png', 'large.png', 'gone.png']) {
@@ -97,7 +97,7 @@ test('what is no image, too large or gone fails the task by the client’s field
   assert.equal(sandbox.bill().requests, requests);
 });
 
-test('nothing is fetched from inside', async () => {
+test('nothing is fetched from private addresses', async () => {
   fetched.length = 0;
   const bob = await clientOf(guarded, 'bob');
   for (const host of [shelfOrigin, shelfOrigin.replace('127.0.0.1', 'localhost'), 'http://169.254.169.254']) {
@@ -109,7 +109,7 @@ test('nothing is fetched from inside', async () => {
   await bob.hasPaid(parseUsd('10'), 0n);
 });
 
-test('a callback that would lead inside is refused with its order, by its name', async () => {
+test('a callback to a private address is refused with its order, by its name', async () => {
   const carol = await clientOf(guarded, 'carol');
   for (const address of [
     shelfOrigin,
@@ -142,7 +142,7 @@ async function handedOver(words: string): Promise<string> {
   return id;
 }
 
-test('what waits at its vendor is taken back, once and for all, and its money is given back', async () => {
+test('a task that waits at its vendor is cancelled for good, and its money is released', async () => {
   const before = await alice.balance();
   const { requests } = sandbox.bill();
   const id = await handedOver('takes=300s');
@@ -158,7 +158,7 @@ test('what waits at its vendor is taken back, once and for all, and its money is
   assert.equal(sandbox.bill().requests, requests);
 });
 
-test('what its vendor has begun goes on, and is paid', async () => {
+test('a task that its vendor has begun continues, and is paid', async () => {
   const before = await alice.balance();
   const id = await handedOver('takes=1500ms');
   await new Promise((resolve) => setTimeout(resolve, 600));
@@ -168,7 +168,7 @@ test('what its vendor has begun goes on, and is paid', async () => {
   await alice.hasPaid(before, parseUsd('0.10'));
 });
 
-test('who has waited as long as clients may is given the task, which goes on', async () => {
+test('a client that has waited the longest allowed time gets the task, which continues', async () => {
   const order = { model: 'xai', prompt: 'A cat [[sandbox: takes=2s]]' };
   for (const path of ['/v1/images/generations', '/v1/images/edits']) {
     const images = [{ image_url: `data:image/png;base64,${png.toString('base64')}` }];

@@ -8,7 +8,7 @@ import { fc } from '../../helpers/properties.ts';
 const whsec = (bytes: Uint8Array) => `whsec_${Buffer.from(bytes).toString('base64')}`;
 const problemOf = (secrets: unknown) => webhookSecrets().safeParse(secrets).error?.issues[0]?.message;
 
-test('the published vector is signed as it is published', () => {
+test('the published vector gives the published signature', () => {
   const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'];
   const at = new Date(1_614_265_330_000);
   assert.deepEqual(signedHeaders(secrets, 'msg_p5jXN8AQM9LWM0D4loKWxJek', at, '{"test": 2432232314}'), {
@@ -18,7 +18,7 @@ test('the published vector is signed as it is published', () => {
   });
 });
 
-test('whatever is signed with any number of secrets is verified with each of them, and by no other', () => {
+test('a text signed with any number of secrets is verified with each of them, and by no other', () => {
   const standard = fc.uint8Array({ minLength: 24, maxLength: 64 }).map(whsec);
   const plain = fc.string({ minLength: 16, unit: 'binary' }).filter((text) => !/^wh(sec|sk|pk)_/.test(text));
   const secrets = fc.uniqueArray(fc.oneof(standard, plain), { minLength: 2, maxLength: 5 });
@@ -36,7 +36,7 @@ test('whatever is signed with any number of secrets is verified with each of the
   );
 });
 
-test('a secret that is none is refused with a sentence that does not show it', () => {
+test('an invalid secret is refused with a sentence that does not show it', () => {
   const long = whsec(new Uint8Array(65));
   for (const wrong of [
     'whsec_not base64 at all!',

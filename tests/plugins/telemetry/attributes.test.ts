@@ -9,7 +9,7 @@ import { attemptAttributes, type SpanSettings, spanAttributes } from '../../../p
 const attempt = { provider: 'p', model: 'm', result: 'unknown', status: undefined } as Attempt;
 const base = { 'gen_ai.provider.name': 'p', model: 'm' };
 
-test('an attempt is counted by its end, a hedge as such, and one that another was faster than as lost', () => {
+test('an attempt is counted by its end, a hedge as such, and a slower one as lost', () => {
   assert.deepEqual(attemptAttributes(attempt), { ...base, result: 'unknown' });
   assert.deepEqual(attemptAttributes({ ...attempt, result: 'answered', status: 200, hedge: true }), {
     ...base,
@@ -41,7 +41,7 @@ const usage = { input: 5, cache_write_5m: 2, input_audio: 3, output: 7, output_i
 const report = of(usageReport, { usage, estimated: false, terminal: true });
 const namesOf = (attributes: object) => Object.keys(attributes).filter((name) => name.startsWith('gen_ai.'));
 
-test('only of a request that generates something the names for generative AI are used', () => {
+test('names for generative AI are used only for requests that generate', () => {
   const tried = of(attempts, [attempt]);
   for (const kind of ['rerank', 'decision', 'moderation', 'transcription']) {
     const attributes = said([requestOf(kind), tried]);
@@ -75,7 +75,7 @@ test('the convention decides the names of operations and of tokens by kind', () 
   assert.deepEqual([fresh['gen_ai.usage.input_tokens'], fresh['gen_ai.usage.output_tokens']], [10, 11]);
 });
 
-test('account, key and project are a digest, themselves or not there, as the setting says; the charge is there', () => {
+test('account, key and project are a digest, plain or absent, as set; the charge is there', () => {
   const who = of(caller, { accountId: 'account-1', keyId: 'key-1', project: 'launch' });
   const paid = of(spendGuard, { charged: () => ({ cost: 1_500n, own: 700n }) });
   const found = (identities: SpanSettings['identities']) => {

@@ -67,7 +67,7 @@ test('by 0.1 the instruments are those of inferences, with one for each kind of 
   ]);
 });
 
-test('what generates nothing is measured under names of the gateway, without attributes for generative AI', () => {
+test('a call that generates nothing is measured under names of the gateway, without attributes for generative AI', () => {
   for (const kind of ['rerank', 'moderation', 'decision', 'transcription'])
     for (const convention of ['1.37', 'genai-0.1'] as const) {
       const list = measured(kind, convention);

@@ -65,7 +65,7 @@ test('work on a batch or a file at a vendor has no names for generative AI; an o
   assert.doesNotMatch(JSON.stringify(begun[0]!.options!.attributes), /gen_ai/);
 });
 
-test('the span of a line of a batch is linked to the order, and its exchange knows its own trace', () => {
+test('the span of a batch line is linked to the order, and its exchange has its own trace', () => {
   const { begun, made } = tracing();
   const facts: [ContextKey<unknown>, unknown][] = [[orderTrace, readTraceParent(order)]];
   const exchange = fakeExchange({ facts });

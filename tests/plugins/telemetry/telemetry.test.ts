@@ -52,7 +52,7 @@ async function startMeasured(
   return { testbed, port, collected };
 }
 
-test('Prometheus learns what went through, on a port of its own', async (t) => {
+test('Prometheus reads the traffic, on a port of its own', async (t) => {
   const { testbed, port } = await startMeasured(t);
   const customer = await testbed.customer();
   await testbed.call(customer, 'chat', {
@@ -93,7 +93,7 @@ test('Prometheus learns what went through, on a port of its own', async (t) => {
   assert.equal((await fetch(`${testbed.origin}/metrics`)).status, 404, 'clients cannot see it');
 });
 
-test('Prometheus reads of batches and of files that are kept, and the spans of their lines are linked to the order', async (t) => {
+test('Prometheus reads of batches and of kept files, and the spans of their lines are linked to the order', async (t) => {
   const { testbed, port, collected } = await startMeasured(t);
   const customer = await testbed.customer();
   const headers = { authorization: `Bearer ${customer.key}`, traceparent: `00-${traceId}-${callerSpan}-01` };

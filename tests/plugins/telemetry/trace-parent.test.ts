@@ -6,7 +6,7 @@ import { readTraceParent, writeTraceParent } from '../../../plugins/common/wire/
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
 
-test('a valid header is read, and written back as it was', () => {
+test('a valid header is decoded, and encoded unchanged', () => {
   for (const flags of ['00', '01']) {
     const text = `00-${traceId}-${spanId}-${flags}`;
     const read = readTraceParent(text)!;
@@ -15,11 +15,11 @@ test('a valid header is read, and written back as it was', () => {
   }
 });
 
-test('a later version may say more; unknown flags are not passed on', () => {
+test('a later version may have more fields; unknown flags are not passed on', () => {
   assert.equal(writeTraceParent(readTraceParent(`01-${traceId}-${spanId}-ff-more`)!), `00-${traceId}-${spanId}-01`);
 });
 
-test('what is malformed begins a new trace', () => {
+test('a malformed header begins a new trace', () => {
   for (const text of [
     undefined,
     '',

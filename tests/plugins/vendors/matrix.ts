@@ -95,13 +95,12 @@ export function testVendor(name: string, words: Words, expected: Expected): () =
     for (const isStream of [false, true]) {
       const from = { client, isStream };
       const how = `${client}, ${isStream ? 'streamed' : 'whole'}`;
-      test(`${how}: calls of tools reach the client, with what the model thought and said`, () =>
-        callsTools(stage, from));
-      test(`${how}: results of tools reach the vendor, and its answer the client`, async () => {
+      test(`${how}: tool calls reach the client, with the model's thoughts and texts`, () => callsTools(stage, from));
+      test(`${how}: tool results reach the vendor, and its answer the client`, async () => {
         await answers(stage, from);
         assert.deepEqual(stage.vendor.bodies.at(-1), expected.second(from));
       });
-      test(`${how}: an answer that is cut by its bound says so`, () => isCut(stage, from));
+      test(`${how}: an answer that its bound cuts ends with that reason`, () => isCut(stage, from));
       test(`${how}: refusals are errors of the client's protocol, and cost nothing`, () =>
         refusals(stage, from, words));
     }

@@ -30,7 +30,7 @@ function encode({ opcode, isLast, bytes: wanted }: Frame): { bytes: Buffer; ends
   return { bytes: Buffer.concat([head, Buffer.alloc(4 + length, 0xff)]), ends, isControl };
 }
 
-test('however frames are cut, control frames are counted and an unfinished message is never counted below its size', () => {
+test('in any pieces, control frames are counted and an unfinished message is never counted below its size', () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1 });
   const property = fc.property(fc.array(frame, { maxLength: 12 }), sizes, (frames, cuts) => {
     const parts = frames.map(encode);
@@ -78,7 +78,7 @@ test('a small piece of a message counts with the whole chunk that holds it', () 
   assert.ok(meter.unfinishedBytes > 60_000);
 });
 
-test('one account has its share of the memory, all have the whole, and what is given back is there again', () => {
+test('an account has its share of the memory, all have the whole, and released memory is free again', () => {
   const memory = new Memory({ memory: 100, account_memory: 60, message: 10 });
   assert.equal(memory.take('a', 60), undefined);
   assert.deepEqual([memory.take('a', 1)?.kind, memory.take('a', 1)?.code], ['rate_limited', 'message_bytes']);
@@ -89,7 +89,7 @@ test('one account has its share of the memory, all have the whole, and what is g
   assert.equal(memory.take('a', 40), undefined);
 });
 
-test('a message stalls by silence or by its whole time, but not while the gateway does not read', () => {
+test('a message stalls by silence or by its whole time, and not while the gateway does not read', () => {
   let now = 0;
   const limits = { control_frames: 2, stall: 60_000, arrival: 120_000 };
   const arrivals = new Arrivals(

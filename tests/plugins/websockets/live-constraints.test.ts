@@ -13,7 +13,7 @@ const made = (asked: object, setup: object | undefined, fieldMask?: string) => {
   return (JSON.parse(data.toString()) as { setup: object }).setup;
 };
 
-test('with neither settings nor a mask the bytes stay', () => {
+test('with neither settings nor a mask the bytes are unchanged', () => {
   const asked = message({ model: 'models/a' });
   assert.equal(constrained(asked, { setup: undefined, fieldMask: undefined }), asked);
   const other = { data: Buffer.from('{"clientContent":{}}'), isBinary: true };
@@ -34,7 +34,7 @@ test('without a mask all settings are those of the token', () => {
   });
 });
 
-test('with a mask its fields are those of the token, also those that it leaves out', () => {
+test('with a mask its fields are those of the token, also omitted ones', () => {
   const asked = {
     model: 'models/a',
     generation_config: { top_k: 9, temperature: 1, response_modalities: ['AUDIO'] },
@@ -51,7 +51,7 @@ test('with a mask its fields are those of the token, also those that it leaves o
   assert.deepEqual(made({ model: 'models/a' }, undefined, 'model'), {});
 });
 
-test('whatever a client sends, a fixed field has the value of the token alone', () => {
+test('for any client message, a fixed field has the value of the token alone', () => {
   const name = fc.constantFrom('model', 'top_k', 'topK', 'generationConfig', 'generation_config', 'constructor');
   const value = fc.letrec((tie) => ({
     value: fc.oneof({ depthSize: 'small' }, fc.integer(), fc.dictionary(name, tie('value'), { maxKeys: 4 })),

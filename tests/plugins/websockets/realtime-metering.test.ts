@@ -26,7 +26,7 @@ const sound = fc.record({
   outAudio: count,
 });
 
-test('the price of a response is that of its parts, to the nano-dollar', () => {
+test('the price of a response is the sum of its parts, to the nano-dollar', () => {
   fc.assert(
     fc.property(sound, ({ text, audio, image, cachedShare, outText, outAudio }) => {
       const cached = [text, audio, image].map((all, index) => Math.floor((all * cachedShare[index]!) / 100));
@@ -61,7 +61,7 @@ test('the price of a response is that of its parts, to the nano-dollar', () => {
 /** Anything that JSON can have in the place of a counter. */
 const wild = fc.oneof(count, fc.constantFrom(null, undefined, -1, 1.5, 1e300, '7', 'many', true), fc.string());
 
-test('counters that contradict one another never count a token twice, nor lose one of the sums', () => {
+test('contradictory counters never count a token twice, nor lose one of the sums', () => {
   const details = fc.record({
     text_tokens: wild,
     audio_tokens: wild,
@@ -89,7 +89,7 @@ test('counters that contradict one another never count a token twice, nor lose o
   );
 });
 
-test('transcriptions: tokens, or seconds that have begun', () => {
+test('transcriptions are charged by tokens, or by begun seconds', () => {
   assert.deepEqual(transcriptionUsage({ type: 'duration', seconds: 2.01 }), { audio: 3 });
   const tokens = { type: 'tokens', input_tokens: 12, input_token_details: { audio_tokens: 10 }, output_tokens: 3 };
   assert.deepEqual(transcriptionUsage(tokens), { input: 2, input_audio: 10, output: 3 });
@@ -98,7 +98,7 @@ test('transcriptions: tokens, or seconds that have begun', () => {
 
 const message = (text: string) => ({ data: Buffer.from(text), isBinary: false });
 
-test('money is held for whatever may make the model work, however the event is written', () => {
+test('money is held for any event that may start the model, in any spelling', () => {
   const dialect = new RealtimeDialect('m');
   dialect.opened('m');
   const free = [
@@ -118,7 +118,7 @@ test('money is held for whatever may make the model work, however the event is w
   assert.equal(dialect.client({ data: Buffer.from([1]), isBinary: true }).needsHold, true);
 });
 
-test('no way of writing it names another model', () => {
+test('no spelling of an event names another model', () => {
   const dialect = new RealtimeDialect('alias');
   dialect.opened('real');
   const key = fc.constantFrom('model', '\\u006dodel', 'm\\u006fdel', 'mode\\u006c');
@@ -171,7 +171,7 @@ test('events that a vendor repeats, at once or later, are charged once for each 
   );
 });
 
-test('a repeated event of a response changes nothing for the one that runs', () => {
+test('a repeated event of a response changes nothing for the running one', () => {
   const dialect = new RealtimeDialect('m');
   const created = (id: string) => dialect.upstream(upstreamMessage({ type: 'response.created', response: { id } }));
   const done = (id: string) =>
@@ -201,7 +201,7 @@ test('a live session is charged once for a turn whose end is sent again', () => 
   );
 });
 
-test('a voice or a prompt that the vendor keeps is refused, unless every account may use it there', () => {
+test('a voice or prompt stored at the vendor is refused, unless every account may use it there', () => {
   const upstream = { uncheckedIds: { all: false, shared: new Set(['voice_of_all']) } };
   const dialect = new RealtimeDialect('m');
   dialect.opened('m', upstream as unknown as Parameters<NonNullable<Dialect['opened']>>[1]);
@@ -224,7 +224,7 @@ test('searches and maps of a live turn are charged with it', () => {
   assert.deepEqual([metered?.usage?.web_search, metered?.usage?.call, metered?.usage?.input], [2, 1, 5]);
 });
 
-test('a session names no tool of the vendor without a price, in an update or a response; MCP runs are counted', () => {
+test('a session cannot use an unpriced tool of the vendor, in an update or a response; MCP runs are counted', () => {
   const priced = new Set<string>();
   const dialect = new RealtimeDialect('m');
   dialect.opened('real', undefined, (name) => priced.has(name));
@@ -250,7 +250,7 @@ test('a session names no tool of the vendor without a price, in an update or a r
   assert.deepEqual(dialect.upstream(done)?.metered?.usage, { input: 4, output: 2, call: 2 });
 });
 
-test('the setup of a live session names no other model and no tool without a price', () => {
+test('the setup of a live session cannot name another model or an unpriced tool', () => {
   const dialect = new LiveDialect(liveProtocols[0]!);
   const check = (setup: object, ...priced: readonly string[]) =>
     dialect.checkFirst(

@@ -75,7 +75,7 @@ test('the upstream has exactly the conversation that the client has sent, whatev
   assert.ok(continuations > 100);
 });
 
-test('a turn that refers to what is stored is sent as it is, and nothing is known after it', () => {
+test('a turn that refers to a stored item is sent unchanged, and nothing is known after it', () => {
   const known = { id: 'resp_1', digest: '', bytes: 0 };
   for (const reference of [{ previous_response_id: 'resp_0' }, { conversation: 'conv_1' }]) {
     const body = { model: 'm', input: [{ type: 'message', role: 'user', content: 'x' }], ...reference };

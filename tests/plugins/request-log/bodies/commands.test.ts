@@ -9,7 +9,7 @@ function run({ part }: Stage, name: string, values: Record<string, string | bool
   return command.run(values);
 }
 
-test('`requests show --bodies` shows what was kept, and says where nothing was', async () => {
+test('`requests show --bodies` prints the kept bodies, and says where none were kept', async () => {
   const stage = await startStage({ bodies: { of: [{ accounts: ['alice'] }], largest: '1KB' } });
   const kept = await stage.pass({ request: '{"say":"\\u001b[31m red"}', answer: ['word '.repeat(400), '\x1b[2J'] });
   const unkept = await stage.pass({ account: bob });
@@ -51,7 +51,7 @@ test('a recording is begun, listed and stopped by command', async () => {
   await stage.store.close();
 });
 
-test('bodies are forgotten of whom is named, and of everybody only when that is said', async () => {
+test('bodies are deleted for the named account, and for all only on explicit request', async () => {
   const stage = await startStage({ bodies: { of: [{}] } });
   const one = await stage.pass();
   await stage.pass();

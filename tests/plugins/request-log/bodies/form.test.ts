@@ -18,7 +18,7 @@ const parts = [
   },
 ];
 
-test('texts stay, a file becomes its type, size and hash', () => {
+test('texts stay, and a file is replaced by its type, size and hash', () => {
   const kept = keptParts(parts, 10_000);
   const body = [
     '----form\r\ncontent-disposition: form-data; name="model"\r\n\r\nears\r\n',
@@ -30,7 +30,7 @@ test('texts stay, a file becomes its type, size and hash', () => {
   assert.deepEqual([kept.bytes, kept.omittedBytes], [22, 0]);
 });
 
-test('an excerpt is bounded, and says what is left out', () => {
+test('an excerpt is bounded, and has the omitted length', () => {
   const kept = keptParts(parts, 20);
   assert.equal(kept.text.length, 20);
   assert.equal(kept.omittedBytes, keptParts(parts, 10_000).text.length - 20);

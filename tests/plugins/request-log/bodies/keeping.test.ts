@@ -12,7 +12,7 @@ import { alice, bob, startStage } from './stage.ts';
 const everything = { bodies: { of: [{}] } };
 const failed = { status: 502, error: new GatewayError('upstream_timeout', 'no') };
 
-test('without the section nothing is watched and nothing is kept', async () => {
+test('without the section no body is read or kept', async () => {
   const stage = await startStage({});
   const exchange = await stage.pass({ outcome: failed });
   await stage.part.lifecycle!.stop!();
@@ -28,14 +28,14 @@ test('without the section nothing is watched and nothing is kept', async () => {
   await stage.store.close();
 });
 
-test('with an empty section nothing is watched either, until somebody asks for it', async () => {
+test('with an empty section no body is read either, until a recording begins', async () => {
   const stage = await startStage({ bodies: {} });
   assert.equal((await stage.pass()).watcher, undefined);
   assert.equal(stage.bodies.isEnabled, true);
   await stage.store.close();
 });
 
-test('both bodies are kept as they passed, but for their secrets, until they expire', async () => {
+test('both bodies are kept as sent, without their secrets, until they expire', async () => {
   const stage = await startStage({ bodies: { of: [{}], retention: '2h' } });
   const { id } = await stage.pass({
     request: '{"model": "m", "password": "hunter2"}',
@@ -66,7 +66,7 @@ test('both bodies are kept as they passed, but for their secrets, until they exp
   await stage.store.close();
 });
 
-test('each selector chooses, and all that one rule says must apply', async () => {
+test('each selector matches, and all conditions of a rule must apply', async () => {
   const key = randomUUID();
   for (const [rules, passing, isKept] of [
     [[{ accounts: ['alice'] }], {}, true],
@@ -100,7 +100,7 @@ async function shared(): Promise<TestDatabase> {
   return database;
 }
 
-test('a gateway that keeps the bodies of everybody says so when it is checked', async () => {
+test('check warns of a gateway that keeps the bodies of all requests', async () => {
   for (const [of, count] of [
     [[{}], 1],
     [[{ share: 0.5 }, { when: 'errors' }, { models: ['m'] }], 0],
@@ -111,7 +111,7 @@ test('a gateway that keeps the bodies of everybody says so when it is checked', 
   }
 });
 
-test('whatever bytes are sent they are stored, and keep no other body out', async () => {
+test('any bytes are stored, and never prevent another body', async () => {
   const stage = await startStage(everything, await shared());
   await fc.assert(
     fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 5 }), async (chunks) => {
@@ -132,7 +132,7 @@ test('whatever bytes are sent they are stored, and keep no other body out', asyn
   );
 });
 
-test('a share is a share', async () => {
+test('a share selects its part of the requests', async () => {
   const stage = await startStage({ bodies: { of: [{ share: 0.2 }] } });
   for (let request = 0; request < 1_000; request++) await stage.pass();
   await stage.part.lifecycle!.stop!();
@@ -141,7 +141,7 @@ test('a share is a share', async () => {
   await stage.store.close();
 });
 
-test('of long bodies the beginning is kept, and how much was left out is reported', async () => {
+test('the beginning of a long body is kept, with the omitted length', async () => {
   const stage = await startStage({ bodies: { of: [{}], largest: '2KB' } });
   const answer = Array.from({ length: 100 }, (_, index) => `line ${index} of one hundred lines\n`);
   const { id } = await stage.pass({ answer, answerHeaders: { 'content-type': 'text/plain' } });
@@ -154,7 +154,7 @@ test('of long bodies the beginning is kept, and how much was left out is reporte
   await stage.store.close();
 });
 
-test('what is no text is reported by type, length and digest; of a form its fields are kept', async () => {
+test('a binary body is kept as type, length and digest; of a form the fields are kept', async () => {
   const stage = await startStage(everything);
   const line = '--limit';
   const part = (head: string, content: string) =>
@@ -176,7 +176,7 @@ test('what is no text is reported by type, length and digest; of a form its fiel
   await stage.store.close();
 });
 
-test('when the memory is full bodies are left out and counted, and requests go on', async () => {
+test('when the memory is full bodies are dropped and counted, and requests continue', async () => {
   const stage = await startStage({ bodies: { of: [{}], largest: '1MB', memory: '1MB' } });
   const large = 'word '.repeat(60_000);
   const { id } = await stage.pass({ request: large, answer: [large, large] });
@@ -194,7 +194,7 @@ test('when the memory is full bodies are left out and counted, and requests go o
   await stage.store.close();
 });
 
-test('while the database is away bodies wait within their memory, and those that are lost are counted', async () => {
+test('while the database is away bodies wait within their memory, and lost ones are counted', async () => {
   const stage = await startStage({ bodies: { of: [{}], largest: '256KB', memory: '2MB' } });
   const { execute } = stage.store.orm;
   stage.store.orm.execute = () => {
@@ -215,7 +215,7 @@ test('while the database is away bodies wait within their memory, and those that
   await stage.store.close();
 });
 
-test('a recording keeps what it names, in every process, until it ends by itself or is stopped', async () => {
+test('a recording keeps the matching bodies, in every process, until it ends or is stopped', async () => {
   const stage = await startStage({ bodies: {} });
   const other = await startStage({ bodies: {} }, stage.store);
   const { host, bodies } = stage;
@@ -244,7 +244,7 @@ test('a recording keeps what it names, in every process, until it ends by itself
   await stage.store.close();
 });
 
-test('recordings that have no end, an end too far away, or no account are refused', async () => {
+test('recordings without an end, with a too late end, or without an account are refused', async () => {
   const { bodies, host, store } = await startStage({ bodies: {} });
   const until = host.clock.now() + 1_000;
   for (const terms of [
@@ -259,7 +259,7 @@ test('recordings that have no end, an end too far away, or no account are refuse
   await store.close();
 });
 
-test('what was kept is deleted at once: of a request, of an account, or all', async () => {
+test('kept bodies are deleted at once: of a request, of an account, or all', async () => {
   const stage = await startStage(everything);
   const [one, two, three] = [await stage.pass(), await stage.pass(), await stage.pass({ account: bob })];
   await stage.pass({ account: bob });
@@ -275,7 +275,7 @@ test('what was kept is deleted at once: of a request, of an account, or all', as
   await stage.store.close();
 });
 
-test('a changed section holds from the next request on, and a shorter retention for what was kept before', async () => {
+test('a changed section applies from the next request on, and a shorter retention to bodies kept before', async () => {
   const stage = await startStage(everything);
   await stage.pass();
   await stage.flush();

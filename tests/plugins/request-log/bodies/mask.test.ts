@@ -87,7 +87,7 @@ const writer = fc.constantFrom(
   (body: Tree) => JSON.stringify(body).replace(/k/g, '\\u006b'),
 );
 
-test('whatever JSON a secret is planted in, and wherever that is split, it is not in what is kept, which is JSON still', () => {
+test('a secret anywhere in any JSON, split anywhere, is not in the kept body, which stays JSON', () => {
   fc.assert(
     fc.property(grown, writer, cuts, ({ secret, body }, write, at) => {
       const reported = kept(write(body), { cuts: at });
@@ -98,7 +98,7 @@ test('whatever JSON a secret is planted in, and wherever that is split, it is no
   );
 });
 
-test('cut anywhere, no piece of a secret with a known form is left', () => {
+test('in a body cut anywhere, no piece of a secret with a known form is left', () => {
   fc.assert(
     fc.property(grown, writer, fc.integer({ min: 20, max: 1_500 }), cuts, ({ secret, body }, write, largest, at) => {
       const reported = kept(write(body), { largest, cuts: at });
@@ -113,7 +113,7 @@ test('cut anywhere, no piece of a secret with a known form is left', () => {
   );
 });
 
-test('a secret that a stream tells by the syllable is hidden in each event', () => {
+test('a secret streamed by the syllable is masked in each event', () => {
   const stream = (pieces: readonly string[], index: number) =>
     pieces.map((content) => `data: ${JSON.stringify({ choices: [{ index, delta: { content } }] })}\n\n`);
   fc.assert(
@@ -146,7 +146,7 @@ test('a secret that a stream tells by the syllable is hidden in each event', () 
   );
 });
 
-test('nor does a stream that is cut leave the beginning of one', () => {
+test('a cut stream does not keep the beginning of a secret', () => {
   fc.assert(
     fc.property(
       planted,
@@ -167,7 +167,7 @@ test('nor does a stream that is cut leave the beginning of one', () => {
   );
 });
 
-test('values are hidden by the names they stand under, in JSON, in JSON inside of it, in words and in pieces', () => {
+test('values are masked by their names, in JSON, in JSON inside of it, in words and in pieces', () => {
   for (const [body, hidden] of [
     ['{"password":"hunter2"}', 'hunter2'],
     ['{"db_password" : "hunter2"}', 'hunter2'],
@@ -206,7 +206,7 @@ test('values are hidden by the names they stand under, in JSON, in JSON inside o
     assert.equal(kept(body).includes(hidden), false, `${body} became ${kept(body)}`);
 });
 
-test('what is no secret stays byte for byte', () => {
+test('a text without a secret stays byte for byte', () => {
   for (const body of [
     '{"model": "a-model-4.1-mini-2026-04-14", "max_tokens": 4096,\n "messages":[{"role":"user","content":"naïve 😀 \\u00e9 C:\\\\new"}]}',
     'data: {"id":"chatcmpl-AbCdEf0123456789GhIjKlMnOpQrS","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\ndata: [DONE]\n\n',
@@ -218,7 +218,7 @@ test('what is no secret stays byte for byte', () => {
     assert.equal(kept(body), body);
 });
 
-test('media become their type, length and digest, whole or in pieces, and the words behind them are kept', () => {
+test('media are replaced by type, length and digest, whole or in pieces, and texts after them are kept', () => {
   const image = `iVBORw0KGgo${'QUJD'.repeat(40_000)}`;
   const body = JSON.stringify({ a: { url: `data:image/png;base64,${image}` }, b: image, c: 'after all' });
   const whole = kept(body, { largest: 2_000 });
@@ -234,7 +234,7 @@ test('media become their type, length and digest, whole or in pieces, and the wo
   assert.match(kept('{"u":"x data:audio/wav;base64,UklGRg=="}'), /x \[audio\/wav: \d+ characters/);
 });
 
-test('texts of hostile forms take no time to speak of', () => {
+test('hostile texts are masked quickly', () => {
   const begin = process.hrtime.bigint();
   for (const part of [
     'eyJ-',

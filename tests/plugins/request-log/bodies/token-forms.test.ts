@@ -21,7 +21,7 @@ const tokens = [
   ['hvs', long].join('.'),
 ];
 
-test('tokens of other services are masked, whatever stands around them; words that begin alike stay', () => {
+test('tokens of other services are masked in any surrounding; words with the same beginning stay', () => {
   const secrets = new Secrets({ names: [], emails: false, cards: false });
   for (const token of tokens) {
     const shown = secrets.masked(`The value is ${token}, they said.`);

@@ -47,7 +47,7 @@ async function keptOf(id: string): Promise<Reply['json']> {
 
 const hello = (content: string) => [{ role: 'user', content }];
 
-test('a whole answer is kept as the client got it, and the request without the key that was pasted into it', async () => {
+test('a whole answer is kept as the client got it, and the request without the pasted key', async () => {
   const { id, status, text } = await call({ model: 'gpt-5.4-mini', messages: hello(`why is ${key} refused?`) });
   assert.equal(status, 200, text);
   const kept = await keptOf(id);
@@ -59,7 +59,7 @@ test('a whole answer is kept as the client got it, and the request without the k
   assert.equal(testbed.lines.join('').includes('refused?'), false);
 });
 
-test('a stream is kept as it was sent, cut where the bound is, and the client gets all of it', async () => {
+test('a stream is kept as sent, cut at the bound, and the client gets all of it', async () => {
   const { id, text } = await call({
     model: 'gpt-5.4-mini',
     stream: true,
@@ -75,7 +75,7 @@ test('a stream is kept as it was sent, cut where the bound is, and the client ge
   assert.equal(answer.leftOut, answer.bytes - 4_096);
 });
 
-test('a stream that breaks is an error, and what was sent of it is kept', async () => {
+test('a stream that breaks is an error, and its sent part is kept', async () => {
   const { id, text } = await call({
     model: 'gpt-5.4',
     stream: true,
@@ -87,7 +87,7 @@ test('a stream that breaks is an error, and what was sent of it is kept', async 
   assert.match(request.text, /cut_after=3/);
 });
 
-test('errors are kept with the words that the client received, wherever they come from', async () => {
+test('errors are kept in the form that the client received, from any cause', async () => {
   const unknown = await call({ model: 'no-such-model', messages: hello('hi') });
   const stranger = await call({ model: 'gpt-5.4-mini', messages: hello('hi') }, 'sk-not-a-key-at-all');
   for (const { id, status, text } of [unknown, stranger]) {
@@ -99,7 +99,7 @@ test('errors are kept with the words that the client received, wherever they com
   assert.equal((await keptOf(stranger.id)).request, null);
 });
 
-test('what no rule names is not kept, until an operator records it, and that is written down', async () => {
+test('a body without a rule is not kept until an operator records it, which is audited', async () => {
   const model = 'gpt-5.4';
   const unkept = await call({ model, messages: hello('one') });
   assert.equal(unkept.status, 200, unkept.text);
@@ -121,7 +121,7 @@ test('what no rule names is not kept, until an operator records it, and that is 
     );
 });
 
-test('a client sees no bodies, their own neither', async () => {
+test('a client sees no bodies, not even their own', async () => {
   const { id } = await call({ model: 'gpt-5.4-mini', messages: hello('something of mine') });
   await keptOf(id);
   assert.equal((await ada.send(`/admin/requests/${id}/bodies`)).status, 403);
@@ -129,7 +129,7 @@ test('a client sees no bodies, their own neither', async () => {
   assert.equal((await testbed.browser().send(`/admin/requests/${id}/bodies`)).status, 401);
 });
 
-test('an account is forgotten at once', async () => {
+test('the bodies of an account are deleted at once', async () => {
   const reply = await boss.send(`/admin/accounts/${accountId}/bodies`, {
     method: 'DELETE',
     body: { reason: 'asked to' },

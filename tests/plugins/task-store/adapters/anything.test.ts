@@ -106,7 +106,7 @@ function check(adapter: MediaAdapter, most: number, read: () => Step): boolean {
 }
 
 for (const adapter of adapters.values()) {
-  test(`${adapter.name}: however it is disfigured, an answer is read or thrown as the vendor's error`, () => {
+  test(`${adapter.name}: any damaged answer is decoded or thrown as the vendor's error`, () => {
     const order = adapter.kind === 'image' ? imageOrder({ count: 2 }) : videoOrder({ seconds: 5 });
     let made = 0;
     fc.assert(

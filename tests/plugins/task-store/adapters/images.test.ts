@@ -22,7 +22,7 @@ const pixels = (size: string): Partial<Order> => {
   return { size: { width, height }, resolution: undefined } as never;
 };
 
-test('OpenAI is asked for generations, and with references for edits: addresses in JSON, files as a form', () => {
+test('an OpenAI order calls generations, and with references edits: addresses in JSON, files as a form', () => {
   const plain = openai.create(imageOrder({ count: 3, quality: 'low' }), targetWith());
   assert.deepEqual([plain.method, plain.path], ['POST', '/images/generations']);
   assert.deepEqual(plain.body, { model: 'vendor-model', prompt: 'A cat on a mat', n: 3, quality: 'low' });
@@ -48,7 +48,7 @@ test('OpenAI is asked for generations, and with references for edits: addresses 
   ]);
 });
 
-test('the newest members of the official images API go to a vendor of that API, and are named where another lacks them', () => {
+test('the newest members of the official images API are sent to vendors of that API, and named where another lacks them', () => {
   const extra = {
     ...{ complexity: 'high', frame_count: 9, frame_duration_ms: 200, input_fidelity: 'high' },
     ...{ svg: { reasoning: { effort: 'low' } }, prompt_rewriter: false, safety_identifier: 'u' },
@@ -67,7 +67,7 @@ test('the newest members of the official images API go to a vendor of that API, 
   }
 });
 
-test('a model that is to write an SVG is refused by its field unless it is the ordered one', () => {
+test('a writer model for SVG is refused by its field unless it is the ordered one', () => {
   const order = (model: string) => imageOrder({ extra: { output_format: 'svg', svg: { model } } });
   assert.deepEqual(
     refusal(() => openai.create(order('dear'), targetWith())),
@@ -77,7 +77,7 @@ test('a model that is to write an SVG is refused by its field unless it is the o
   assert.deepEqual(bodyOf(openai, { extra: { svg: { model } } })['svg'], { model });
 });
 
-test('the author of an SVG is charged as text of the image model, within what is set aside', () => {
+test('the writer of an SVG is charged as text of the image model, within the hold', () => {
   const svg_usage = {
     input_tokens: 900,
     output_tokens: 5_000,
@@ -94,14 +94,14 @@ test('the author of an SVG is charged as text of the image model, within what is
   assert(drawn!.outputTokens - plain!.outputTokens > 5_000);
 });
 
-test('the background that the vendor made is kept with the result', () => {
+test("the vendor's background is kept with the result", () => {
   const step = readAs(openai, { data: [{ b64_json: png }], background: 'transparent' });
   assert.equal(step.state === 'done' && step.made.background, 'transparent');
   const without = readAs(openai, { data: [{ b64_json: png }] });
   assert.equal(without.state === 'done' && 'background' in without.made, false);
 });
 
-test('only vendors that know masks are shown one; all others refuse it by its name', () => {
+test('only vendors with masks get one; all others refuse it by its name', () => {
   const mask = { ...shownBytes, role: 'mask', field: 'mask' } as const;
   for (const adapter of imageAdapters.filter((each) => each !== openai)) {
     assert.deepEqual(
@@ -133,7 +133,7 @@ test('OpenAI gets sizes in pixels: multiples of 16, in its bounds', () => {
   );
 });
 
-test('whatever ratio OpenAI is asked for, the pixels keep its rules and come near the ratio', () => {
+test("for any ratio, OpenAI's pixels follow its rules and come near the ratio", () => {
   const side = fc.integer({ min: 1, max: 30 });
   const resolution = fc.constantFrom('1k', '2k', '4k') as fc.Arbitrary<'1k' | '2k' | '4k'>;
   fc.assert(
@@ -147,7 +147,7 @@ test('whatever ratio OpenAI is asked for, the pixels keep its rules and come nea
   );
 });
 
-test('further members go where the protocol has them; a promise that it lacks is refused, a hint is noted', () => {
+test('further members are sent where the protocol has them; a missing required parameter is refused, a soft one is dropped', () => {
   const extra = { background: 'transparent', output_format: 'webp', style: 'vivid', mask: { image_url: 'https://m' } };
   const edit = openai.create(imageOrder({ references: [shown], extra }), targetWith());
   assert.deepEqual(edit.body!['mask'], { image_url: 'https://m' });
@@ -165,7 +165,7 @@ test('further members go where the protocol has them; a promise that it lacks is
   }
 });
 
-test('Gemini is asked for both modalities, with a ratio and a size by name, and shown bytes', () => {
+test('Gemini gets both modalities, a ratio and a size by name, and bytes of references', () => {
   const sent = gemini.create(
     imageOrder({ ratio: '16:9', resolution: '2k', references: [shownBytes], extra: { seed: 7 } }),
     targetWith(),
@@ -188,7 +188,7 @@ test('Gemini is asked for both modalities, with a ratio and a size by name, and 
   assert.deepEqual(content!.parts[0], { fileData: { mimeType: 'image/png', fileUri: 'https://example.com/a.png' } });
 });
 
-test('pixels become the nearest ratio and a resolution that is as large, unless no ratio is near', () => {
+test('pixels become the nearest ratio and an equally large resolution, unless no ratio is near', () => {
   const config = (size: string) =>
     (bodyOf(gemini, pixels(size))['generationConfig'] as { imageConfig: object }).imageConfig;
   assert.deepEqual(config('1024x1024'), { aspectRatio: '1:1' });
@@ -259,7 +259,7 @@ test('Ark gets a size by name or in pixels, never a number of pictures, and no l
   );
 });
 
-test('single pictures may fail inside a 200: what came is charged, and nothing came is a failure with its reason', () => {
+test('single pictures may fail inside a 200: the received ones are charged, and none is a failure with its reason', () => {
   const error = { code: 'OutputImageSensitiveContentDetected', message: 'no' };
   const some = readAs(ark, { data: [{ url: 'https://a', size: '2048x2048' }, { error }] }, imageOrder({ count: 2 }));
   assert.deepEqual(some, {
@@ -286,7 +286,7 @@ test('single pictures may fail inside a 200: what came is charged, and nothing c
   assert.equal(failedCode(readAs(openai, { data: [{ error: {} }] })), 'no_image');
 });
 
-test('Gemini tells in many words that there is no picture', () => {
+test('each reason of Gemini for a missing picture is read', () => {
   const code = (json: object) => {
     const step = readAs(gemini, json);
     return step.state === 'failed' && step.code;
@@ -307,7 +307,7 @@ test('Gemini tells in many words that there is no picture', () => {
   assert.equal(code({ candidates: [{ finishReason: 'IMAGE_OTHER' }] }), 'generation_failed');
 });
 
-test("Gemini's drafts are not shown, its usage is reported class by class", () => {
+test("Gemini's drafts are not shown, and its usage is reported class by class", () => {
   const parts = [
     { thought: true, inlineData: { mimeType: 'image/png', data: 'draft' } },
     { text: 'Here.' },
@@ -335,7 +335,7 @@ test("Gemini's drafts are not shown, its usage is reported class by class", () =
   });
 });
 
-test('a vendor that makes more than was asked for is paid for what was asked', () => {
+test('a vendor that makes more than the order is paid for the order', () => {
   const twice = [1, 2, 3, 4].map((index) => ({ url: `https://${index}`, b64_json: png }));
   for (const adapter of [openai, xai, ark]) {
     const step = readAs(adapter, { data: twice }, imageOrder({ count: 2 }));
@@ -344,7 +344,7 @@ test('a vendor that makes more than was asked for is paid for what was asked', (
   }
 });
 
-test('words about content end the task, whatever the status; others are errors of the vendor', () => {
+test('an error about content ends the task, with any status; others are errors of the vendor', () => {
   const said: [MediaAdapter, number, object][] = [
     [openai, 400, { error: { code: 'moderation_blocked', type: 'image_generation_user_error', message: 'x' } }],
     [openai, 400, { error: { code: null, message: 'Your request was rejected as a result of our safety system.' } }],
@@ -382,7 +382,7 @@ test('words about content end the task, whatever the status; others are errors o
   }
 });
 
-test('a waiting time that a vendor names is kept', () => {
+test('the wait that a vendor names is kept', () => {
   const answer = { status: 429, json: { error: { message: 'slow down' } }, headers: { 'retry-after': '7' }, atMs: 1 };
   assert.throws(
     () => openai.readCreated(answer, imageOrder()),
@@ -394,7 +394,7 @@ test('a waiting time that a vendor names is kept', () => {
   );
 });
 
-test('what will be made is known beforehand only where nothing is left to the vendor', () => {
+test('the output is known beforehand only where nothing is left to the vendor', () => {
   assert.equal(openai.bounds(imageOrder({ quality: 'low' })).media, undefined);
   assert.deepEqual(openai.bounds(imageOrder({ ...pixels('1024x1024'), quality: 'low' })).media, ['1024x1024', 'low']);
   assert.deepEqual(gemini.bounds(imageOrder({ resolution: '4k' })).media, ['4k']);
@@ -402,14 +402,14 @@ test('what will be made is known beforehand only where nothing is left to the ve
   assert.equal(ark.bounds(imageOrder()).media, undefined);
 });
 
-test('no vendor is shown what it cannot be shown', () => {
+test('no vendor gets references of a kind that it does not accept', () => {
   for (const adapter of imageAdapters) {
     const clip = { ...shown, role: 'video', field: 'image_urls[0]' } as const;
     assert.equal(refusal(() => bodyOf(adapter, { references: [clip] })).field, 'image_urls[0]');
   }
 });
 
-test('a resolution that the client names and the model makes larger is named as dropped; one of the default is not', () => {
+test('a resolution of the client that the model makes larger is dropped; a default one is not', () => {
   const named = { resolution: 'resolution' } as const;
   for (const [adapter, resolutions] of [
     [ark, ['2k', '4k']],

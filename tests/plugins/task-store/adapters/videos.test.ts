@@ -17,7 +17,7 @@ const poll = (adapter: MediaAdapter, status: number, json: unknown, order = vide
   adapter.tasks!.readPolled({ status, json }, order, 'v1');
 const code = (step: Step) => (step.state === 'failed' ? step.code : step.state);
 
-test('one text and one image become a video of 480p where nothing else is said', () => {
+test('one text and one image without further settings become a video of 480p', () => {
   const sent = askedOfGrok();
   assert.deepEqual([sent.method, sent.path, sent.dropped], ['POST', '/videos/generations', []]);
   assert.deepEqual(sent.body, {
@@ -28,7 +28,7 @@ test('one text and one image become a video of 480p where nothing else is said',
   });
 });
 
-test('it ignores sound, watermark, videos and sounds that it is shown, and says so', () => {
+test('sound, watermark, reference videos and sounds are ignored, and reported', () => {
   const clip = { ...shown, role: 'video', field: 'content[2].video_url.url' } as const;
   const sound = { ...shown, role: 'audio', field: 'content[3].audio_url.url' } as const;
   const { references } = videoOrder();
@@ -38,7 +38,7 @@ test('it ignores sound, watermark, videos and sounds that it is shown, and says 
   assert.deepEqual(sent.dropped, ['watermark', 'generate_audio', clip.field, sound.field]);
 });
 
-test('it needs one text and one image', () => {
+test('an order without one text and one image is refused', () => {
   assert.deepEqual(
     refusal(() => askedOfGrok({ prompt: '' })),
     { field: 'content', code: 'unsupported_by_model' },
@@ -51,7 +51,7 @@ test('it needs one text and one image', () => {
   assert.equal(refusal(() => askedOfGrok({ references: two })).field, 'content[2].image_url.url');
 });
 
-test('longer wishes are shortened to 15 seconds, a ratio that it lacks is left to the picture, both noted; a resolution is refused', () => {
+test('longer durations are shortened to 15 seconds, an unsupported ratio is left to the picture, both reported; a resolution is refused', () => {
   assert.equal(askedOfGrok({ seconds: 5 }).body!['duration'], 5);
   const long = askedOfGrok({ seconds: 60 });
   assert.deepEqual([long.body!['duration'], long.dropped], [15, ['duration']]);
@@ -71,7 +71,7 @@ test('longer wishes are shortened to 15 seconds, a ratio that it lacks is left t
   assert.deepEqual([sora['aspect_ratio'], sora['resolution']], ['9:16', '720p']);
 });
 
-test('other models of the protocol may be given text alone, several images, a last frame and sounds', () => {
+test('other models of the protocol accept text alone, several images, a last frame and sounds', () => {
   const asked = (over: Partial<Order>) => xai.create(videoOrder(over), targetWith()).body!;
   assert.equal(asked({ references: [] })['image'], undefined);
   assert.equal((asked({ references: [shown, shown] })['reference_images'] as unknown[]).length, 2);
@@ -82,7 +82,7 @@ test('other models of the protocol may be given text alone, several images, a la
   assert.equal(refusal(() => asked({ references: Array.from({ length: 8 }, () => shown) })).field, 'content');
 });
 
-test('xAI: 202 is pending with or without a body, and what is not known still runs', () => {
+test('xAI: 202 is pending with or without a body, and an unknown state still runs', () => {
   assert.deepEqual(xai.readCreated({ status: 200, json: { request_id: 'r1' } }, videoOrder()), {
     state: 'queued',
     vendorId: 'r1',
@@ -95,7 +95,7 @@ test('xAI: 202 is pending with or without a body, and what is not known still ru
   assert.deepEqual(poll(xai, 200, { status: 'rewinding', progress: 'x' }), running);
 });
 
-test('xAI: the ends of a task', () => {
+test('xAI: each end of a task is read', () => {
   const video = { url: 'https://v', duration: 5, respect_moderation: true };
   assert.deepEqual(poll(xai, 200, { status: 'done', video }, videoOrder({ seconds: 5, resolution: '720p' })), {
     state: 'done',
@@ -147,7 +147,7 @@ test('a poll that is not found or breaks is an error, not an end', () => {
   }
 });
 
-test('Ark is asked in its own words, which are the client’s', () => {
+test("Ark is ordered in its own members, which are the client's", () => {
   const clip = { ...shown, role: 'video' } as const;
   const order = videoOrder({
     references: [shown, clip],
@@ -181,7 +181,7 @@ test('Ark is asked in its own words, which are the client’s', () => {
   assert.deepEqual(ark.tasks!.cancel!('cgt-1'), { method: 'DELETE', path: '/contents/generations/tasks/cgt-1' });
 });
 
-test('Ark: the states of a task', () => {
+test('Ark: each state of a task is read', () => {
   const report = (over: object) => poll(ark, 200, { id: 'v1', ...over });
   assert.equal(code(report({ status: 'queued' })), 'queued');
   assert.equal(code(report({ status: 'running' })), 'running');
@@ -231,7 +231,7 @@ test('Ark: tokens are pixels times frames by 1024, and options in the prompt cou
   assert.ok(of({ resolution: '720p', seconds: 5, references: [clip] }).outputTokens > 3 * usual.outputTokens);
 });
 
-test("Ark: whatever it makes of a wish, the bound covers the vendor's formula", () => {
+test("Ark: for any order, the bound covers the vendor's formula", () => {
   const sizes: Record<'480p' | '720p' | '1080p', [number, number][]> = {
     '480p': [
       [864, 480],
@@ -273,7 +273,7 @@ test('a resolution that the model makes larger is named as dropped', () => {
   }
 });
 
-test('for durations and shapes that xAI lacks the order shows what it makes', () => {
+test('for durations and shapes that xAI lacks the order has the made ones', () => {
   const clamped = (over: object, traits = {}) => xai.create(videoOrder(over), targetWith(traits)).clamped;
   assert.deepEqual(clamped({ seconds: 30 }), { seconds: 15 });
   assert.deepEqual(clamped({ seconds: 30, ratio: '21:9' }, { needs_image: true }), { seconds: 15, ratio: 'adaptive' });

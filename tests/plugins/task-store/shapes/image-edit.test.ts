@@ -81,7 +81,7 @@ test('there may be 1 to 14 images', async () => {
   assert.equal(await formField(...files(15)), 'image');
 });
 
-test('each member that is wrong is named as the client wrote it', async () => {
+test('each wrong member is named as the client wrote it', async () => {
   assert.equal(jsonField({ model: '' }), 'model');
   assert.equal(jsonField({ prompt: undefined }), 'prompt');
   assert.equal(jsonField({ n: 11 }), 'n');
@@ -101,7 +101,7 @@ test('each member that is wrong is named as the client wrote it', async () => {
   assert.equal(await formField(image, ['image', new Uint8Array([1, 2, 3])]), 'image[1]');
 });
 
-test('official clients wait for the images; who prefers a task is given one', async () => {
+test('official clients wait for the images; a client that prefers a task gets one', async () => {
   assert.equal(read(imageEdit, body).waits, true);
   assert.equal(read(imageEdit, body, { prefer: 'respond-async' }).waits, false);
   assert.equal((await readForm([...plain, ['image', file]], { prefer: 'respond-async' })).waits, false);

@@ -59,7 +59,7 @@ test('resolution is 1k, 2k or 4k', () => {
   for (const resolution of ['3k', '1K', 1, '', 'auto', '720p']) assert.equal(fieldOf({ resolution }), 'resolution');
 });
 
-test('there may be 14 reference images, as addresses, data URLs or base64', () => {
+test('up to 14 reference images are accepted, as addresses, data URLs or base64', () => {
   const url = 'https://example.com/a.png';
   const many = (count: number) => Array.from({ length: count }, () => url);
   assert.equal(read(imageTask, { ...body, image_urls: many(14) }).order.references.length, 14);
@@ -89,7 +89,7 @@ test('there may be 14 reference images, as addresses, data URLs or base64', () =
     assert.equal(fieldOf({ image_urls: [url, bad] }), 'image_urls[1]', String(bad));
 });
 
-test('every kind of image is known by its content', () => {
+test('every kind of image is recognised by its content', () => {
   const kinds: Record<string, string> = {
     'image/jpeg': 'ffd8ffe000104a464946',
     'image/gif': '474946383961010001',
@@ -105,7 +105,7 @@ test('every kind of image is known by its content', () => {
   }
 });
 
-test('who prefers to wait or names a form is answered with the images themselves', () => {
+test('a client that prefers to wait or names a form is answered with the images themselves', () => {
   const waits = (over: object, prefer?: string) =>
     read(imageTask, { ...body, ...over }, prefer === undefined ? {} : { prefer });
   assert.equal(waits({}).waits, undefined);
@@ -117,7 +117,7 @@ test('who prefers to wait or names a form is answered with the images themselves
   assert.equal(fieldOf({ response_format: 'png' }), 'response_format');
 });
 
-test('a callback is an http address, quality and the rest are kept', () => {
+test('a callback is an http address, and quality and the rest are kept', () => {
   const callback = 'https://example.com/done';
   assert.equal(read(imageTask, { ...body, callback_url: callback }).callbackUrl, callback);
   for (const bad of ['example.com', 'javascript:alert(1)', 7])
@@ -127,7 +127,7 @@ test('a callback is an http address, quality and the rest are kept', () => {
   assert.equal('quality' in read(imageTask, { ...body, quality: 'auto' }).order, false);
 });
 
-test('a stream is of one image, whose client waits, with up to three previews', () => {
+test('a stream has one image, whose client waits, with up to three previews', () => {
   const { order, waits } = read(imageTask, { ...body, stream: true, partial_images: 3 });
   assert.deepEqual([order.previews, waits], [3, true]);
   assert.equal(read(imageTask, { ...body, stream: true }).order.previews, 0);
@@ -139,12 +139,12 @@ test('a stream is of one image, whose client waits, with up to three previews', 
     assert.equal(fieldOf({ stream: true, partial_images: count }), 'partial_images');
 });
 
-test('what is charged by may be there once, and only a JSON object is read', () => {
+test('members that are charged by must not be repeated, and only a JSON object is accepted', () => {
   assert.equal(refusal(() => imageTask.read(Buffer.from('{"model":"m","prompt":"p","n":1,"n":10}'), {})).field, 'n');
   for (const text of ['', '[]', '{"model":', 'null']) refusal(() => imageTask.read(Buffer.from(text), {}));
 });
 
-test('whatever is sent, it is read or refused by name', () => {
+test('any body is decoded or refused by name', () => {
   const value = fc.oneof(fc.jsonValue(), fc.constantFrom('16:9', '1k', 'auto', '1024x1024', png));
   const names = ['n', 'size', 'resolution', 'image_urls', 'quality', 'response_format', 'callback_url', 'watermark'];
   const bodies = fc.dictionary(fc.constantFrom(...names), value);
@@ -168,7 +168,7 @@ test('a submission is answered with id and state alone', () => {
   assert.deepEqual(imageTask.submitted(task()), { code: 200, data: { id: 'task_1', status: 'submitted' } });
 });
 
-test('each state of an image task has its words', () => {
+test('each state of an image task has its name', () => {
   const data = (over: Parameters<typeof task>[0]) => imageTask.render(task(over))['data'];
   const common = { id: 'task_1', progress: 0, created: 1_700_000_000, completed: 0 };
   assert.deepEqual(data({}), { ...common, status: 'submitted' });
@@ -197,7 +197,7 @@ test('each state of an image task has its words', () => {
   });
 });
 
-test('the official answer tells bytes or addresses, and usage in its totals', () => {
+test('the official answer has bytes or addresses, and usage in its totals', () => {
   const made = {
     usage: { image: 1, input: 14, cache_read: 6, input_image: 100, output: 3, output_image: 272 },
     estimated: false,

@@ -27,7 +27,7 @@ test('a text and an image are an order of one video', () => {
   assert.equal(fields!.seconds, 'duration');
 });
 
-test('model and content must be there, content with at least one item', () => {
+test('model and content are required, content with at least one item', () => {
   for (const model of [undefined, null, '', 7]) assert.equal(fieldOf({ model }), 'model');
   for (const content of [undefined, null, 'A cat', {}, []]) assert.equal(fieldOf({ content }), 'content');
   assert.equal(fieldOf({ content: Array.from({ length: 33 }, () => image) }), 'content');
@@ -40,7 +40,7 @@ test('ratio is one of seven; adaptive leaves it to the model', () => {
   for (const ratio of ['2:1', '16/9', 'auto', 7, '']) assert.equal(fieldOf({ ratio }), 'ratio');
 });
 
-test('duration is 1 to 60 whole seconds; -1 or nothing leaves it to the model', () => {
+test('duration is 1 to 60 whole seconds; -1 or none leaves it to the model', () => {
   for (const duration of [1, 15, 60]) assert.equal(read(videoTask, { ...body, duration }).order.seconds, duration);
   for (const duration of [-1, null, undefined])
     assert.equal(read(videoTask, { ...body, duration }).order.seconds, undefined);
@@ -55,7 +55,7 @@ test('generate_audio and watermark are true or false, resolution one of three', 
   assert.equal(fieldOf({ resolution: '2k' }), 'resolution');
 });
 
-test('each item is checked by its type, and its place is named', () => {
+test('each item is checked by its type, and a fault names its place', () => {
   const at1 = (item: unknown) => fieldOf({ content: [text, item] });
   assert.equal(at1('text'), 'content[1]');
   assert.equal(at1({ type: 'draft_task', draft_task: { id: 'x' } }), 'content[1].type');
@@ -75,7 +75,7 @@ test('each item is checked by its type, and its place is named', () => {
     assert.equal(fieldOf({ content: [{ type: 'text', text: empty }] }), 'content[0].text');
 });
 
-test('roles say what a reference is for; a single image without one is where the video begins', () => {
+test('roles name the use of a reference; a single image without one is the first frame', () => {
   const rolesOf = (...items: object[]) =>
     read(videoTask, { ...body, content: [text, ...items] }).order.references.map(({ role }) => role);
   const plain = { type: 'image_url', image_url: { url } };
@@ -95,7 +95,7 @@ test('roles say what a reference is for; a single image without one is where the
   assert.deepEqual(data!.source, { base64: png, mediaType: 'image/png' });
 });
 
-test('whatever is sent, it is read or refused by name', () => {
+test('any body is decoded or refused by name', () => {
   const names = ['content', 'ratio', 'duration', 'generate_audio', 'watermark', 'resolution', 'callback_url'];
   const item = fc.record({
     type: fc.constantFrom('text', 'image_url', 'video_url', 'x'),
@@ -123,7 +123,7 @@ const video = (over: Partial<Task> = {}) =>
   task({ kind: 'video', model: 'grok-imagine-video', order: videoOrder(), ...over });
 const head = { id: 'task_1', model: 'grok-imagine-video', created_at: 1_700_000_000, updated_at: 1_700_000_005 };
 
-test('each state of a video task has its words', () => {
+test('each state of a video task has its name', () => {
   assert.deepEqual(videoTask.submitted(video()), { ...head, status: 'queued' });
   assert.deepEqual(videoTask.render(video({ state: 'running' })), { ...head, status: 'running' });
   const results = [
@@ -165,7 +165,7 @@ test('the OpenAI videos shape reads seconds, size and one reference', () => {
   assert.equal(soraField({ input_reference: { file_id: 'x' } }), 'input_reference.image_url');
 });
 
-test('each state of a video has its words in the OpenAI shape', () => {
+test('each state of a video has its name in the OpenAI shape', () => {
   const order = videoOrder({ seconds: 8, size: { width: 1280, height: 720 } });
   const report = (over: Partial<Task>) => openaiVideos.render(video({ order, ...over }));
   assert.deepEqual(report({ state: 'running', progress: 33.4 }), {
@@ -192,7 +192,7 @@ test('each state of a video has its words in the OpenAI shape', () => {
   assert.equal(openaiVideos.submitted(video())['status'], 'queued');
 });
 
-test('a task whose request was clamped tells the duration and ratio that are made, from the submission on', () => {
+test('a task whose request was clamped has the made duration and ratio from the submission on', () => {
   const clamped = { seconds: 15, ratio: 'adaptive' };
   for (const state of ['queued', 'running', 'succeeded', 'failed'] as const) {
     const own = task({ kind: 'video', state, order: { ...videoOrder(), clamped } });
