@@ -48,7 +48,7 @@ test('a missing required variable stops compose, and optional ones have defaults
   assert.equal(interpolate(DATABASE_URL, settings), 'postgres://gateway:a-password@postgres:5432/gateway');
 });
 
-testOfFleet('the stores are healthy by their own checks, and Redis is as its command says', () => {
+testOfFleet('the stores are healthy by their own checks, and Redis has the settings of its command', () => {
   const { postgres, redis } = stores;
   assert.equal(postgres.sql('select current_user'), services.postgres.environment['POSTGRES_USER']);
   const [program, ...words] = services.postgres.healthcheck.test[1]!.split(' ');
@@ -61,7 +61,7 @@ testOfFleet('the stores are healthy by their own checks, and Redis is as its com
 });
 
 testOfFleet(
-  'gateways with the service’s command and variables are ready, healthy, and know each other’s keys',
+  "gateways with the service's command and variables are ready, healthy, and accept each other's keys",
   async () => {
     const [one, other] = gateways;
     for (const gateway of gateways) assert.equal(gateway.isHealthy(), true);
@@ -77,7 +77,7 @@ testOfFleet(
   },
 );
 
-testOfFront('nginx leads to all of them, writes no keys down, and answers on when one is gone', async (context) => {
+testOfFront('nginx proxies to all gateways, logs no keys, and serves on when one is gone', async (context) => {
   const ports = gateways.map(portOf);
   const front = await startFront(ports);
   context.after(() => front.close());
@@ -97,7 +97,7 @@ testOfFront('nginx leads to all of them, writes no keys down, and answers on whe
   await listed(20);
 });
 
-testOfFront('nginx passes a stream on piece by piece, the client’s own address, and an upgrade', async (context) => {
+testOfFront("nginx relays a stream piece by piece, the client's own address, and an upgrade", async (context) => {
   const { server, proceed } = await startStreaming();
   context.after(() => server.close());
   const front = await startFront([(server.address() as AddressInfo).port]);
@@ -187,7 +187,7 @@ function asContainer(manifests: readonly Manifest[], { args, env }: Contained, d
 }
 
 testOfPod(
-  'a pod of the chart starts with its arguments, file and variables, answers its probes and measures what scales it',
+  'a pod of the chart starts with its arguments, file and variables, answers its probes and reports the metric that scales it',
   async (context) => {
     const manifests = await render('--set', 'autoscaling.enabled=true');
     const of = (kind: string) => kindOf(manifests, kind);
@@ -233,7 +233,7 @@ testOfPod(
   },
 );
 
-testOfChart('pods are replaced when their file or their secrets have changed, and only then', async (context) => {
+testOfChart('pods are replaced exactly when their file or their secrets have changed', async (context) => {
   const read = async (...words: string[]) =>
     kindOf(await render(...words), 'StatefulSet').spec!.template!.metadata.annotations;
   const annotations = await read();
@@ -261,22 +261,18 @@ testOfChart('pods are replaced when their file or their secrets have changed, an
   assert.notEqual(await sum(), more);
 });
 
-testOfChart(
-  'an ingress lets large bodies and long streams through, by the controller that its class names',
-  async () => {
-    const read = async (...values: string[]) =>
-      kindOf(await render('--set', ['ingress.enabled=true', ...values].join(',')), 'Ingress').metadata.annotations ??
-      {};
-    const usual = await read();
-    const nginx = (name: string) => usual[`nginx.ingress.kubernetes.io/${name}`];
-    assert.deepEqual(['proxy-body-size', 'proxy-read-timeout', 'proxy-buffering'].map(nginx), ['64m', '610', 'off']);
-    const ofOperator = await read('ingress.annotations.nginx\\.ingress\\.kubernetes\\.io/proxy-body-size=1g');
-    assert.deepEqual(ofOperator, { ...usual, 'nginx.ingress.kubernetes.io/proxy-body-size': '1g' });
-    assert.match(JSON.stringify(await read('ingress.className=alb')), /idle_timeout\.timeout_seconds=610/);
-    assert.match(JSON.stringify(await read('ingress.className=haproxy')), /"haproxy\.org\/timeout-server":"610s"/);
-    assert.deepEqual(await read('ingress.className=gce'), {});
-  },
-);
+testOfChart('an ingress passes large bodies and long streams, with the controller of its class', async () => {
+  const read = async (...values: string[]) =>
+    kindOf(await render('--set', ['ingress.enabled=true', ...values].join(',')), 'Ingress').metadata.annotations ?? {};
+  const usual = await read();
+  const nginx = (name: string) => usual[`nginx.ingress.kubernetes.io/${name}`];
+  assert.deepEqual(['proxy-body-size', 'proxy-read-timeout', 'proxy-buffering'].map(nginx), ['64m', '610', 'off']);
+  const ofOperator = await read('ingress.annotations.nginx\\.ingress\\.kubernetes\\.io/proxy-body-size=1g');
+  assert.deepEqual(ofOperator, { ...usual, 'nginx.ingress.kubernetes.io/proxy-body-size': '1g' });
+  assert.match(JSON.stringify(await read('ingress.className=alb')), /idle_timeout\.timeout_seconds=610/);
+  assert.match(JSON.stringify(await read('ingress.className=haproxy')), /"haproxy\.org\/timeout-server":"610s"/);
+  assert.deepEqual(await read('ingress.className=gce'), {});
+});
 
 /** As much of an API server as helm needs to look secrets up. */
 async function startCluster(secrets: Readonly<Record<string, Record<string, string>>>) {

@@ -195,7 +195,7 @@ const open = () => recorded.filter(({ what, reservation }) => what === 'reserve'
 const allEnded = () => until('every reservation has its end', () => recorded.length > 0 && ends().length >= open());
 
 for (const [title, [operation, request]] of Object.entries(operations)) {
-  test(`${title}: each rule reserves once, and settles once what the account was charged`, async () => {
+  test(`${title}: each rule reserves once, and settles once with the account's charge`, async () => {
     const answer = await request();
     if (answer instanceof Response) assert.ok(answer.status < 300, await answer.text());
     await until('the call is settled', () => recorded.some(({ end }) => end !== undefined && end.cost > 0n));
@@ -241,7 +241,7 @@ function refuseSecond(kind: 'rate_limited' | 'insufficient_balance' = 'rate_limi
 const codes: Record<string, RegExp> = { messages: /rate_limit_error/, 'generate-content': /RESOURCE_EXHAUSTED/ };
 const refused = ['chat', 'responses', 'messages', 'generate-content', 'embeddings', 'speech', 'images', 'videos'];
 for (const title of refused) {
-  test(`${title} that the second rule refuses: the client's own error with its code, and the first gives back once`, async () => {
+  test(`${title} that the second rule refuses: the client gets its error with its code, and the first rule releases once`, async () => {
     refuseSecond();
     const answer = (await operations[title]![1]()) as Response;
     assert.equal(answer.status, 429);
@@ -260,7 +260,7 @@ test("a rule's own code reaches the client with 402", async () => {
   assert.match(await answer.text(), /"code":"team_budget_reached"/);
 });
 
-test('a turn and a session that are refused end by an error, and give back', async () => {
+test('a refused turn and a refused session end with an error, and release their reservations', async () => {
   refuseSecond();
   const client = await talk(gateway.origin, key);
   const [error] = await client.turn({ model: 'm', input: 'Hello' });

@@ -70,7 +70,7 @@ async function raw(lines: readonly string[]): Promise<string> {
   return text.split('\r\n')[0]!;
 }
 
-test('advisory: a Host header does not decide which address is asked for, nor whether a key is needed', async () => {
+test('advisory: a Host header decides neither the called address nor whether a key is needed', async () => {
   for (const host of [
     'localhost/health?',
     'localhost/healthz#',

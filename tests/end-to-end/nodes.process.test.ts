@@ -125,7 +125,7 @@ testOnServer('of 400 parallel calls over four processes on a balance for 20, exa
   assert.equal((await balanceOf(customer)).balance, nanoUsd - 20n * wholeCost);
 });
 
-testOnServer('the last cent is spent on whichever process it is asked for', async () => {
+testOnServer('the last cent can be spent on any process', async () => {
   const hold = await holdOf(await fleet.runAsCommand((gateway) => gateway.customer()));
   const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd: hold + 5n * wholeCost }));
   replay.play({ body: wholeAnswer });
@@ -140,7 +140,7 @@ testOnServer('the last cent is spent on whichever process it is asked for', asyn
   assert.deepEqual(new Set(last.map(({ status }) => status)), new Set([402]));
 });
 
-testOnServer('a window of a plan holds over all processes, and the grant behind it is given once', async () => {
+testOnServer('a window of a plan applies over all processes, and its grant is given once', async () => {
   const hold = await holdOf(await fleet.runAsCommand((gateway) => gateway.customer()));
   const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd: 0n, plan: 'small' }));
   const most = 2_000_000n / hold;
@@ -162,7 +162,7 @@ testOnServer('a window of a plan holds over all processes, and the grant behind 
   assert.equal((await balanceOf(customer)).balance, 1_000_000_000n - BigInt(admitted) * wholeCost);
 });
 
-testOnServer('a debit by command takes all that no call has spoken for, whatever is leased', async () => {
+testOnServer('a debit by command takes all money that no call holds, also leased money', async () => {
   const nanoUsd = 1_000_000_000n;
   const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd }));
   replay.play({ body: wholeAnswer });
@@ -204,7 +204,7 @@ testOnServer('a key revoked on one process is refused by all within a second', a
 });
 
 testOnServer(
-  'one process is killed under load and comes back: 0 over-admissions, and three bills that agree',
+  'when one process is killed under load and returns, no call is over-admitted and the three bills agree',
   async (t) => {
     const customers = await fleet.runAsCommand(async ({ customer }) => [
       await customer({ nanoUsd: 100_000_000_000n }),
@@ -290,7 +290,7 @@ testOnServer(
   },
 );
 
-testOnServer('a drain gives the leases back at once, while its streams go on; the audit finds nothing', async () => {
+testOnServer('a drain returns the leases at once, while its streams continue; the audit finds nothing', async () => {
   const customer = await fleet.runAsCommand((gateway) => gateway.customer());
   const drained = fleet.nodes[0]!;
   const stream = send(drained.origin, customer, 'sandbox', '[[sandbox: tokens=30 chunk_delay=100ms]]', {

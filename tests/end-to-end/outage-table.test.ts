@@ -106,7 +106,7 @@ async function seen(answer: Promise<Response>): Promise<string> {
 }
 
 testOnServer(
-  `${away}: each row of the table is what clients get, and all are served and charged once it is back`,
+  `${away}: clients get each row of the table, and all are served and charged afterwards`,
   async (context) => {
     const { bed, send, chat, cut, heal, pass, close } = await startOutage();
     context.after(close);

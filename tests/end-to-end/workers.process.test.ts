@@ -14,7 +14,7 @@ const testWorkers = (name: string, run: (context: TestContext) => Promise<void>)
   databaseUrl === undefined ? undefined : void test(name, { timeout: 240_000 }, run);
 const clientCount = 8;
 
-testWorkers('two rolling restarts and three reloads under load: 0 dropped, and three bills that agree', async (t) => {
+testWorkers('two rolling restarts and three reloads under load drop no call, and the three bills agree', async (t) => {
   const stage = await Stage.build({ workers: 2, database: databaseUrl! });
   t.after(() => stage.close());
   await stage.openAccounts(4);
@@ -32,7 +32,7 @@ testWorkers('two rolling restarts and three reloads under load: 0 dropped, and t
 });
 
 testWorkers(
-  'a worker killed under load costs those who were connected to it, but no one else an error; its successor has its journal',
+  'a worker killed under load costs only its own connections an error, and its successor has its journal',
   async (t) => {
     const stage = await Stage.build({ workers: 2, database: databaseUrl!, lines: true });
     t.after(() => stage.close());
@@ -66,7 +66,7 @@ testWorkers(
   },
 );
 
-testWorkers('what three workers left when all were killed, one worker brings to its end', async (t) => {
+testWorkers('when three workers were killed, one worker finishes their work', async (t) => {
   const stage = await Stage.build({ workers: 3, database: databaseUrl! });
   t.after(() => stage.close());
   await stage.openAccounts(4);
@@ -108,7 +108,7 @@ export default definePlugin({
 });
 `;
 
-testWorkers('two workers are one gateway: its files, its words, its connections and its end', async (t) => {
+testWorkers('two workers are one gateway: its files, its log, its connections and its end', async (t) => {
   const stage = await Stage.build({ workers: 2, database: databaseUrl!, plugin: saver });
   t.after(() => stage.close());
   await stage.start();
@@ -186,7 +186,7 @@ testWorkers('two workers are one gateway: its files, its words, its connections 
   });
 });
 
-testWorkers('WebSockets stay open through a reload, end with their turn at a restart, and begin again', async (t) => {
+testWorkers('WebSockets stay open through a reload, end with their turn at a restart, and connect again', async (t) => {
   const stage = await Stage.build({ workers: 2, database: databaseUrl! });
   t.after(() => stage.close());
   await stage.openAccounts(2);
@@ -242,7 +242,7 @@ testWorkers('WebSockets stay open through a reload, end with their turn at a res
   assert.equal(acknowledged.length, 4 * clientCount);
 });
 
-testWorkers('workers that cannot start end the primary, which says so', async (t) => {
+testWorkers('workers that cannot start end the primary with a log line', async (t) => {
   const stage = await Stage.build({
     workers: 2,
     database: 'postgres://missing@127.0.0.1:9/nowhere',

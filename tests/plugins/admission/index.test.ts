@@ -68,7 +68,7 @@ for (const [what, reserve] of Object.entries(faults)) {
   });
 }
 
-test('a rule that reserves too late: the call is refused by then, and what comes after is given back once', async (context) => {
+test('when a rule does not reserve in time the call is refused, and its late reservation is released once', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const notes: string[] = [];
   const late = Promise.withResolvers<string>();

@@ -96,7 +96,7 @@ function harm(directory: string, { kind, file, place, bit }: Damage): string {
 }
 
 testHistory(
-  'any history with or without damage to a file of the journal: an exact ledger, or no start and the place is named',
+  'with or without damage to a file of the journal, any history gives an exact ledger, or no start and the named place',
   async () => {
     const outcomes = { exact: 0, refused: 0 };
     await fc.assert(

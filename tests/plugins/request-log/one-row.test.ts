@@ -150,7 +150,7 @@ const step = fc.record({
 });
 
 testHistory(
-  'whatever happens between them, each request is listed once, with its money and its facts in one row',
+  'in any order of events, each request is listed once, with its money and its facts in one row',
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }), async (steps) => {

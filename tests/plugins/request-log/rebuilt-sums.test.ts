@@ -44,52 +44,49 @@ const damages = {
 
 class Interrupted extends Error {}
 
-testHistory(
-  'sums that are made again in slices of hours, interrupted and continued, are those of the rows',
-  async () => {
-    const store = await openDatabase();
-    const { orm } = store;
-    await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
-    const table = (name: string) => `"${store.schema}".${name}`;
-    await fc.assert(
-      fc.asyncProperty(history, async ({ rows, foldsTo, richRows, damaged, ends }) => {
-        await orm.execute(
-          sql.raw(`truncate ${['requests', 'request_sums', 'request_sums_groups', 'request_sums_state'].map(table).join(', ')};
+testHistory('sums rebuilt in slices of hours, interrupted and continued, are those of the rows', async () => {
+  const store = await openDatabase();
+  const { orm } = store;
+  await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
+  const table = (name: string) => `"${store.schema}".${name}`;
+  await fc.assert(
+    fc.asyncProperty(history, async ({ rows, foldsTo, richRows, damaged, ends }) => {
+      await orm.execute(
+        sql.raw(`truncate ${['requests', 'request_sums', 'request_sums_groups', 'request_sums_state'].map(table).join(', ')};
         insert into ${table('request_sums_state')} default values`),
-        );
-        const given = rows.map(({ at, ...rest }) => ({
-          ...{
-            request_id: requestIdAt(start + at),
-            received_at: new Date(start + at).toISOString(),
-            operation: 'chat',
-          },
-          ...{ outcome: 'complete', streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 },
-          ...rest,
-        }));
-        await orm.execute(addRows(store.schema, JSON.stringify(given)));
-        await foldSums(orm, store.schema, requestSums, start + foldsTo * hourMs, richRows);
-        for (const damage of damaged)
-          await orm.execute(sql.raw(damages[damage].replaceAll('KEPT', table('request_sums'))));
-        // As if there were so many rows.
-        const counts = new Map(Array.from({ length: days + 2 }, (_, day) => [start / dayMs + day, 10 ** 5] as const));
-        let reached: string | undefined;
-        const interrupted = rebuildSums(orm, store.schema, requestSums, {
-          days: counts,
-          progress({ day, done }) {
-            reached = day;
-            if (done === ends) throw new Interrupted();
-          },
-        });
-        await assert.rejects(interrupted, Interrupted);
-        if (damaged.length === 0) assert.deepEqual(await checkSums(orm, store.schema, requestSums), []);
-        await rebuildSums(orm, store.schema, requestSums, { days: counts, from: Date.parse(reached!) });
-        assert.deepEqual(await checkSums(orm, store.schema, requestSums), []);
-      }),
-      { numRuns: runsOf(4, 60), endOnFailure: true },
-    );
-    await store.close();
-  },
-);
+      );
+      const given = rows.map(({ at, ...rest }) => ({
+        ...{
+          request_id: requestIdAt(start + at),
+          received_at: new Date(start + at).toISOString(),
+          operation: 'chat',
+        },
+        ...{ outcome: 'complete', streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 },
+        ...rest,
+      }));
+      await orm.execute(addRows(store.schema, JSON.stringify(given)));
+      await foldSums(orm, store.schema, requestSums, start + foldsTo * hourMs, richRows);
+      for (const damage of damaged)
+        await orm.execute(sql.raw(damages[damage].replaceAll('KEPT', table('request_sums'))));
+      // As if there were so many rows.
+      const counts = new Map(Array.from({ length: days + 2 }, (_, day) => [start / dayMs + day, 10 ** 5] as const));
+      let reached: string | undefined;
+      const interrupted = rebuildSums(orm, store.schema, requestSums, {
+        days: counts,
+        progress({ day, done }) {
+          reached = day;
+          if (done === ends) throw new Interrupted();
+        },
+      });
+      await assert.rejects(interrupted, Interrupted);
+      if (damaged.length === 0) assert.deepEqual(await checkSums(orm, store.schema, requestSums), []);
+      await rebuildSums(orm, store.schema, requestSums, { days: counts, from: Date.parse(reached!) });
+      assert.deepEqual(await checkSums(orm, store.schema, requestSums), []);
+    }),
+    { numRuns: runsOf(4, 60), endOnFailure: true },
+  );
+  await store.close();
+});
 
 test('after a rebuild of sums the index by time has all of their pages', async () => {
   const store = await openDatabase();

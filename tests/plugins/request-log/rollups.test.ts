@@ -258,7 +258,7 @@ async function send(
 }
 
 testHistory(
-  'batches in any order, retried, late and folded in between: sums, series and groups are those of the rows',
+  'after batches in any order, retried, late and folded in between, sums, series and groups are those of the rows',
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -287,7 +287,7 @@ testHistory(
   },
 );
 
-testHistory('a sum that was changed by hand is found in each part, and made again', async () => {
+testHistory('a sum that was changed by hand is found in each part, and rebuilt', async () => {
   const queries = await openSetup();
   const { orm, schema } = queries.store;
   const kept = sql`${sql.identifier(schema)}.request_sums`;
@@ -349,7 +349,7 @@ test('requests from before the rollups, and from before their causes, are in the
 });
 
 testOnServer(
-  'batches of two processes at once, while hours are folded: nothing is lost, nothing waits in a circle',
+  'concurrent batches of two processes, with hours folded meanwhile, lose nothing and do not deadlock',
   async () => {
     const queries = await openSetup();
     const { orm, schema } = queries.store;

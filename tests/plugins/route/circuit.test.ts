@@ -189,7 +189,7 @@ test('a request refused for its own content gets no wait, with any circuits', as
   assert.equal(error.error.retryAfterMs, undefined);
 });
 
-test('a cooldown that a vendor asked for is kept even when all others are skipped', async () => {
+test("a vendor's cooldown is kept even when all others are skipped", async () => {
   const testbed = await bench({}, single);
   for (let round = 0; round < 5; round++) await testbed.go(modelWith('b'), [unreachable]);
   await testbed.go(onlyA, [refusal(429, { retryAfterMs: 9_000 })]);

@@ -155,7 +155,7 @@ test('an id that is missing for long is given up', async () => {
 /** An embedded database runs one transaction at a time: there is nothing to test then. */
 const testOnServer: typeof test = databaseUrl === undefined ? ((() => {}) as unknown as typeof test) : test;
 
-testOnServer('an announcement that is committed after a later one is heard all the same', async () => {
+testOnServer('an announcement that is committed after a later one is delivered all the same', async () => {
   const { one, other, close } = await openPair();
   const heard = heardBy(other);
   const table = sql`${sql.identifier(one.schema)}.changes`;
@@ -171,7 +171,7 @@ testOnServer('an announcement that is committed after a later one is heard all t
   await close();
 });
 
-testOnServer('an announcement that was under way at the start is heard', async () => {
+testOnServer('an announcement in an open transaction at the start is delivered', async () => {
   const one = await openDatabase();
   const table = sql`${sql.identifier(one.schema)}.changes`;
   let other: TestDatabase | undefined;

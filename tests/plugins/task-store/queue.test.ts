@@ -194,7 +194,7 @@ const manners: Manner[] = [
 ];
 
 testHistory(
-  'nodes that die at any statement, before or after it took effect: each task ends once, and is paid or given back once',
+  'when nodes die at any statement, before or after its effect, each task ends once, and is paid or released once',
   async () => {
     const run = fc.asyncProperty(
       fc.array(fc.tuple(fc.constantFrom(...manners), fc.constantFrom(...manners)), { minLength: 1, maxLength: 4 }),
@@ -230,7 +230,7 @@ testHistory(
   },
 );
 
-testHistory('many tasks, eight workers, two nodes: every one ends once', async () => {
+testHistory('many tasks of eight workers on two nodes each end once', async () => {
   const vendor = world((prompt) => (Number(prompt) % 3 === 0 ? 'own task' : 'at once'));
   const testbed = await openTestbed(vendor);
   await testbed.credit('1');

@@ -115,28 +115,31 @@ test('the audit reports the possible cost of a broken call when only its row, or
   await testbed.database.close();
 });
 
-testHistory('what broke off is still absorbed when its worker dies at any statement, and another goes on', async () => {
-  const ends = new Set<string>();
-  for (const after of [false, true]) {
-    for (let statements = 1; statements <= 5; statements += 1) {
-      const vendor = vendorOf(['breaks off', 'at once']);
-      const testbed = await testbedOf(vendor);
-      const [mortal, other] = [testbed.node(), testbed.node()];
-      await mortal.order('task_1', orderOf('p', 20));
-      Object.assign(mortal.fate, { statements, after });
-      await settleTurn(mortal);
-      await workOff(testbed, other);
-      const { charged, absorbed } = await costsOf(testbed);
-      assert.ok(charged <= 20n * imagePrice);
-      assert.ok(charged + absorbed >= BigInt(vendor.charged) * imagePrice, `${statements} ${after}`);
-      ends.add(`${(await testbed.states())['task_1']} ${charged / imagePrice} ${absorbed / imagePrice}`);
-      assert.deepEqual(await testbed.violations(), []);
-      await testbed.database.close();
+testHistory(
+  'a broken call is written off even when its worker dies at any statement and another continues',
+  async () => {
+    const ends = new Set<string>();
+    for (const after of [false, true]) {
+      for (let statements = 1; statements <= 5; statements += 1) {
+        const vendor = vendorOf(['breaks off', 'at once']);
+        const testbed = await testbedOf(vendor);
+        const [mortal, other] = [testbed.node(), testbed.node()];
+        await mortal.order('task_1', orderOf('p', 20));
+        Object.assign(mortal.fate, { statements, after });
+        await settleTurn(mortal);
+        await workOff(testbed, other);
+        const { charged, absorbed } = await costsOf(testbed);
+        assert.ok(charged <= 20n * imagePrice);
+        assert.ok(charged + absorbed >= BigInt(vendor.charged) * imagePrice, `${statements} ${after}`);
+        ends.add(`${(await testbed.states())['task_1']} ${charged / imagePrice} ${absorbed / imagePrice}`);
+        assert.deepEqual(await testbed.violations(), []);
+        await testbed.database.close();
+      }
     }
-  }
-  // Its answer was lost with the worker; or it was written down, and was charged by the one that came next.
-  assert.deepEqual(ends, new Set(['completed 10 10', 'failed 0 20']));
-});
+    // Its answer was lost with the worker; or it was written down, and was charged by the one that came next.
+    assert.deepEqual(ends, new Set(['completed 10 10', 'failed 0 20']));
+  },
+);
 
 test('whatever the outcome of the calls: never more is charged than was made, and charged and written-off cost cover the bill', async () => {
   const manners: Manner[] = ['at once', 'at once', 'breaks off', 'refuses content', 'busy', 'unreachable'];

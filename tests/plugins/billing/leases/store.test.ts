@@ -201,7 +201,7 @@ const answered = (row: { amount: bigint }) => row.amount;
 const refused = (error: Error) => error.message;
 
 // The embedded database has one session, in which nothing waits.
-testOnServer('a statement of an earlier run that waited for a lock changes nothing behind the later one', async () => {
+testOnServer('a delayed statement of an earlier run does not undo the later one', async () => {
   const store = await openStore();
   const { orm, schema } = store;
   const [node, other] = [await newNode(store), await newNode(store)];

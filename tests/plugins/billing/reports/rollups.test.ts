@@ -224,7 +224,7 @@ async function send(
 }
 
 testHistory(
-  'batches in any order, retried, late and folded in between: series, groups and totals are those of the calls',
+  'after batches in any order, retried, late and folded in between, series, groups and totals are those of the calls',
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -298,7 +298,7 @@ test('the audit names a sum that was changed by hand, and passes once sums are r
 });
 
 testOnServer(
-  'batches of two processes at once, while hours are folded: nothing is lost, nothing waits in a circle',
+  'concurrent batches of two processes, with hours folded meanwhile, lose nothing and do not deadlock',
   async () => {
     const database = await openLedger();
     const { orm, schema } = database;

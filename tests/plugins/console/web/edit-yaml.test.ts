@@ -239,7 +239,7 @@ test('a whole value is merged from all files, with the digits of its numbers, th
   assert.equal(wholeAt(layers, ['m', 'cost']), undefined);
 });
 
-testHistory('writing back what was there gives the same bytes', () => {
+testHistory('writing existing values again gives the same bytes', () => {
   for (const text of shipped) {
     const layers = layersOf([{ name: 'a.yaml', text, writable: true }]);
     const values = parse(text, { merge: true });
