@@ -8,13 +8,13 @@ import {
   type Next,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
-import { adminPages } from '../common/domain/admin/admin-pages.ts';
+import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
 import { alertAdmin, consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { type ConsoleConfig, config } from './config.ts';
 import { Mailers } from './mailers.ts';
-import { problemsOf } from './page-problems.ts';
+import { addedPages, problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
 import { rotatedPeople } from './people/secrets.ts';
 import { consoleTables } from './people/tables.ts';
@@ -28,7 +28,7 @@ const pruneIntervalMs = 3_600_000;
 export default definePlugin<ConsoleConfig>({
   name: 'console',
   config,
-  extensionPoints: [adminPages],
+  extensionPoints: [adminPages, clientPages],
   services: {
     requires: [services.database],
     optional: [
@@ -74,7 +74,7 @@ export default definePlugin<ConsoleConfig>({
     host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
     const commands = consoleCommands(links, settings.origin);
     const secrets = () => [rotatedPeople(store.orm, store.schema, settings.secret, host.random)];
-    const problems = () => problemsOf(host.extensions(adminPages));
+    const problems = () => problemsOf(addedPages(host));
     if (host.mode !== 'serve')
       return {
         endpoints: endpointsFor(refuse),

@@ -1,12 +1,12 @@
 /** Puts the serving console together: what lasts as long as the gateway, and what its section furnishes, again when that changes. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Host } from '../../core/contract/contract.ts';
-import { adminPages } from '../common/domain/admin/admin-pages.ts';
 import type { Database } from '../common/domain/database.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
 import type { ConsoleConfig } from './config.ts';
 import { Files } from './files.ts';
 import { Live } from './live.ts';
+import { addedPages } from './page-problems.ts';
 import { openAudit } from './people/audit.ts';
 import { sessionCookieName } from './people/cookies.ts';
 import type { Links } from './people/links.ts';
@@ -140,7 +140,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     tokens,
     audit,
     throttle,
-    adminPages: () => host.extensions(adminPages),
+    addedPages: () => addedPages(host),
     settings: { name, signUp, mail: mailer !== undefined, oidc: providers, pages: settings.public },
   };
   const { per_address: perAddress, per_account: perAccount, window: windowMs } = settings.throttle;

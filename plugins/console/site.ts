@@ -153,7 +153,7 @@ async function pageOrFile(
   if (isChange(request.method)) throw new GatewayError('method_not_allowed', 'A page is asked for by GET.');
   const name = path.slice('/console/'.length);
   const accepted = String(request.headers['accept-encoding'] ?? '');
-  return (await moduleAnswer(services.adminPages(), name, accepted)) ?? files.answer(name, accepted);
+  return (await moduleAnswer(services.addedPages(), name, accepted)) ?? files.answer(name, accepted);
 }
 
 const isChange = (method: string) => method !== 'GET' && method !== 'HEAD';

@@ -66,6 +66,15 @@ for (const [name, fault] of [
     await page.getByRole('cell', { name: operator.name }).first().waitFor();
   });
 
+test("a plugin's page for clients is among the own pages, and its route is given the own account", {
+  skip: cannotRun,
+}, async () => {
+  await page.getByText('My account').click();
+  await page.getByRole('link', { name: 'Own page' }).click();
+  await page.getByText(/^operator: <b>[0-9a-f-]{36}<\/b>$/).waitFor();
+  assert.equal(new URL(page.url()).pathname, '/console/pages/own');
+});
+
 test('an unknown address is reported, and the browser reports no error', { skip: cannotRun }, async () => {
   await page.goto('/console/admin/nothing-here');
   await page.getByText('There is nothing here').waitFor();

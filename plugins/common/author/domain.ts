@@ -9,6 +9,9 @@ export {
   type AdminRoute,
   adminPages,
   adminRoute,
+  type ClientPage,
+  clientPageRoute,
+  clientPages,
 } from '../domain/admin/admin-pages.ts';
 export {
   type AlertKind,

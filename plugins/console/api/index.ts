@@ -83,7 +83,7 @@ export type Api = OpenAPIHono<Setting, KnownOf<typeof topics>>;
 export function createApi(services: ConsoleServices): Api {
   const app = new OpenAPIHono<Setting>(refuseInvalid);
   app.onError(renderError);
-  const access = accessWith(services.adminPages());
+  const access = accessWith(services.addedPages());
   app.use('*', guard(services, access));
   for (const routesOf of topics) app.route('/', routesOf(services).app);
   app.route('/', pluginPageRoutes(services).app);

@@ -1,11 +1,11 @@
 /** The actor, this gateway's features, and the one-time link that creates its first operator. */
 
 import { z } from '@hono/zod-openapi';
-import type { AdminPage } from '../../common/domain/admin/admin-pages.ts';
 import { alertAdmin } from '../../common/domain/admin/alerts.ts';
 import { payments } from '../../common/domain/admin/ledger.ts';
 import { roles } from '../actor.ts';
 import { moduleAddress } from '../modules.ts';
+import type { AddedPage } from '../page-problems.ts';
 import {
   accountAdmin,
   accounts,
@@ -88,7 +88,11 @@ const me = z
           name: z.string(),
           title: byLanguage,
           intro: byLanguage.nullable(),
-          group: z.enum(['traffic', 'customers', 'sales', 'system']),
+          path: z.string().describe('Where the console shows it.'),
+          group: z
+            .enum(['traffic', 'customers', 'sales', 'system'])
+            .nullable()
+            .describe('null: among the pages of the own account.'),
           module: z.string().describe('Address of the ES module that draws it.'),
         }),
       )
@@ -158,15 +162,17 @@ async function meJson(services: ConsoleServices, c: RequestContext): Promise<z.i
       featureNames.map((name) => [name, services.find<unknown>(features[name]) !== undefined]),
     ) as Record<Feature, boolean>,
     pages: services
-      .adminPages()
-      .filter((page) => mayAsk(page.access, actor))
+      .addedPages()
+      .filter(({ page }) => mayAsk('access' in page ? page.access : 'own', actor))
       .map(pageJson),
   };
 }
 
-function pageJson(page: AdminPage) {
-  const { name, title, intro = null, group } = page;
-  return { name, title: { ...title }, intro: intro && { ...intro }, group, module: moduleAddress(page) };
+function pageJson(added: AddedPage) {
+  const { name, title, intro = null } = added.page;
+  const group = added.place === 'admin' ? added.page.group : null;
+  const path = `/${added.place}/${name}`;
+  return { name, title: { ...title }, intro: intro && { ...intro }, path, group, module: moduleAddress(added) };
 }
 
 function pick({ id, email, name, emailVerified, twoFactor }: NonNullable<z.infer<typeof me>['person']>) {

@@ -3,11 +3,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { z } from '../../../core/contract/schema.ts';
-import { type AdminPage, type AdminRoute, adminRoute } from '../../../plugins/common/domain/admin/admin-pages.ts';
+import {
+  type AdminPage,
+  type AdminRoute,
+  adminRoute,
+  type ClientPage,
+  clientPageRoute,
+} from '../../../plugins/common/domain/admin/admin-pages.ts';
 import { accessWith } from '../../../plugins/console/api/admin/plugin-pages.ts';
-import { problemsOf } from '../../../plugins/console/page-problems.ts';
+import { moduleAnswer } from '../../../plugins/console/modules.ts';
+import { type AddedPage, problemsOf } from '../../../plugins/console/page-problems.ts';
 import { caller, everybody } from './caller.ts';
 import { fakeConsole } from './fake-console.ts';
+import { clientAccount } from './fakes/world.ts';
 
 const module = new URL('../../examples/notes/page.js', import.meta.url);
 const plain: AdminRoute = { method: 'GET', path: '', summary: 'Rows', access: 'read', handle: () => ({ rows: [] }) };
@@ -41,7 +49,8 @@ const page = (more: Partial<AdminPage> = {}): AdminPage => ({
   ],
   ...more,
 });
-const consoleWith = (...pages: AdminPage[]) => ({ ...fakeConsole(), adminPages: () => pages });
+const placed = (pages: readonly AdminPage[]) => pages.map((one): AddedPage => ({ place: 'admin', page: one }));
+const consoleWith = (...pages: AdminPage[]) => ({ ...fakeConsole(), addedPages: () => placed(pages) });
 
 test('a route is for the roles that it names', async () => {
   const shown = consoleWith(page());
@@ -96,7 +105,7 @@ test('a page is listed for the roles that may see it, with the address of its mo
 });
 
 test('each inconsistency of a page is one sentence', () => {
-  const sentences = (...pages: AdminPage[]) => problemsOf(pages).map(({ message }) => message);
+  const sentences = (...pages: AdminPage[]) => problemsOf(placed(pages)).map(({ message }) => message);
   assert.deepEqual(sentences(page()), []);
   assert.deepEqual(sentences(page({ name: 'requests' })), [
     'the admin page "requests" has a name that the console uses itself: give it another',
@@ -116,7 +125,62 @@ test('each inconsistency of a page is one sentence', () => {
 });
 
 test("a plugin's name is never a member of the table of access", () => {
-  const rows = accessWith([page()]);
+  const rows = accessWith(placed([page()]));
   assert.equal(rows['GET /admin/shelves'], 'read');
   assert.equal(rows['constructor'], undefined);
+});
+
+const ownPage: ClientPage = {
+  name: 'keys',
+  title: { en: 'Budget' },
+  module,
+  routes: [
+    { method: 'GET', path: '', summary: 'The budget', handle: ({ accountId, actor }) => ({ accountId, actor }) },
+    clientPageRoute({
+      method: 'POST',
+      path: '/:month',
+      summary: 'Change it',
+      body: z.strictObject({ amount: z.number() }),
+      handle: ({ params, body, accountId }) => ({ ...params, ...body, accountId }),
+    }),
+  ],
+};
+const consoleWithOwn = () => ({ ...fakeConsole(), addedPages: () => [{ place: 'pages', page: ownPage } as const] });
+
+test("a client's page: its routes are for people with an account, and are given that account alone", async () => {
+  const shown = consoleWithOwn();
+  const statuses = await Promise.all(
+    everybody.map(async (who) => (await caller(shown, who)('GET /pages/keys')).status),
+  );
+  assert.deepEqual(statuses, [401, 200, 403, 200, 403]);
+  const send = caller(shown, 'client');
+  const { accountId, actor } = (await send('GET /pages/keys?accountId=another')).json;
+  assert.equal(accountId, clientAccount);
+  assert.deepEqual(Object.keys(actor), ['label']);
+  const changed = await send('POST /pages/keys/2027-01', { amount: 5 });
+  assert.deepEqual(changed.json, { month: '2027-01', amount: 5, accountId: clientAccount });
+  assert.equal((await send('POST /pages/keys/2027-01', { amount: 5, accountId: 'another' })).status, 400);
+  assert.equal(
+    (await send('POST /pages/keys/2027-01', { amount: 5 }, { origin: 'https://elsewhere.test' })).status,
+    403,
+  );
+  const { rows } = await shown.audit.list({ action: 'keys.post' }, { limit: 10 });
+  assert.deepEqual(
+    rows.map(({ subject, result }) => [subject, result]),
+    [['2027-01', 'done']],
+  );
+});
+
+test("a client's page is listed for people with an account, among their own, under an address of its own", async () => {
+  const shown = consoleWithOwn();
+  const pagesOf = async (who: 'client' | 'auditor') => (await caller(shown, who)('GET /me')).json.pages;
+  assert.deepEqual(await pagesOf('auditor'), []);
+  const { title, intro, ...rest } = (await pagesOf('client'))[0];
+  assert.deepEqual([title, intro], [{ en: 'Budget' }, null]);
+  const address = '/console/modules/pages/keys.js';
+  assert.deepEqual(rest, { name: 'keys', path: '/pages/keys', group: null, module: address });
+  const added = [{ place: 'pages', page: ownPage } as const];
+  assert.equal((await moduleAnswer(added, 'modules/pages/keys.js', ''))?.status, 200);
+  assert.equal(await moduleAnswer(added, 'modules/keys.js', ''), undefined);
+  assert.deepEqual(problemsOf(added), []);
 });

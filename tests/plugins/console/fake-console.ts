@@ -61,7 +61,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     tokens: fakeTokens(world),
     audit: fakeAudit(world),
     throttle: new Throttle(clock),
-    adminPages: () => [],
+    addedPages: () => [],
     settings: {
       name: 'Demo gateway',
       signUp: 'open',

@@ -1,17 +1,23 @@
-/** The routes that plugins add by the extension point `admin pages`, and who may use them. */
+/** The routes that plugins add with their pages, and who may use them. */
 import { z } from '@hono/zod-openapi';
 import { table } from '../../../../core/contract/table.ts';
-import type { AdminPage, AdminRequest, AdminRoute } from '../../../common/domain/admin/admin-pages.ts';
-import { routePath } from '../../page-problems.ts';
+import type { AdminRequest, ClientPageRequest } from '../../../common/domain/admin/admin-pages.ts';
+import { type AddedPage, routePath } from '../../page-problems.ts';
 import { type Access, access } from '../routing/access.ts';
-import { actorOf, type ConsoleServices } from '../routing/router.ts';
+import { actorOf, type ConsoleServices, ownAccount, type RequestContext } from '../routing/router.ts';
 import { type InputOf, Routes, route } from '../routing/routes.ts';
 import { answers, takes } from '../schemas.ts';
 
+type AddedRoute = NonNullable<AddedPage['page']['routes']>[number];
+type AnyRequest = AdminRequest & ClientPageRequest;
+
+/** Clients' pages are for the own account. */
+const accessOf = (one: AddedRoute): Access => ('access' in one ? one.access : 'own');
+
 /** The console's table with the rows of these pages. */
-export function accessWith(pages: readonly AdminPage[]): Readonly<Record<string, Access>> {
-  const added = pages.flatMap((page) =>
-    (page.routes ?? []).map((one) => [`${one.method} ${routePath(page, one)}`, one.access] as const),
+export function accessWith(pages: readonly AddedPage[]): Readonly<Record<string, Access>> {
+  const added = pages.flatMap((one) =>
+    routesOf(one).map((each) => [`${each.method} ${routePath(one, each)}`, accessOf(each)] as const),
   );
   return table({ ...access, ...Object.fromEntries(added) });
 }
@@ -19,12 +25,14 @@ export function accessWith(pages: readonly AdminPage[]): Readonly<Record<string,
 /** The routes of all added pages. */
 export function pluginPageRoutes(services: ConsoleServices) {
   const routes = new Routes(services);
-  for (const page of services.adminPages()) for (const one of page.routes ?? []) add(routes, page, one);
+  for (const page of services.addedPages()) for (const one of routesOf(page)) add(services, routes, page, one);
   return routes;
 }
 
-function add(routes: Routes, page: AdminPage, one: AdminRoute): void {
-  const path = routePath(page, one);
+const routesOf = ({ page }: AddedPage): readonly AddedRoute[] => page.routes ?? [];
+
+function add(services: ConsoleServices, routes: Routes, added: AddedPage, one: AddedRoute): void {
+  const path = routePath(added, one);
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
   const declared = route(
     one.method.toLowerCase() as 'get',
@@ -37,15 +45,19 @@ function add(routes: Routes, page: AdminPage, one: AdminRoute): void {
       ...(one.body === undefined ? {} : { body: takes(one.body as unknown as z.ZodType) }),
     },
   );
+  const account = (c: RequestContext) => (added.place === 'pages' ? ownAccount(services, c) : undefined);
   if (one.method === 'GET') {
-    routes.read(declared, async (input) => (await one.handle(requestOf(one, input))) ?? { ok: true });
+    routes.read(declared, async (input) => {
+      const request = requestOf(one, input, await account(input.c));
+      return (await one.handle(request)) ?? { ok: true };
+    });
     return;
   }
-  routes.action(declared, (input) => {
-    const request = requestOf(one, input);
+  routes.action(declared, async (input) => {
+    const request = requestOf(one, input, await account(input.c));
     const { reason } = Object(request.body) as { reason?: unknown };
     return {
-      action: `${page.name}.${one.method.toLowerCase()}`,
+      action: `${added.page.name}.${one.method.toLowerCase()}`,
       subject: one.subject?.(request) ?? Object.values(request.params).join(' '),
       reason: typeof reason === 'string' ? reason : undefined,
       run: async () => one.handle(request),
@@ -55,15 +67,16 @@ function add(routes: Routes, page: AdminPage, one: AdminRoute): void {
 
 type Declared = ReturnType<typeof route<'get', string, ReturnType<typeof answers>>>;
 
-function requestOf(one: AdminRoute, input: InputOf<Declared>): AdminRequest {
+/** `accountId`: of a client. */
+function requestOf(one: AddedRoute, input: InputOf<Declared>, accountId: string | undefined): AnyRequest {
   const { c, param, query, json } = input as unknown as Record<'param' | 'query' | 'json', unknown> & {
-    c: Parameters<typeof actorOf>[0];
+    c: RequestContext;
   };
   const { label, role } = actorOf(c);
   return {
-    params: (param ?? {}) as AdminRequest['params'],
+    params: (param ?? {}) as AnyRequest['params'],
     query: one.query === undefined ? undefined : query,
     body: one.body === undefined ? undefined : json,
-    actor: { label, role: role as 'auditor' | 'operator' },
-  };
+    ...(accountId === undefined ? { actor: { label, role } } : { accountId, actor: { label } }),
+  } as AnyRequest;
 }

@@ -7,8 +7,8 @@ import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Clock } from '../../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
 import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
-import type { AdminPage } from '../../../common/domain/admin/admin-pages.ts';
 import type { Actor } from '../../actor.ts';
+import type { AddedPage } from '../../page-problems.ts';
 import type { Throttle } from '../../people/throttle.ts';
 import type { Audit, People, Tokens } from '../../people.ts';
 
@@ -20,7 +20,7 @@ export interface ConsoleServices {
   readonly audit: Audit;
   readonly throttle: Pick<Throttle, 'take'>;
   /** Pages that plugins add; complete when every plugin is set up. */
-  readonly adminPages: () => readonly AdminPage[];
+  readonly addedPages: () => readonly AddedPage[];
   readonly settings: {
     /** What the pages call this gateway. */
     readonly name: string;

@@ -10,7 +10,8 @@ import { get } from '../api/client.ts';
 import { keysQuery, modelsQuery } from '../api/models.ts';
 import { has, seesOperatorPages, useMe } from '../api/session.ts';
 import { clientPages } from '../pages/client/index.ts';
-import { operatorPages, pluginPages } from '../pages/operator/index.ts';
+import { operatorPages } from '../pages/operator/index.ts';
+import { pluginPages } from '../pages/plugin-page/pages.ts';
 import { type FoundAccount, type Place, placesFor, type Sources } from './command-places.ts';
 import { shown } from './sidebar.tsx';
 
@@ -106,9 +107,9 @@ function Search({ onClose }: { readonly onClose: () => void }) {
 function useSources(text: string): Sources {
   const me = useMe();
   const asOperator = seesOperatorPages(me);
-  const mine = me.account === null ? [] : clientPages;
-  const forOperators = asOperator ? [...shown(operatorPages, me), ...pluginPages(me)] : [];
-  const pages = [...forOperators, ...shown(mine, me)];
+  const mine = me.account === null ? [] : [...shown(clientPages, me), ...pluginPages(me, 'own')];
+  const forOperators = asOperator ? [...shown(operatorPages, me), ...pluginPages(me, 'operators')] : [];
+  const pages = [...forOperators, ...mine];
   const [wanted] = useDebouncedValue(text.trim(), 200);
   const models = useQuery(modelsQuery).data?.rows ?? [];
   const keys = useQuery({ ...keysQuery, enabled: me.account !== null && has(me, 'accounts') }).data?.rows ?? [];

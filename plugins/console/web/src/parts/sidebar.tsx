@@ -7,15 +7,16 @@ import { useTranslation } from 'react-i18next';
 import { seesOperatorPages, useMe } from '../api/session.ts';
 import type { Me } from '../api/types.ts';
 import { clientPages } from '../pages/client/index.ts';
-import { operatorPages, pluginPages } from '../pages/operator/index.ts';
+import { operatorPages } from '../pages/operator/index.ts';
 import { type PageEntry, pageGroups } from '../pages/page-entry.ts';
+import { pluginPages } from '../pages/plugin-page/pages.ts';
 
 export function Sidebar() {
   const { t } = useTranslation();
   const me = useMe();
-  const mine = me.account === null ? [] : shown(clientPages, me);
+  const mine = me.account === null ? [] : [...shown(clientPages, me), ...pluginPages(me, 'own')];
   if (!seesOperatorPages(me)) return <Lines pages={mine} />;
-  const operators = [...shown(operatorPages, me), ...pluginPages(me)];
+  const operators = [...shown(operatorPages, me), ...pluginPages(me, 'operators')];
   return (
     <>
       {pageGroups.map((group) => (

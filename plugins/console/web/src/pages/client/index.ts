@@ -62,4 +62,5 @@ export const clientPages: readonly PageEntry[] = [
     link: { text: () => i18next.t('client.playgroundTitle'), icon: IconMessage2 },
   },
   { path: '/profile', load: () => import('./profile.tsx') },
+  { path: '/pages/$page', load: () => import('../plugin-page/plugin-page.tsx') },
 ];

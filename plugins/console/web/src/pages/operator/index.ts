@@ -13,7 +13,6 @@ import {
   IconLayoutDashboard,
   IconPhotoCog,
   IconPlugConnected,
-  IconPuzzle,
   IconServer,
   IconStack2,
   IconTag,
@@ -22,9 +21,8 @@ import {
   IconUsersGroup,
 } from '@tabler/icons-react';
 import i18next from 'i18next';
-import type { Feature, Me } from '../../api/types.ts';
+import type { Feature } from '../../api/types.ts';
 import type { PageEntry } from '../page-entry.ts';
-import { inLanguage } from './plugin-page/own-text.ts';
 
 type Name = keyof typeof import('../../texts/en/operator.ts').default.nav;
 
@@ -39,14 +37,6 @@ const page =
     needs,
   });
 const [traffic, customers, sales, system] = [page('traffic'), page('customers'), page('sales'), page('system')];
-
-/** The pages that plugins add, as sidebar and search show them. */
-export const pluginPages = (me: Me): readonly PageEntry[] =>
-  me.pages.map(({ name, title, group }) => ({
-    path: `/admin/${name}`,
-    load: () => import('./plugin-page/plugin-page.tsx'),
-    link: { text: () => inLanguage(title), icon: IconPuzzle, group },
-  }));
 
 export const operatorPages: readonly PageEntry[] = [
   traffic('overview', IconLayoutDashboard, [], () => import('./overview/overview.tsx')),
@@ -69,5 +59,5 @@ export const operatorPages: readonly PageEntry[] = [
   system('tokens', IconApi, [], () => import('./tokens/tokens.tsx')),
   { path: '/admin/requests/$id', load: () => import('./requests/request-page.tsx') },
   { path: '/admin/accounts/$id', load: () => import('./accounts/account.tsx') },
-  { path: '/admin/$page', load: () => import('./plugin-page/plugin-page.tsx') },
+  { path: '/admin/$page', load: () => import('../plugin-page/plugin-page.tsx') },
 ];

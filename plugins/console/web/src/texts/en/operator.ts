@@ -41,7 +41,6 @@ export default {
     errorsHint: 'Of the latest 200 in 24 hours.',
     noErrors: 'No upstream failed.',
   },
-  pluginPage: { broken: 'The page of the plugin "{{page}}" does not work' },
   nav: {
     overview: 'Overview',
     monitor: 'Monitor',

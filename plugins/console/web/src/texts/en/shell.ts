@@ -4,6 +4,7 @@ export default {
   menu: 'Menu',
   mainNavigation: 'Main navigation',
   mine: 'My account',
+  pluginBroken: 'The page of the plugin "{{page}}" does not work',
   span: {
     label: 'Time',
     '15m': '15 minutes',

@@ -2,24 +2,24 @@
 import './plugin-page.css';
 import { Alert, Button, Stack, useComputedColorScheme } from '@mantine/core';
 import { IconAlertCircle } from '@tabler/icons-react';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useLocation, useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { AdminPageConsole } from '../../../../../../common/domain/admin/admin-pages.ts';
-import { get, send } from '../../../api/client.ts';
-import { useMe } from '../../../api/session.ts';
-import type { Me } from '../../../api/types.ts';
-import { NotFound } from '../../../parts/failure.tsx';
-import { Page } from '../../../parts/page.tsx';
+import type { AdminPageConsole } from '../../../../../common/domain/admin/admin-pages.ts';
+import { get, send } from '../../api/client.ts';
+import { useMe } from '../../api/session.ts';
+import type { Me } from '../../api/types.ts';
+import { NotFound } from '../../parts/failure.tsx';
+import { Page } from '../../parts/page.tsx';
 import { inLanguage } from './own-text.ts';
 
 export default function PluginPage() {
-  const { page: name } = useParams({ strict: false }) as { page: string };
-  const page = useMe().pages.find((one) => one.name === name);
+  const { pathname } = useLocation();
+  const page = useMe().pages.find(({ path }) => path === pathname);
   if (page === undefined) return <NotFound />;
   return (
     <Page title={inLanguage(page.title)} hint={page.intro === null ? undefined : inLanguage(page.intro)}>
-      <Mounted key={name} page={page} />
+      <Mounted key={page.path} page={page} />
     </Page>
   );
 }
@@ -60,7 +60,7 @@ function Mounted({ page }: { readonly page: Me['pages'][number] }) {
           color="red"
           variant="light"
           icon={<IconAlertCircle size={18} />}
-          title={t('operator.pluginPage.broken', { page: page.name })}
+          title={t('shell.pluginBroken', { page: page.name })}
         >
           <Stack gap="sm" align="flex-start">
             {fault}
@@ -90,7 +90,7 @@ function useConsole(): AdminPageConsole {
   const { language } = useTranslation().i18n;
   const colors = useComputedColorScheme('light');
   const navigate = useNavigate();
-  const role = useMe().role === 'operator' ? 'operator' : 'auditor';
+  const { role } = useMe();
   return useMemo(
     () => ({
       language,
