@@ -13,6 +13,7 @@ import type { ContextKey, Endpoint, Exchange, Next } from './exchange.ts';
 import type { DeclaresExtensions, ExtensionHost, PluginServices, Service } from './extensions.ts';
 import type { Clock, Log, Random, RegularWork } from './host-tools.ts';
 import type { Answer } from './message.ts';
+import type { FetchOptions } from './outbound.ts';
 import type { Addresses, Checks, CommandLine, Health, Lifecycle, Reload } from './plugin-groups.ts';
 import type { ProcessGroup } from './process-group.ts';
 
@@ -29,6 +30,7 @@ export {
 } from './extensions.ts';
 export type { Clock, Log, Random, RequestLog } from './host-tools.ts';
 export type { AnswerWatcher } from './message.ts';
+export type { FetchOptions } from './outbound.ts';
 export type { Addresses, Checks, CommandLine, Health, Lifecycle, Reload } from './plugin-groups.ts';
 export type { Fault, Notice } from './remarks.ts';
 
@@ -133,4 +135,9 @@ export interface Host extends ExtensionHost {
    * address without an endpoint, and when the request is given up before its answer. While serving.
    */
   perform(request: DirectRequest): Promise<DirectAnswer>;
+  /**
+   * Asks a service outside, by the gateway's `outbound` settings. Resolves with the answer's head, of any status; its body is read as that of `fetch`.
+   * Rejects with Unfetchable for an address or a redirect that is not public (unless it is allowed), with a TimeoutError, and with what broke.
+   */
+  fetch(address: string, options?: FetchOptions): Promise<Response>;
 }

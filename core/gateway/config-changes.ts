@@ -54,10 +54,10 @@ function compareSettings(running: GatewayFile, next: GatewayFile, changes: Chang
     if (name === 'data' ? running.directory === next.directory : same(old[name], wanted[name])) continue;
     changes.push({ section: name, restart: true });
   }
-  for (const name of ['log', 'reload'] as const)
+  for (const name of ['log', 'reload', 'outbound'] as const)
     if (!same(old[name], wanted[name])) changes.push({ section: name, restart: false });
   const server = compareMembers('server', old.server, wanted.server, lightLimits, changes) as GatewaySettings['server'];
-  return { ...old, log: wanted.log, reload: wanted.reload, server };
+  return { ...old, log: wanted.log, reload: wanted.reload, outbound: wanted.outbound, server };
 }
 
 /** The plugin's section as it can be applied; adds differences to `changes`. */

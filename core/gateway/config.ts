@@ -6,6 +6,7 @@ import { count, duration, listenAddress, size, z } from '../contract/schema.ts';
 import { isAddressRange } from '../http/client-address.ts';
 import { crossOriginSchema } from '../http/cross-origin.ts';
 import { didYouMean, nearName } from '../tools/near-names.ts';
+import { proxySchema, tlsSchema } from '../tools/network-config.ts';
 import type { FoundSecrets } from './secrets/filling.ts';
 import { parseSection } from './section-problems.ts';
 import { type Drafts, display, type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';
@@ -104,6 +105,19 @@ export const gatewaySchema = z.strictObject({
     })
     .prefault({})
     .describe('Limits of the HTTP server.'),
+  outbound: z
+    .strictObject({
+      proxy: proxySchema
+        .default('')
+        .describe('Proxy to these services: http://, https:// or socks5://, with user and password where needed.'),
+      direct: z
+        .array(z.string().min(1))
+        .default([])
+        .describe('Hosts that are reached without the proxy: names, each with all below it, and addresses.'),
+      tls: tlsSchema.optional().describe('Certificates for connections to these services.'),
+    })
+    .prefault({})
+    .describe('How services outside are reached that plugins ask by `host.fetch`; not the calls of models.'),
 });
 export type GatewaySettings = z.output<typeof gatewaySchema>;
 

@@ -5,6 +5,7 @@ import type { Endpoint, Host, Plugin, PluginInstance, Service } from '../contrac
 import type { Extension, ExtensionPoint } from '../contract/extensions.ts';
 import type { Clock, Log, Random, RegularWork } from '../contract/host-tools.ts';
 import { Outage, regularWorks } from '../contract/outage.ts';
+import { outboundCalls } from '../contract/outbound.ts';
 import { alone, ownDirectory, type ProcessGroup } from '../contract/process-group.ts';
 import { listenFailure } from '../contract/schema.ts';
 import { type SecretSource, secretSources } from '../contract/secret.ts';
@@ -19,6 +20,7 @@ import { defaultUpstreamSockets, descriptorLimit } from './descriptors.ts';
 import { Extensions, Services } from './extensions.ts';
 import { createLog, type LevelledLog } from './log.ts';
 import { noticesOf } from './notices/notices.ts';
+import { Outbound } from './outbound.ts';
 import { sourceProblems } from './secrets/sources.ts';
 import { systemClock, systemRandom, uuidMaker } from './system.ts';
 
@@ -55,6 +57,7 @@ export class GatewayRuntime {
   readonly #timers = new Set<NodeJS.Timeout>();
   /** How each regular work fails. */
   readonly #works = new Map<string, Outage>();
+  readonly #outbound: Outbound;
   #file: GatewayFile;
   #running: Running | undefined;
   #stopping: Promise<void> | undefined;
@@ -71,6 +74,8 @@ export class GatewayRuntime {
     const failing = () =>
       [...this.#works].flatMap(([name, { lastsMs: forMs }]) => (forMs === undefined ? [] : [{ name, forMs }]));
     this.provide(regularWorks, { failing });
+    this.#outbound = new Outbound(() => this.#file.settings.outbound, this.clock);
+    this.provide(outboundCalls, this.#outbound);
   }
 
   /** The running configuration: the last file, with the old values of what waits for a restart. */
@@ -151,6 +156,7 @@ export class GatewayRuntime {
       extensions: <T extends Extension>(point: ExtensionPoint<T>) => this.#extensions.of(plugin, point),
       endpoints: () => this.endpoints,
       every: (intervalMs, name, work) => this.#every(intervalMs, name, work),
+      fetch: (address, options) => this.#outbound.fetch(plugin.name, address, options),
       perform: async (request) => {
         if (this.#running === undefined)
           throw new Error(`"${plugin.name}" performs a request, and the gateway does not serve`);
@@ -262,6 +268,7 @@ export class GatewayRuntime {
         this.log.error({ error, plugin: plugin.name }, 'the plugin failed to stop');
       }
     }
+    await this.#outbound.close();
   }
 }
 

@@ -1,7 +1,7 @@
 /** Messages on their way to sinks: each is tried a few times, by one process. */
 import type { Host } from '../../core/contract/contract.ts';
+import { Unfetchable } from '../../core/tools/guarded-fetch.ts';
 import type { AlertMessage, AlertSink } from '../common/domain/admin/alerts.ts';
-import { Unfetchable } from '../common/kit/fetch/guarded-fetch.ts';
 import type { AlertRows, DueMessage } from './rows.ts';
 
 /** After 10 s, 40 s, about 3, 11 and 43 minutes. */

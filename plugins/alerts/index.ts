@@ -157,9 +157,9 @@ class OpenSinks {
   find(name: string, { sinks }: AlertsConfig): AlertSink | undefined {
     const found = this.#open.get(name);
     if (found !== undefined || !Object.hasOwn(sinks, name)) return found;
-    const { clock } = this.#host;
+    const { clock, fetch } = this.#host;
     const { type, settings } = this.#parsed(name, sinks[name]!);
-    const sink = type.open(settings, { clock, mailer: () => this.#host.find(mailers)?.find() });
+    const sink = type.open(settings, { clock, fetch, mailer: () => this.#host.find(mailers)?.find() });
     this.#open.set(name, sink);
     return sink;
   }

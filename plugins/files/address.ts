@@ -2,7 +2,7 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Random } from '../../core/contract/host-tools.ts';
-import { isPublicAddress } from '../common/kit/fetch/public-address.ts';
+import { isPublicAddress } from '../../core/tools/public-address.ts';
 
 const idFormat = /^file_[0-9a-f]{32}$/;
 /** Seconds since 1970, in canonical form. */

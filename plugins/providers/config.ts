@@ -1,11 +1,11 @@
 /** Settings of vendors: keys, protocols, base URLs and limits. */
 import { duration, secretText, size, z } from '../../core/contract/schema.ts';
 import { isObject, tryParse } from '../../core/json/json.ts';
+import { familySchema, proxySchema, tlsSchema } from '../../core/tools/network-config.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
 import { traitsSchema } from '../common/domain/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
 import { headerSchema, type WrittenAuth } from './credentials.ts';
-import { familySchema, proxySchema, tlsSchema } from './network-config.ts';
 import { ownAddresses, presets, presetsForForms, unknownPreset, withPreset } from './presets.ts';
 
 const name = (what: string) =>

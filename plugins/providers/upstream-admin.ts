@@ -1,7 +1,10 @@
 /** Upstream administration: the state of each provider and its keys, and the switches for them. */
 
+import { X509Certificate } from 'node:crypto';
 import { GatewayError } from '../../core/contract/errors.ts';
+import { blocksIn, type NetworkSettings } from '../../core/tools/network-config.ts';
 import type {
+  CertificateView,
   UpstreamAdmin,
   UpstreamCapacity,
   UpstreamHealth,
@@ -10,7 +13,6 @@ import type {
 import type { ProvidersConfig } from './config.ts';
 import type { Gate } from './gate.ts';
 import type { KeyRing } from './keys.ts';
-import { certificatesIn } from './network-config.ts';
 import type { Switches } from './switches.ts';
 
 export interface Upstreams {
@@ -73,4 +75,27 @@ function capacityOf(gate: Gate | undefined): { room?: UpstreamCapacity } {
 /** A query may hold what only the vendor is to see. */
 function withoutQueries(speaks: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(speaks).map(([protocol, url]) => [protocol, url.replace(/\?.*$/, '')]));
+}
+
+const known = new WeakMap<object, readonly CertificateView[]>();
+
+/** Read once for each configuration. */
+function certificatesIn(
+  config: Readonly<Record<string, { readonly tls?: NetworkSettings['tls'] }>>,
+): readonly CertificateView[] {
+  const earlier = known.get(config);
+  if (earlier !== undefined) return earlier;
+  const found = Object.entries(config).flatMap(([provider, { tls }]) => [
+    ...expiryOf(provider, 'ca', tls?.ca ?? []),
+    ...expiryOf(provider, 'cert', [tls?.cert ?? '']),
+  ]);
+  known.set(config, found);
+  return found;
+}
+
+function expiryOf(provider: string, use: CertificateView['use'], texts: readonly string[]): CertificateView[] {
+  const times = texts.flatMap((text) =>
+    blocksIn(text).map((block) => new X509Certificate(block).validToDate.getTime()),
+  );
+  return times.length === 0 ? [] : [{ provider, use, expiresAt: Math.min(...times) }];
 }

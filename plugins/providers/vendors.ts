@@ -1,13 +1,13 @@
 /** Builds the providers of a configuration: service entries, key rings and gates; and rebuilds them when it changes. */
 import type { Host, Notice } from '../../core/contract/contract.ts';
 import type { UpstreamNetwork } from '../../core/contract/exchange.ts';
+import { networkOf } from '../../core/tools/network-config.ts';
 import { localUpstreams, type Provider, type UpstreamTraits } from '../common/domain/upstreams.ts';
 import { parseLocal, resolvingMap } from './addresses.ts';
 import { isOneAuth, type ProviderConfig, type ProvidersConfig } from './config.ts';
 import type { Schemes, WrittenAuth } from './credentials.ts';
 import { type Alarm, Gate, type GateRules } from './gate.ts';
 import { KeyRing } from './keys.ts';
-import { networkOf } from './network-config.ts';
 
 export interface Vendors {
   readonly known: ReadonlyMap<string, Provider>;

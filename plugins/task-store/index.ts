@@ -2,6 +2,7 @@
 import type { Command } from '../../core/contract/commands.ts';
 import { definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import { GuardedClient } from '../../core/tools/guarded-fetch.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { taskAdmin } from '../common/domain/admin/tasks.ts';
 import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
@@ -12,7 +13,6 @@ import { authorization, authorizations } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { files } from '../common/domain/stored-files.ts';
 import { mediaProtocols, providers } from '../common/domain/upstreams.ts';
-import { GuardedClient } from '../common/kit/fetch/guarded-fetch.ts';
 import { DueWatch } from '../common/kit/jobs/due-watch.ts';
 import { nextDueMs } from '../common/kit/jobs/leases.ts';
 import { tableOf } from '../common/kit/sql.ts';

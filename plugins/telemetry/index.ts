@@ -1,6 +1,7 @@
 /** Telemetry: metrics for Prometheus on a listener of their own, metrics and traces to an OpenTelemetry collector. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { regularWorks } from '../../core/contract/outage.ts';
+import { outboundCalls } from '../../core/contract/outbound.ts';
 import { listenRemarks } from '../../core/contract/schema.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { socketStatistics } from '../common/domain/admin/sockets.ts';
@@ -18,7 +19,7 @@ export default definePlugin<TelemetryConfig>({
   services: {
     optional: [
       ...[database, counters, authorizations, ledgerQueries, socketStatistics],
-      ...[upstreamAdmin, batchStatistics, fileStatistics, regularWorks],
+      ...[upstreamAdmin, batchStatistics, fileStatistics, regularWorks, outboundCalls],
     ],
     provides: [orderSpans],
   },

@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract/contract.ts';
 import { regularWorks } from '../../core/contract/outage.ts';
+import { outboundCalls } from '../../core/contract/outbound.ts';
 import { freeShareOf } from '../../core/tools/unwritable.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
@@ -12,7 +13,7 @@ import { database } from '../common/domain/database.ts';
 import { type AuthorizationCharge, servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
 import { attemptAttributes, type SpanSettings } from './attributes.ts';
-import { modelMeters } from './generation.ts';
+import { durationBounds, modelMeters } from './generation.ts';
 import { observeUpstreams } from './upstreams.ts';
 
 export interface Meters {
@@ -46,6 +47,7 @@ export function createMeters(meter: Meter, host: Host, convention: SpanSettings[
   };
   observeRuntime(meter, host);
   observeUpstreams(meter, host);
+  measureOutbound(meter, host);
 
   return {
     begun() {
@@ -106,6 +108,15 @@ function observeRuntime(meter: Meter, host: Host): void {
       if (shared !== undefined) result.observe(shared.healthy() ? 1 : 0);
     });
   observeOwnWork(meter, host);
+}
+
+function measureOutbound(meter: Meter, host: Host): void {
+  const duration = meter.createHistogram('gateway.outbound.duration', {
+    unit: 's',
+    description: 'Requests of plugins to services outside, until the head of the answer.',
+    advice: { explicitBucketBoundaries: durationBounds },
+  });
+  host.find(outboundCalls)?.watch(({ ms, ...labels }) => duration.record(ms / 1_000, labels));
 }
 
 /** What needs no database, so that it is reported while the database is away. */

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
-import { GuardedClient, type GuardOptions, Unfetchable } from '../../plugins/common/kit/fetch/guarded-fetch.ts';
+import { GuardedClient, type GuardOptions, Unfetchable } from '../../core/tools/guarded-fetch.ts';
 
 /** The one address that counts as public here; the other one is inside. */
 const publicAddress = '127.0.0.1';
@@ -159,6 +159,38 @@ test('a request with a body goes to the checked address too', () =>
     assert.equal(await client.post(url, 'hello', {}, patience()), 200);
     await assert.rejects(client.post(url, 'hello', {}, patience()), isRefusal);
     assert.deepEqual([seenOutside, seenInside], [1, 0]);
+  }));
+
+const request = (more: object = {}) => ({ signal: patience(), maxBytes: 1_000, ...more });
+const directly = () => undefined;
+
+test('a request of a plugin goes where its name was checked, and each one and each redirect is checked again', () =>
+  withClient(async (client, url) => {
+    answers = [[publicAddress], [privateAddress]];
+    const sent = await client.fetch(url, request({ method: 'POST', body: 'hello' }), directly);
+    assert.equal(await sent.text(), 'for all');
+    await assert.rejects(client.fetch(url, request(), directly), isRefusal);
+    asked = 0;
+    answerOutside = (_request, response) => {
+      response.writeHead(302, { location: `${url}again`, connection: 'close' }).end();
+    };
+    await assert.rejects(client.fetch(url, request(), directly), isRefusal);
+    assert.deepEqual([seenOutside, seenInside], [2, 0]);
+  }));
+
+test('a redirect to another origin gets none of the headers of the request', () =>
+  withClient(async (client, url) => {
+    answers = [[publicAddress]];
+    const seen: (string | undefined)[] = [];
+    answerOutside = ({ headers, url: path }, response) => {
+      seen.push(headers.authorization);
+      const next = { '/': '/same', '/same': url.replace('rebind', 'other') + 'end' }[path!];
+      if (next === undefined) response.end('there');
+      else response.writeHead(302, { location: next }).end();
+    };
+    const answer = await client.fetch(url, request({ headers: { authorization: 'Bearer a' } }), directly);
+    assert.equal(await answer.text(), 'there');
+    assert.deepEqual(seen, ['Bearer a', 'Bearer a', undefined]);
   }));
 
 for (const address of [

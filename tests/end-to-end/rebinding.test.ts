@@ -8,8 +8,7 @@ import net, { type AddressInfo, isIP, type LookupFunction } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { openPoster } from '../../plugins/alerts/sinks/post.ts';
-import { GuardedClient } from '../../plugins/common/kit/fetch/guarded-fetch.ts';
+import { GuardedClient } from '../../core/tools/guarded-fetch.ts';
 import type { Order } from '../../plugins/common/media/adapters.ts';
 import { Incoming } from '../../plugins/files/incoming.ts';
 import { defaultFetchOptions, fetchMedia } from '../../plugins/protocol-convert/translate/fetch-media.ts';
@@ -140,11 +139,14 @@ const places: Readonly<Record<string, Place>> = {
     reach: (url) => withClient((client) => client.post(url, '{}', {}, patience())),
     posts: true,
   },
-  'a sink of alerts': {
-    async reach(url) {
-      const poster = openPoster(false);
-      await poster.post(url, {}, {}, patience()).finally(() => poster.close());
-    },
+  'a request of a plugin': {
+    reach: (url) =>
+      fakeHost()
+        .fetch(url)
+        .then((got) => got.text()),
+  },
+  'a text that a plugin posts, such as an alert': {
+    reach: (url) => fakeHost().fetch(url, { method: 'POST', body: '{}' }),
     posts: true,
   },
 };

@@ -17,6 +17,8 @@ import type { Extension } from '../../core/contract/extensions.ts';
 import type { RegularWork } from '../../core/contract/host-tools.ts';
 import type { Answer, AnswerWatcher } from '../../core/contract/message.ts';
 import { alone } from '../../core/contract/process-group.ts';
+import { Outbound } from '../../core/gateway/outbound.ts';
+import { systemClock } from '../../core/gateway/system.ts';
 import type { TimelineEvent } from '../../plugins/common/domain/timeline.ts';
 
 export interface FakeHost extends Host {
@@ -33,6 +35,8 @@ export const orderEndpoints: readonly Endpoint[] = [
   { method: 'POST', path: '/v1/images/generations', operation: 'images', modelKind: 'image' },
   { method: 'POST', path: '/v1/videos', operation: 'videos', modelKind: 'video' },
 ];
+
+const outbound = new Outbound(() => ({ proxy: '', direct: [] }), systemClock);
 
 type Chosen = 'gateway' | 'schema' | 'directory' | 'mode' | 'endpoints';
 
@@ -66,6 +70,7 @@ export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
       record: (message, json) => write('info')(JSON.parse(json) as object, message),
     },
     clock: { now: () => time + jumped, monotonic: () => time },
+    fetch: (address, options) => outbound.fetch('test', address, options),
     random: {
       fraction,
       bytes: (count) => Buffer.from(Array.from({ length: count }, () => Math.floor(fraction() * 256))),

@@ -219,6 +219,7 @@ export class Process {
       endpoints: () => [endpoint],
       every: (intervalMs, name, work) => this.#every(intervalMs, name, work),
       perform: () => Promise.reject(new Error('there is no chain in a simulation')),
+      fetch: () => Promise.reject(new Error('there is no service outside of a simulation')),
     };
   }
 

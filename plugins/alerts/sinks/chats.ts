@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { secretText, z } from '../../../core/contract/schema.ts';
 import type { AlertMessage, AlertSinkType } from '../../common/domain/admin/alerts.ts';
 import { Refused } from '../deliveries.ts';
-import { address, allowPrivate, openPoster } from './post.ts';
+import { address, allowPrivate, post } from './post.ts';
 
 const config = z.strictObject({
   webhook: address.describe('Address of the service for messages; a secret, since anyone with it can post.'),
@@ -119,17 +119,13 @@ export const chatSinks: readonly AlertSinkType<z.output<typeof config>>[] = [sla
   (chat) => ({
     name: chat.name,
     config,
-    open({ allow_private: isPrivateAllowed, ...settings }, { clock }) {
-      const poster = openPoster(isPrivateAllowed);
-      return {
-        async send(message, signal) {
-          const { url, body } = chat.request(textOf(message), settings, clock.now());
-          const answer = await poster.post(url, body, {}, signal);
-          const refusal = chat.refusal?.(answer);
-          if (refusal !== undefined) throw new Refused(refusal);
-        },
-        close: () => poster.close(),
-      };
-    },
+    open: ({ allow_private: isPrivateAllowed, ...settings }, { clock, fetch }) => ({
+      async send(message, signal) {
+        const request = chat.request(textOf(message), settings, clock.now());
+        const answer = await post(fetch, { ...request, signal, allowPrivate: isPrivateAllowed });
+        const refusal = chat.refusal?.(answer);
+        if (refusal !== undefined) throw new Refused(refusal);
+      },
+    }),
   }),
 );

@@ -3,7 +3,7 @@ import { z } from '../../../core/contract/schema.ts';
 import { type AlertMessage, type AlertSinkType, mailers } from '../../common/domain/admin/alerts.ts';
 import { signedHeaders, webhookSecrets } from '../../common/kit/fetch/webhooks.ts';
 import { Refused } from '../deliveries.ts';
-import { address, allowPrivate, openPoster } from './post.ts';
+import { address, allowPrivate, post } from './post.ts';
 
 const mailConfig = z.strictObject({ to: z.array(z.email()).min(1).max(20).describe('Addresses that get the mails.') });
 
@@ -33,19 +33,15 @@ const webhookConfig = z.strictObject({
 export const webhookSink: AlertSinkType<z.output<typeof webhookConfig>> = {
   name: 'webhook',
   config: webhookConfig,
-  open({ url, secret, allow_private: isPrivateAllowed }, { clock }) {
-    const poster = openPoster(isPrivateAllowed);
-    return {
-      async send(message, signal) {
-        // A full stop ends the id in what is signed.
-        const id = `${message.id}_${message.event}_${message.at}`;
-        const body = bodyOf(message);
-        const headers = signedHeaders(secret, id, new Date(clock.now()), JSON.stringify(body));
-        await poster.post(url, body, headers, signal);
-      },
-      close: () => poster.close(),
-    };
-  },
+  open: ({ url, secret, allow_private: isPrivateAllowed }, { clock, fetch }) => ({
+    async send(message, signal) {
+      // A full stop ends the id in what is signed.
+      const id = `${message.id}_${message.event}_${message.at}`;
+      const body = bodyOf(message);
+      const headers = signedHeaders(secret, id, new Date(clock.now()), JSON.stringify(body));
+      await post(fetch, { url, body, headers, signal, allowPrivate: isPrivateAllowed });
+    },
+  }),
 };
 
 function bodyOf({ beganAt, at, ...message }: AlertMessage) {

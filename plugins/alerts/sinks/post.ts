@@ -1,6 +1,6 @@
 /** Sends JSON to an address of the operator's, by the rules for addresses that are not ours. */
+import type { Host } from '../../../core/contract/contract.ts';
 import { z } from '../../../core/contract/schema.ts';
-import { GuardedClient } from '../../common/kit/fetch/guarded-fetch.ts';
 import { Refused } from '../deliveries.ts';
 
 const mostAnswerBytes = 4_096;
@@ -11,21 +11,26 @@ export const allowPrivate = z
   .default(false)
   .describe('The address may lie in a private network or on this machine.');
 
-export interface Poster {
-  /** Rejects for any answer but 2xx. Resolves with the beginning of the answer. */
-  post(url: string, body: object, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<string>;
-  close(): Promise<void>;
+interface Message {
+  readonly url: string;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly allowPrivate: boolean;
 }
 
-export function openPoster(isPrivateAllowed: boolean): Poster {
-  const client = new GuardedClient({ allowPrivate: isPrivateAllowed, maxBytes: mostAnswerBytes });
-  return {
-    async post(url, body, headers, signal) {
-      const sent = { 'content-type': 'application/json', ...headers };
-      const { status, text } = await client.postForAnswer(url, JSON.stringify(body), sent, signal);
-      if (status < 200 || status > 299) throw new Refused(`it answered ${status}`);
-      return text;
-    },
-    close: () => client.close(),
-  };
+/** Rejects for any answer but 2xx. Resolves with the answer, of 4 kB at most. */
+export async function post(fetch: Host['fetch'], { url, body, headers, ...options }: Message): Promise<string> {
+  const sent = { 'content-type': 'application/json', ...headers };
+  const all = {
+    ...options,
+    method: 'POST',
+    headers: sent,
+    body: JSON.stringify(body),
+    maxBytes: mostAnswerBytes,
+  } as const;
+  const answer = await fetch(url, all);
+  const text = await answer.text();
+  if (!answer.ok) throw new Refused(`it answered ${answer.status}`);
+  return text;
 }

@@ -11,6 +11,7 @@ export {
   type Endpoint,
   type Exchange,
   type ExtensionPoint,
+  type FetchOptions,
   type Host,
   type Log,
   type Next,
@@ -27,3 +28,4 @@ export type { Fault, Notice } from '../../../core/contract/remarks.ts';
 export { duration, size, z } from '../../../core/contract/schema.ts';
 export { type Secret, type SecretSource, secretSources } from '../../../core/contract/secret.ts';
 export { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
+export { Unfetchable } from '../../../core/tools/guarded-fetch.ts';

@@ -1,9 +1,9 @@
 /** Fetching of media that a client gives by URL, for upstreams that accept bytes alone. */
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { GuardedClient, type GuardOptions, Unfetchable } from '../../../core/tools/guarded-fetch.ts';
 import type { MediaPart, Part, Prompt, Source, TextPart, ToolResultPart, Turn } from '../../common/canonical/prompt.ts';
 import { fieldOf, isMedia, kindOfMedia, plainMediaType, truerType, withField } from '../../common/encoding/media.ts';
 import { lastSaid, unshown } from '../../common/encoding/readable-media.ts';
-import { GuardedClient, type GuardOptions, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
 import { sniffBytes } from '../../common/kit/sniff.ts';
 import { invalid } from '../request/checks.ts';
 

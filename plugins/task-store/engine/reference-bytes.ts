@@ -1,8 +1,8 @@
 /** References that a vendor needs as bytes: fetched by the guarded client, with the type sniffed from the content. */
 
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { type GuardedClient, Unfetchable } from '../../../core/tools/guarded-fetch.ts';
 import { sniffMediaType } from '../../common/kit/data-url.ts';
-import { type GuardedClient, Unfetchable } from '../../common/kit/fetch/guarded-fetch.ts';
 import { kindOfMedia } from '../../common/kit/media-types.ts';
 import type { Order, Reference } from '../../common/media/adapters.ts';
 

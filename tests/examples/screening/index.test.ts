@@ -26,7 +26,7 @@ before(async () => {
         ...['storage', 'files', 'auth', './', 'providers', 'models', 'prompts', 'billing', 'route', 'protocol-convert'],
         ...['endpoints', 'task-store'],
       ],
-      screening: { url: `${service.origin}/judge`, within: '4s' },
+      screening: { url: `${service.origin}/judge`, within: '4s', allow_private: true },
       'task-store': { expose: ['images'] },
       providers: {
         vendor: { keys: 'vendor-key', speaks: { chat: at, 'openai-embeddings': at, 'openai-images': at } },

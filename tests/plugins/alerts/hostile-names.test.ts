@@ -71,7 +71,7 @@ async function sent(sink: string, name: string): Promise<string> {
     webhook: { url, secret: 'a secret of the webhook', allow_private: true },
   };
   const config = (type.config as unknown as z.ZodType).parse(configs[sink] ?? { webhook: url, allow_private: true });
-  const tools = { clock: fakeHost().clock, mailer: () => ({ send: (mail: never) => mailer.deliver(mail) }) };
+  const tools = { ...fakeHost(), mailer: () => ({ send: (mail: never) => mailer.deliver(mail) }) };
   const opened = type.open(config as never, tools);
   posted.length = 0;
   mails.length = 0;

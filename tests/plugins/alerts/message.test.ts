@@ -46,13 +46,9 @@ async function sent(name: string, more: object = {}) {
   const type = chatSinks.find((one) => one.name === name)!;
   const webhook = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   const config = (type.config as unknown as z.ZodType).parse({ webhook, allow_private: true, ...more });
-  const sink = type.open(config as never, { clock: fakeHost().clock, mailer: () => undefined });
+  const sink = type.open(config as never, { ...fakeHost(), mailer: () => undefined });
   bodies.length = 0;
-  try {
-    await sink.send(message(hostile), AbortSignal.timeout(5_000));
-  } finally {
-    await sink.close!();
-  }
+  await sink.send(message(hostile), AbortSignal.timeout(5_000));
   const [got] = bodies;
   return { path: got!.path, text: got!.body, body: JSON.parse(got!.body) };
 }

@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, isIP, type LookupFunction } from 'node:net';
 import { test } from 'node:test';
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { isPublicAddress } from '../../../core/tools/public-address.ts';
 import type { MediaPart, Part, Prompt } from '../../../plugins/common/canonical/prompt.ts';
-import { isPublicAddress } from '../../../plugins/common/kit/fetch/public-address.ts';
 import {
   defaultFetchOptions,
   type FetchOptions,

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { secret } from '../../../core/contract/secret.ts';
-import { GuardedClient, Unfetchable } from '../../../plugins/common/kit/fetch/guarded-fetch.ts';
+import { GuardedClient, Unfetchable } from '../../../core/tools/guarded-fetch.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import {
   answer,

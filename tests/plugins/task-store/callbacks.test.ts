@@ -1,7 +1,7 @@
 /** Callbacks go to the public internet alone, and each account has a secret of its own. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GuardedClient, Unfetchable } from '../../../plugins/common/kit/fetch/guarded-fetch.ts';
+import { GuardedClient, Unfetchable } from '../../../core/tools/guarded-fetch.ts';
 import { callbackSecret } from '../../../plugins/task-store/engine/callbacks.ts';
 
 const inside = [

@@ -3,6 +3,7 @@ import {
   type ConfigSchema,
   defineExtensionPoint,
   defineService,
+  type Host,
   type Service,
 } from '../../../../core/contract/contract.ts';
 import type { Clock } from '../../../../core/contract/host-tools.ts';
@@ -107,6 +108,7 @@ export interface AlertSink {
 
 export interface AlertSinkTools {
   readonly clock: Clock;
+  readonly fetch: Host['fetch'];
   /** undefined: this gateway sends no mail. */
   readonly mailer: () => Mailer | undefined;
 }

@@ -1,15 +1,15 @@
-/** Fetches files from addresses that clients name; connects only to the public addresses that it has checked. */
+/** Fetches from addresses that clients or operators name; connects only to the public addresses that it has checked. */
 import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, type Dispatcher } from 'undici';
-import type { UpstreamNetwork } from '../../../../core/contract/exchange.ts';
-import { Agents, connectorFor } from '../../../../core/tools/network.ts';
+import { Agent, type Dispatcher, fetch as fetchBy } from 'undici';
+import type { UpstreamNetwork } from '../contract/exchange.ts';
+import { Agents, connectorFor } from './network.ts';
 import { isPublicAddress } from './public-address.ts';
 
 const maxRedirects = 3;
 const maxUrlLength = 8192;
 
-/** A reason that the client may read: what is wrong with the address, nothing of what stands behind it. */
+/** Why an address is not fetched, in words that a client may read: what is wrong with it, nothing of what stands behind it. */
 export class Unfetchable extends Error {
   override readonly name = 'Unfetchable';
   /** The status that its server answered with, if that is the reason. */
@@ -55,6 +55,16 @@ export interface FetchWay {
   readonly network?: UpstreamNetwork | undefined;
 }
 
+/** A request of the gateway's own. */
+export interface OwnRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly signal: AbortSignal;
+  /** The most that the answer's body may have, unpacked. */
+  readonly maxBytes: number;
+}
+
 /** Gets files one at a time or several at once. `close` it in the end. */
 export class GuardedClient {
   readonly #options: GuardOptions;
@@ -82,27 +92,8 @@ export class GuardedClient {
 
   /** Sends a text, and resolves with the status of the answer, of which nothing is read. A redirect is not followed. */
   async post(address: string, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
-    const response = await this.#post(address, body, headers, signal);
-    discard(response);
-    return response.statusCode;
-  }
-
-  /** The same, with the text of the answer, of `maxBytes` at most. */
-  async postForAnswer(
-    address: string,
-    body: string,
-    headers: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<{ readonly status: number; readonly text: string }> {
-    const response = await this.#post(address, body, headers, signal);
-    const chunks: Buffer[] = [];
-    for await (const chunk of bounded(response, this.#options.maxBytes)) chunks.push(chunk);
-    return { status: response.statusCode, text: Buffer.concat(chunks).toString() };
-  }
-
-  #post(address: string, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
     const url = this.#checked(address);
-    return this.#agent.request({
+    const response = await this.#agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'POST',
@@ -110,6 +101,8 @@ export class GuardedClient {
       body,
       signal,
     });
+    discard(response);
+    return response.statusCode;
   }
 
   /** The whole file. Throws as `open` does. */
@@ -136,6 +129,39 @@ export class GuardedClient {
     }
   }
 
+  /**
+   * As `fetch`, with a body that throws Unfetchable beyond its bound. At most three redirects of GET and HEAD are followed, each checked and reached
+   * like the first address, without the request's headers where they lead to another origin. Throws Unfetchable, or what broke.
+   */
+  async fetch(
+    address: string,
+    request: OwnRequest,
+    networkTo: (host: string) => UpstreamNetwork | undefined,
+    trustedOrigin?: string,
+  ): Promise<Response> {
+    const { method = 'GET', headers, body, signal, maxBytes } = request;
+    const first = this.#checked(address, trustedOrigin);
+    const isFollowed = method === 'GET' || method === 'HEAD';
+    for (let url = first, redirects = 0; ; redirects++) {
+      const response = await fetchBy(url, {
+        method,
+        headers: { ...ownHeaders, ...(url.origin === first.origin ? headers : {}) },
+        ...(body === undefined ? {} : { body }),
+        signal,
+        redirect: 'manual',
+        dispatcher: this.#agentFor(url.origin === trustedOrigin, networkTo(hostOf(url))),
+      }).catch((error: Error) => {
+        throw error.cause instanceof Error ? error.cause : error;
+      });
+      const location = response.headers.get('location');
+      const isLeft = isFollowed && isRedirect(response.status) && location !== null;
+      if (!isLeft) return boundedResponse(response as unknown as Response, maxBytes);
+      await response.body?.cancel();
+      if (redirects === maxRedirects) throw new Unfetchable('it redirects too often');
+      url = this.#checked(location, trustedOrigin, url);
+    }
+  }
+
   #request(url: URL, signal: AbortSignal, way: FetchWay): Promise<Dispatcher.ResponseData> {
     const isTrusted = url.origin === way.trustedOrigin;
     return this.#agentFor(isTrusted, way.network).request({
@@ -146,8 +172,7 @@ export class GuardedClient {
       headers: {
         ...(isTrusted ? way.headers : {}),
         accept: '*/*',
-        'accept-encoding': 'identity',
-        'user-agent': 'model-gateway',
+        ...ownHeaders,
       },
       signal,
     });
@@ -171,7 +196,7 @@ export class GuardedClient {
     // Below 1024 stand services that might take a request for their own commands.
     if (url.port !== '' && Number(url.port) < 1024) throw new Unfetchable('its port is not allowed');
     // A connection to a literal address asks for no lookup.
-    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const host = hostOf(url);
     if (isIP(host) !== 0 && !this.#isPublic(host)) throw new Unfetchable(notPublic);
     return url;
   }
@@ -193,6 +218,24 @@ export class GuardedClient {
       close: () => discard(response),
     };
   }
+}
+
+/** Without the brackets of an IPv6 address. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
+function boundedResponse({ status, statusText, headers, body }: Response, maxBytes: number): Response {
+  if (body === null) return new Response(null, { status, statusText, headers });
+  let length = 0;
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      length += chunk.length;
+      if (length > maxBytes) controller.error(tooLarge(maxBytes));
+      else controller.enqueue(chunk);
+    },
+  });
+  return new Response(body.pipeThrough(counted), { status, statusText, headers });
 }
 
 async function* bounded(response: Dispatcher.ResponseData, maxBytes: number): AsyncGenerator<Buffer, void> {
@@ -219,10 +262,14 @@ function agentOf(lookup: LookupFunction, network?: UpstreamNetwork): Agent {
   });
 }
 
+/** Bodies are asked for unpacked. */
+const ownHeaders = { 'accept-encoding': 'identity', 'user-agent': 'model-gateway' };
+
 const notPublic = 'its host is not a public address';
 
 function tooLarge(maxBytes: number): Unfetchable {
-  return new Unfetchable(`it is larger than ${Math.floor(maxBytes / 2 ** 20)} MB`);
+  const most = maxBytes < 2 ** 20 ? `${maxBytes} bytes` : `${Math.floor(maxBytes / 2 ** 20)} MB`;
+  return new Unfetchable(`it is larger than ${most}`);
 }
 
 function isRedirect(status: number): boolean {

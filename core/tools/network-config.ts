@@ -1,11 +1,10 @@
-/** Settings of the way to a vendor: proxy, certificates, address family; and the network that they make. */
+/** Settings of the way to an upstream or another service: proxy, certificates, address family; and the network that they make. */
 import { hash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { UpstreamNetwork } from '../../core/contract/exchange.ts';
-import { listOf, secretText, z } from '../../core/contract/schema.ts';
-import { secret } from '../../core/contract/secret.ts';
-import { addressFamilies, secureContextOf } from '../../core/tools/network.ts';
-import type { CertificateView } from '../common/domain/admin/upstreams.ts';
+import type { UpstreamNetwork } from '../contract/exchange.ts';
+import { listOf, secretText, z } from '../contract/schema.ts';
+import { secret } from '../contract/secret.ts';
+import { addressFamilies, secureContextOf } from './network.ts';
 
 const proxyForm = 'must be a URL such as http://user:password@proxy.example:3128, https://… or socks5://…';
 
@@ -64,30 +63,8 @@ function hasCertificates(text: string): boolean {
   }
 }
 
-const known = new WeakMap<object, readonly CertificateView[]>();
-
-/** Read once for each configuration. */
-export function certificatesIn(
-  config: Readonly<Record<string, { readonly tls?: NetworkSettings['tls'] }>>,
-): readonly CertificateView[] {
-  const earlier = known.get(config);
-  if (earlier !== undefined) return earlier;
-  const found = Object.entries(config).flatMap(([provider, { tls }]) => [
-    ...expiryOf(provider, 'ca', tls?.ca ?? []),
-    ...expiryOf(provider, 'cert', [tls?.cert ?? '']),
-  ]);
-  known.set(config, found);
-  return found;
-}
-
-function expiryOf(provider: string, use: CertificateView['use'], texts: readonly string[]): CertificateView[] {
-  const times = texts.flatMap((text) =>
-    blocksIn(text).map((block) => new X509Certificate(block).validToDate.getTime()),
-  );
-  return times.length === 0 ? [] : [{ provider, use, expiresAt: Math.min(...times) }];
-}
-
-const blocksIn = (text: string): string[] =>
+/** The certificates of a text in PEM. */
+export const blocksIn = (text: string): string[] =>
   text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
 
 function isAccepted(certificates: Parameters<typeof secureContextOf>[0]): boolean {
