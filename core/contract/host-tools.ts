@@ -36,6 +36,6 @@ export interface RequestLog extends Omit<Log, 'record'> {
   fields(): Readonly<Record<string, string>>;
 }
 
-/** What is done every so often. It returns no promise, or one of `'idle'`, when there was nothing to do. */
+/** Regular work. Returns no promise, or one of `'idle'`, when there was nothing to do. */
 // biome-ignore lint/suspicious/noConfusingVoidType: most works say nothing of their rounds.
 export type RegularWork = () => void | Promise<unknown>;

@@ -71,7 +71,7 @@ export class Outage {
     log.error({ error, outage: true, ...fields, ...so }, began);
   }
 
-  /** What has failed has succeeded since: a round with nothing to do is no success. */
+  /** The failing work has succeeded since; a round with nothing to do is no success. */
   succeeded(): void {
     if (this.#since === undefined) return;
     const { clock, log, over, fields } = this.#options;

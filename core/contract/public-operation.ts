@@ -1,4 +1,4 @@
-/** An endpoint's description in the public interface (`/openapi.json`), and what is said of addresses without one. Types. */
+/** An endpoint's description in the public interface (`/openapi.json`), and texts for addresses without one. Types. */
 import type { GatewayError } from './errors.ts';
 import type { Answer, ClientRequest } from './message.ts';
 

@@ -76,7 +76,7 @@ export const secretText = () =>
 
 const mostSecrets = 8;
 
-/** One secret or a list of them, of which the first is used for what is new and all for what is there; given as a list. */
+/** One secret or a list of them, of which the first is used for new values and all for existing ones; given as a list. */
 export const secretList = (leastLength: number) =>
   listOf(
     secretText().refine(

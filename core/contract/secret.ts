@@ -86,11 +86,11 @@ export interface SecretSource extends Extension {
   watch?(changed: () => void): () => void;
 }
 
-/** A setting with a list of secrets, of which the first is used for what is new and all for what is there. */
+/** A setting with a list of secrets, of which the first is used for new values and all for existing ones. */
 export interface RotatedSecret {
   /** `auth.secret` */
   readonly setting: string;
-  /** What is made with it. */
+  /** The values that are made with it. */
   readonly uses: string;
   /** How many there are. */
   readonly secrets: number;

@@ -37,7 +37,7 @@ export class Extensions {
     this.#added.set(point, list);
   }
 
-  /** What was added so far to a point of the gateway's own. */
+  /** Extensions so far of a point that the gateway itself owns. */
   added<T extends Extension>(point: ExtensionPoint<T>): readonly T[] {
     return (this.#added.get(point) ?? []).map(({ extension }) => extension as T);
   }

@@ -26,7 +26,7 @@ export class FileWatch {
   readonly #watchers = new Map<string, FSWatcher>();
   /** The texts that were read last, by absolute path. */
   #files: Texts = new Map();
-  /** `directory/name` of what is watched. */
+  /** `directory/name` of the watched files. */
   #entries = new Set<string>();
   /** The changed texts that were reported last: they may have been refused. */
   #reported: Texts = new Map();

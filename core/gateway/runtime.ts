@@ -330,7 +330,7 @@ export function regularWork(
   };
 }
 
-/** What `/readyz` shows: of stores and of what is refused, where there is any. */
+/** The answer of `/readyz`: the stores and the current refusals, where there are any. */
 function detailsOf(instances: readonly PluginInstance[]): object {
   const refuses = Object.assign({}, ...instances.map((instance) => instance.health?.refuses?.()));
   const stores = Object.assign({}, ...instances.map((instance) => instance.health?.stores?.()));

@@ -37,7 +37,7 @@ const sentence = (plugin: string, key: string, place: string) =>
   `"${plugin}" reads the context value "${key}" (${place}), which it does not declare: name it under "requires" or "optional" in its plugin`;
 
 /**
- * What can be seen in the source: `exchange.get(caller)` of a key that is imported from the gateway. Returns a sentence for each.
+ * Undeclared reads in the source: `exchange.get(caller)` of a key that is imported from the gateway. Returns a sentence for each.
  */
 export async function undeclaredInSource(installed: readonly InstalledPlugin[]): Promise<string[]> {
   const found: string[] = [];

@@ -13,7 +13,7 @@ import { type InstalledPlugin, installedPlugins, openingIndex } from '../http/ch
 
 type Owners = (wanted: Service<unknown> | ContextKey<unknown> | ExtensionPoint) => readonly string[];
 
-/** Checks services and extension points, before setup. `owners`: the built-in plugins that could provide what is missing. */
+/** Checks services and extension points, before setup. `owners`: the built-in plugins that could provide missing ones. */
 export function checkServices(plugins: readonly Plugin[], owners: Owners): string[] {
   const sentences = plugins.flatMap((plugin, index) =>
     plugins.slice(0, index).some((earlier) => earlier.name === plugin.name)
@@ -158,7 +158,7 @@ function missingAt(
   return [...required, ...optional];
 }
 
-/** What is not set when the exchange ends, or when it is forwarded. */
+/** Values that are not set when the exchange ends, or when it is forwarded. */
 function missingAtEnd(
   endpoint: Endpoint,
   installed: readonly InstalledPlugin[],

@@ -1,7 +1,7 @@
 /** YAML syntax errors in words of their own, at the place where the mistake begins. */
 import { type Document, isCollection, isScalar, visit, type YAMLParseError } from 'yaml';
 
-/** What is wrong, and the offset in the text at which it begins. */
+/** The fault, and its offset in the text. */
 interface SyntaxProblem {
   readonly offset: number;
   readonly message: string;

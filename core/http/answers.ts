@@ -21,7 +21,7 @@ function plainError(error: GatewayError): Answer {
 }
 
 /**
- * Renders what was thrown: in the gateway's own error shape, else as the answer that the error carries (a vendor's refusal),
+ * Renders a thrown error: in the gateway's own error shape, else as the answer that the error carries (a vendor's refusal),
  * else in the endpoint's protocol, else as plain JSON. A renderer that throws is skipped.
  */
 export function renderError(

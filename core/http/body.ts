@@ -183,7 +183,7 @@ export class BodyReader {
       reject(clientDisconnected());
       return;
     }
-    // The listeners stay as long as the answer takes; what was read must not.
+    // The listeners stay as long as the answer takes; the read bytes must not.
     let chunks: Buffer[] = [];
     let bytes = 0;
     incoming.on('data', (chunk: Buffer) => {

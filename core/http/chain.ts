@@ -74,7 +74,7 @@ export function compileChain(
       const opened = index === opening ? open(exchange) : undefined;
       return opened === undefined ? enter(index, exchange) : opened.then(() => enter(index, exchange));
     } catch (error) {
-      // What is not async may refuse by throwing; `next` of the plugin above rejects all the same.
+      // A function that is not async may refuse by throwing; `next` of the plugin above rejects all the same.
       return Promise.reject(error);
     }
   };

@@ -4,7 +4,7 @@ import { BlockList, isIP } from 'node:net';
 /** Most hops that are read of X-Forwarded-For. */
 const longestChain = 32;
 
-/** Parses trusted proxies from addresses and CIDR ranges; undefined if there are none. Throws on what is neither. */
+/** Parses trusted proxies from addresses and CIDR ranges; undefined if there are none. Throws for any other text. */
 export function trustedProxies(ranges: readonly string[]): BlockList | undefined {
   if (ranges.length === 0) return undefined;
   const list = new BlockList();

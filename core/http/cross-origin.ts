@@ -56,7 +56,7 @@ export function admitPage(
   }
   if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return undefined;
   if (!isAllowed) return { status: 403, headers: {}, body: '' };
-  // `*` would not stand for `authorization`: what is asked for is allowed by name.
+  // `*` would not stand for `authorization`: requested headers are allowed by name.
   const names = headers['access-control-request-headers'];
   return {
     status: 204,

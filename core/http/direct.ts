@@ -42,7 +42,7 @@ function withoutFraming(headers: Readonly<Headers>): Headers {
   return others;
 }
 
-/** Instead of Node's ServerResponse: what is written is pulled from it. */
+/** Stands in for Node's ServerResponse: written bytes are pulled from it. */
 export class DirectOutgoing extends PassThrough {
   headersSent = false;
   /** Bodies are not chunked here. */

@@ -33,7 +33,7 @@ export class InFlightExchange implements InFlightMember {
   /** The answer was written, or broke. */
   #isAnswered = false;
   #isClosed = false;
-  /** What was sent to the client, or broke the answer. */
+  /** The sent answer, or the error that broke it. */
   #error: GatewayError | undefined;
 
   constructor(exchange: LiveExchange, timeoutMs: number, services: InFlightServices) {
@@ -70,7 +70,7 @@ export class InFlightExchange implements InFlightMember {
     if (error.kind === 'internal' || passes) {
       const what = passes ? 'requests are refused: what they need fails' : 'the exchange failed inside the gateway';
       exchange.log.error({ error: error.cause ?? thrown }, what);
-      // What was sent may have been executed: a repetition could be billed twice.
+      // A sent request may have been executed: a repetition could be billed twice.
       if (exchange.hasSent) {
         answer.headers['x-should-retry'] = 'false';
         delete answer.headers['retry-after'];

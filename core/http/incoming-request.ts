@@ -24,7 +24,7 @@ export const emptyBody = new Uint8Array(0);
 /** Shared; a request's query is never modified. */
 const noQuery = new URLSearchParams();
 
-/** What is needed of a request's head. */
+/** The parts of a request's head that exchanges use. */
 type Head = Pick<Incoming, 'method' | 'headers' | 'socket'>;
 
 /** Query and address, which few need, are parsed on first use. */

@@ -143,7 +143,7 @@ class Arrived implements IteratorYieldResult<Uint8Array> {
 
 /** Who has sent a request. Exactly one of `gotAnswer` and `failed` is called, once. */
 export interface Sender {
-  /** What must happen right before the first byte; a failure means that nothing is sent. */
+  /** Work right before the first byte; a failure means that nothing is sent. */
   begin(): Promise<void> | undefined;
   /** The head has come. */
   gotAnswer(answer: UpstreamAnswer): void;
@@ -165,7 +165,7 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
   readonly #sender: Sender;
 
   /**
-   * Whether dispatched bytes are written at once: what must happen before them comes before `dispatch`. Otherwise a connection is
+   * Whether dispatched bytes are written at once: work before the first byte is done before `dispatch`. Otherwise a connection is
    * made first, which may take long or fail, and the sender's `begin` is called when it is there: undici writes nothing before a body's first
    * part.
    */

@@ -16,7 +16,7 @@ export interface RequestBody {
 /** Bodies above this size are parsed in slices before an endpoint is opened, so that others are served meanwhile. */
 export const slicedAboveBytes = 256 * 1024;
 
-/** What was parsed in slices, for `readBody`. */
+/** Bodies that were parsed in slices, for `readBody`. */
 const parsedInSlices = new WeakMap<Uint8Array, SlicedJson>();
 
 /**

@@ -12,7 +12,7 @@ export interface SliceOptions {
   readonly sizes?: SliceSizes;
 }
 
-/** Bytes of one slice, and of what is taken apart no further. */
+/** Bytes of one slice, and of values that are not split further. */
 export interface SliceSizes {
   /** What one slice scans. A long string counts as little: it is searched natively. */
   readonly scan: number;
@@ -45,7 +45,7 @@ export async function parseInSlices(bytes: Uint8Array, options: SliceOptions): P
 
 type Holder = Record<string, unknown> | unknown[];
 
-/** Makes the value of what was scanned: small spans by JSON.parse, containers and strings that are larger part by part. */
+/** Makes the value of a scanned span: small spans by JSON.parse, containers and strings that are larger part by part. */
 class Builder {
   readonly #bytes: Buffer;
   readonly #sizes: SliceSizes;

@@ -1,4 +1,4 @@
-/** Changes members of a JSON object as it stands in bytes: what is not named keeps every byte. Pure. */
+/** Changes members of a JSON object as it stands in bytes: members that are not named keep every byte. Pure. */
 
 import { asBuffer } from './json.ts';
 
@@ -94,7 +94,7 @@ function findElement(bytes: Uint8Array, start: number, index: number): Place | u
   return undefined;
 }
 
-/** What is to change. Keys not named stay as they are. Values are JSON texts. */
+/** The changes. Keys that are not named stay as they are. Values are JSON texts. */
 export interface Changes {
   /** Every member of that name gets this value. Names that are not there are left out. */
   readonly replace?: Readonly<Record<string, string>>;

@@ -5,7 +5,7 @@ import { ConfigError } from '../gateway/config.ts';
 import { describeError } from '../gateway/log.ts';
 import { unwritableSentence } from '../tools/unwritable.ts';
 
-/** Ends the process. What is wrong with the words of a command has been printed already. */
+/** Ends the process. Faults in the arguments of a command have been printed already. */
 export function endBy(error: unknown): never {
   const { code, exitCode } = error as { code?: string; exitCode?: number };
   if (code?.startsWith('commander.')) process.exit(exitCode);

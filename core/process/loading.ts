@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * What is compiled is kept for the next start, in NODE_COMPILE_CACHE or the user's own directory for such things; for the
+ * Compiled code is kept for the next start, in NODE_COMPILE_CACHE or the user's own directory for such things; for the
  * processes that this one starts too. Without a directory that is this user's alone nothing is kept: who can write there
  * decides what runs here.
  */

@@ -87,13 +87,13 @@ function lookupIn(family: 'ipv4_first' | 'ipv6_first', own = lookup as LookupFun
   return (name, options, callback) => own(name, { ...options, order }, callback);
 }
 
-/** `fetch` over a network, for what is no call of a model, such as tokens. Its sockets are not kept. */
+/** `fetch` over a network, for requests beside calls of models, such as tokens. Its sockets are not kept. */
 export function fetchOver(network: UpstreamNetwork | undefined, connectTimeoutMs: number): typeof fetch {
   const dispatcher = new Agent({ connect: connectorFor(connectTimeoutMs, network), keepAliveTimeout: 1 });
   return ((url: string, init: object) => fetchBy(url, { ...init, dispatcher })) as unknown as typeof fetch;
 }
 
-/** The first result counts; after the time the connection fails, and what comes later is closed. */
+/** The first result counts; after the time the connection fails, and a later connection is closed. */
 function bounded(timeoutMs: number, callback: BuildConnector.Callback) {
   const controller = new AbortController();
   let isDone = false;

@@ -22,7 +22,7 @@ export function isUnwritable(error: unknown): boolean {
 /** Stands where Node names no file: a full disk while a file is open. */
 const unnamed = 'A file in the data directory';
 
-/** undefined: the error, and what caused it, has another reason. `path`: what was written, where it is known. */
+/** undefined: the error and its causes have another reason. `path`: the written file, where it is known. */
 export function unwritableSentence(error: unknown, path?: string): string | undefined {
   for (let at = error; at !== undefined && at !== null; at = (at as { cause?: unknown }).cause) {
     const { code = '', path: named } = at as { code?: string; path?: unknown };

@@ -87,7 +87,7 @@ export class Rules {
     }
   }
 
-  /** What comes too late was reserved for a call that goes on without it. */
+  /** A late reservation belongs to a call that was decided without it. */
   async #releaseLate(rule: AdmissionRule, late: Promise<unknown>, call: CallToAdmit, log: Log): Promise<void> {
     const reservation = await late.then(textOf).catch(() => undefined);
     if (reservation !== undefined) await this.#end({ rule, reservation }, call, undefined, log);

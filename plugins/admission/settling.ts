@@ -48,7 +48,7 @@ export class Orders implements AdmittedOrders {
     }
   }
 
-  /** Releases what was reserved for an order, unless it stands after all. */
+  /** Releases the reservation of an order, unless it was placed after all. */
   async release(call: AdmittedCall, held: readonly Held[]): Promise<void> {
     this.#undecided.set(call, held);
     const stands = await this.#rows.stands(call);

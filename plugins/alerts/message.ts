@@ -13,7 +13,7 @@ import type { OpenAlert } from './state.ts';
 
 const longestName = 120;
 
-/** Names may come from clients: without line breaks, control characters, marks that turn the direction of writing, and what is invisible. */
+/** Names may come from clients: without line breaks, control characters, direction marks and invisible characters. */
 export function plainName(name: string): string {
   const plain = name.replaceAll(/[\p{C}\p{DI}\p{Zl}\p{Zp}]+/gu, ' ').trim();
   const letters = [...plain];
@@ -79,7 +79,7 @@ function valueNow({ event, value, was, unit }: Pick<AlertMessage, 'event' | 'val
   return event === 'end' && was !== undefined ? `${now}, was ${valueText(was, unit)}` : now;
 }
 
-/** What is sent of an alert. `good`: at its end the value that ended it; undefined: there is none. */
+/** The message of an alert. `good`: at its end the value that ended it; undefined: there is none. */
 export function messageFor(
   alert: OpenAlert,
   event: AlertMessage['event'],

@@ -129,7 +129,7 @@ export class Authenticator {
     const presented = presentedKeys(request, this.#carriers);
     if (presented.length === 0) {
       this.#failed(request, missingKey(this.#carriers));
-      // No key can be guessed by sending none: the client sees what is wrong, however often it was refused.
+      // No key can be guessed by sending none: the client gets the reason, however often it was refused.
       throw missingKey(this.#carriers);
     }
     if (presented.length > 1) throw this.#failed(request, conflictingKeys(carriersIn(request, this.#carriers)));

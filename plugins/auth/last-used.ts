@@ -24,7 +24,7 @@ export class LastUsed {
     if (this.#digests.size < maxPending) this.#digests.set(keyId, digest);
   }
 
-  /** Writes what is pending; undefined: there is nothing. If the database fails, they stay pending and the error is thrown. */
+  /** Writes the pending times; undefined: there are none. If the database fails, they stay pending and the error is thrown. */
   flush(): Promise<void> | undefined {
     return this.#pending.size === 0 && this.#digests.size === 0 ? undefined : this.#write();
   }

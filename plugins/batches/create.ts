@@ -12,7 +12,7 @@ export interface ChatOrder {
   readonly outputLifetimeMs: number | undefined;
 }
 
-/** Members that decide what is ordered: a second one would hide the first. */
+/** Members that decide the order: a second one would hide the first. */
 const single = new Set(['input_file_id', 'endpoint', 'requests']);
 
 export function chatOrder(request: ClientRequest, endpoints: readonly string[]): ChatOrder {

@@ -54,7 +54,7 @@ export interface LineRequest {
   readonly body: JsonObject;
 }
 
-/** The line's request, or what is wrong with it. `endpoint`: that of the batch. */
+/** The line's request, or its fault. `endpoint`: that of the batch. */
 export function requestIn(text: string, endpoint: string): LineRequest | Omit<InputError, 'line'> {
   const json = tryParse(text);
   if (!isObject(json)) return wrong('invalid_json_line', 'This line is not a JSON object.', null);
@@ -79,7 +79,7 @@ function wrong(code: string, message: string, param: string | null): Omit<InputE
   return { code, message, param };
 }
 
-/** Passes the checked lines on in groups. Resolves with their number and their model, if it is one, or with what is wrong. */
+/** Passes the checked lines on in groups. Resolves with their number and their model, if it is one, or with the faults. */
 export async function readInput(
   body: AsyncIterable<Uint8Array>,
   endpoint: string,
@@ -101,7 +101,7 @@ export async function readInput(
   return { total, model, errors };
 }
 
-/** What was read so far. */
+/** The lines that were read so far. */
 class Reading {
   readonly errors: InputError[] = [];
   group: InputLine[] = [];

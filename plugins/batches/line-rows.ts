@@ -102,7 +102,7 @@ export class LineRows {
     return row?.milliseconds ?? undefined;
   }
 
-  /** Ends what was not begun. A line that may have been sent has an unknown outcome. */
+  /** Ends lines that were not begun. A line that may have been sent has an unknown outcome. */
   async close(id: string, unknown: string): Promise<void> {
     await this.#orm.execute(
       sql`update ${this.#lines} as lines set state = 'done',

@@ -166,7 +166,7 @@ export class BatchRows {
     return this.#leases.renew(id, token, leaseMs, columns);
   }
 
-  /** `hasStopped`: the worker knows that it is cancelled or has expired, and waits for what is still to come. */
+  /** `hasStopped`: the worker knows that it is cancelled or has expired, and waits for outstanding results. */
   async release(id: string, token: string, dueMs: number, hasStopped = false): Promise<void> {
     const due = sql`case when ${hasStopped}::boolean then ${inMs(dueMs)}
       when cancel_at is null then least(${inMs(dueMs)}, expires_at) else now() end`;

@@ -77,7 +77,7 @@ export class Worker {
     return this.#ended;
   }
 
-  /** Takes what is due, if this process has a place for it. */
+  /** Takes a due batch, if this process has a place for it. */
   poll(): Promise<void> {
     return this.#batches.turn();
   }
@@ -157,7 +157,7 @@ export class Worker {
       const renewAt = host.clock.monotonic() + renewMs;
       const fits = renewed !== undefined && (await space.recount(batch));
       if (renewed?.stops === false && fits && (await this.#makeLines(batch, token, open, renewAt))) continue;
-      // What was sent is waited for, within the lease.
+      // Sent calls are awaited within the lease.
       if (open.size > 0) await Promise.race([Promise.all(open.values()), pause(renewMs, undefined, { ref: false })]);
       if (open.size > 0) continue;
       if (renewed === undefined) return undefined;

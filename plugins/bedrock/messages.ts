@@ -64,7 +64,7 @@ function filled(content: readonly JsonObject[]): readonly JsonObject[] {
 class Encoder {
   readonly #context: EncodeContext;
   readonly #namer: ToolNamer;
-  /** A signature depends on those before it: what is left out is always the beginning. */
+  /** A signature depends on those before it: the omitted part is always the beginning. */
   readonly #given: ReadonlySet<ReasoningPart>;
   #cachePoints = 0;
 

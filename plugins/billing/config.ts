@@ -61,7 +61,7 @@ export function rulesOf({ hold }: Config): HoldRules {
   return { stepTokens: hold.output_tokens, nonStreaming: hold.non_streaming };
 }
 
-/** What is valid and probably not meant. */
+/** Valid settings that are probably mistakes. */
 export function noticesOf(config: Config, isShared: boolean): Notice[] {
   const { nodes, journal, accounts } = config;
   const odd: [boolean, string][] = [

@@ -314,7 +314,7 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, host, estimates }
     // A hedge's other attempt may still run and counts too; it is awaited after the client has its answer.
     if (exchange.find(attempts)?.some(({ hedge }) => hedge === true) === true) return undefined;
     counting = end(outcome);
-    // What is counted is an estimate: the client does not wait for it.
+    // The count is for an estimate: the client does not wait for it.
     return counting === undefined ? reservations.written() : undefined;
   });
   exchange.defer((outcome) => (hold.ended ? undefined : (counting ?? end(outcome.kind))));

@@ -106,7 +106,7 @@ export async function openBillingRuntime(
   }
 }
 
-/** Makes what was read durable; a later start requires it. */
+/** Makes the read records durable; a later start requires them. */
 async function settle(files: Files, { segments, next }: Replay, keeper: PositionKeeper, synced: number): Promise<void> {
   await secureSegments(files, segments, synced);
   const isGapless = segments.at(-1)?.last === next - 1;

@@ -108,7 +108,7 @@ function settingsOf(prompt: Prompt, { traits, dropped, maxOutputTokens: most }: 
     const value = prompt[name];
     if (value === undefined) return undefined;
     const kept = Math.min(Math.max(value, low), high);
-    // The ends of an open range mean the same as what is next to them.
+    // The ends of an open range mean the same as the next value inside it.
     if (Math.abs(kept - value) > 0.01) dropped.drop(name);
     return kept;
   };

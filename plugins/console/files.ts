@@ -87,7 +87,7 @@ export class Files {
     };
   }
 
-  /** Names are looked up in a list of what is there: nothing else can be asked for. */
+  /** Names are looked up in a list of existing files: no other can be requested. */
   async #has(name: string): Promise<boolean> {
     if (this.#names.has(name)) return true;
     const now = this.#options.clock.monotonic();

@@ -102,7 +102,7 @@ interface AuditFilter {
   readonly subject?: string | undefined;
 }
 export interface Audit {
-  /** Writes that somebody begins to change something. Resolves with how to write what came of it. */
+  /** Records the beginning of a change. Resolves with the function that records its outcome. */
   begin(row: {
     readonly actor: Actor;
     readonly action: string;

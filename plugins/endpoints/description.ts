@@ -86,7 +86,7 @@ export interface AnswerContext {
 interface Reading {
   /** undefined: the vendor reported none. */
   readonly usage: Usage | undefined;
-  /** Better estimates than those of the request, for what was not reported. */
+  /** Better estimates than those of the request, for unreported classes. */
   readonly seen?: Usage;
   readonly upstreamId?: string | undefined;
   /** Absent: byte for byte. */
@@ -99,7 +99,7 @@ export interface StreamMeter {
   readonly report: UsageReport;
   feed(chunk: Uint8Array): void;
   /**
-   * The upstream's body has ended, or broke off with `broken`. Returns what is sent instead of the rest; undefined after a
+   * The upstream's body has ended, or broke off with `broken`. Returns the text to send instead of the rest; undefined after a
    * break: the answer breaks off too.
    */
   end(broken?: unknown): Uint8Array | undefined;

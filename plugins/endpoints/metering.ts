@@ -1,4 +1,4 @@
-/** What an answer is charged by: the vendor's report, completed from the request where the price counts what was not reported. */
+/** The usage by which an answer is charged: the vendor's report, completed from the request where the price counts unreported classes. */
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { Call } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
@@ -35,7 +35,7 @@ const sides: readonly ReadonlySet<UsageClass>[] = [
   new Set<UsageClass>(['output', 'output_audio']),
 ];
 
-/** What is known of a call before its answer. */
+/** Properties of a call that are known before its answer. */
 export function askedFor({ inputTokens, counted }: Call): Usage {
   return { input: inputTokens, ...counted };
 }

@@ -45,7 +45,7 @@ export interface IncomingFile {
   readonly mediaType: string;
   readonly bytes: number;
   readonly content: StoredContent;
-  /** Removes what was written, if it is still there. */
+  /** Removes the written file, if it is still there. */
   discard(): Promise<void>;
 }
 

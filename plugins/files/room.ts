@@ -70,7 +70,7 @@ export class Room {
     if (own + bytes > limits.accountBytes) throw usedUp('The files of this account take all the space that they may.');
     if (all + bytes > limits.totalBytes) throw storageFull();
     const isLarge = own + bytes > limits.freeAccountBytes;
-    // What was found last may be old, and matters here alone.
+    // The last result may be old, and matters only here.
     if (!isLarge && (paid || free + bytes <= limits.freeBytes)) return;
     const hasPaid = (await this.#paying([accountId], runner)).has(accountId);
     if (hasPaid !== paid) await this.#notePaid([accountId], hasPaid, runner);

@@ -218,7 +218,7 @@ function codeOf({ name, cause }: Error): string {
   return textOf((cause as NodeJS.ErrnoException | undefined)?.code) ?? name;
 }
 
-/** `invalid_grant`, `PERMISSION_DENIED`; sentences beside it may quote what was sent. */
+/** `invalid_grant`, `PERMISSION_DENIED`; sentences beside it may quote the request. */
 function kindOf(json: JsonObject): string {
   const kind = textOf(json['error']) ?? textOf(objectOf(json['error'])?.['status']) ?? '';
   return /^[a-z_]{1,60}$/i.test(kind) ? `, ${kind}` : '';

@@ -126,7 +126,7 @@ export const priceSchema = z
     return book;
   });
 
-/** Throws a RangeError that says what is inconsistent. */
+/** Throws a RangeError that names the inconsistency. */
 function toVersion(written: Written): PriceVersion {
   const { image, second, above, service, hours, version, valid_from: from, valid_until: until, ...others } = written;
   if (from !== undefined && until !== undefined && until <= from) throw new RangeError('ends before it begins');

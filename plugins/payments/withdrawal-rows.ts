@@ -79,7 +79,7 @@ export class WithdrawalRows {
     );
   }
 
-  /** What was taken in all. */
+  /** The sum of the taken amounts. */
   async taken(id: string): Promise<Money> {
     const [row] = await this.#rows<{ amount: string }>(
       sql`select coalesce(sum(amount), 0)::text as amount from ${this.#takings} where withdrawal = ${id} and done`,

@@ -9,7 +9,7 @@ import type { SettlementServices } from './services.ts';
 /** How often less is planned, since calls may spend meanwhile. */
 const mostPlans = 5;
 
-/** Names the credit of what was paid on a page. */
+/** Reference of the credit of a paid checkout page. */
 export function creditReference(session: string): string {
   return `stripe:${session}`;
 }
@@ -19,7 +19,7 @@ function backReference(id: string): string {
   return `stripe:${id}:back`;
 }
 
-/** Takes what was paid back or is disputed; any number of times. */
+/** Takes refunded or disputed money; may be called any number of times. */
 export async function takeBack(
   services: SettlementServices,
   order: Order,
@@ -68,8 +68,8 @@ async function take(services: SettlementServices, order: Order, id: string): Pro
 }
 
 /**
- * How much is taken is written down before it is, so that a repetition takes the same. Only what was surely not taken is
- * planned again. Resolves with what was taken.
+ * The amount is recorded before it is taken, so that a repetition takes the same. Only an amount that was surely not taken is
+ * planned again. Resolves with the taken amount.
  */
 async function takeFrom(
   { withdrawals, pool }: SettlementServices,
@@ -92,7 +92,7 @@ async function takeFrom(
   throw new GatewayError('overloaded', 'What was paid back could not be taken from its account yet.');
 }
 
-/** undefined: it is taken. Else what is left of the credit to take. */
+/** undefined: it is taken. Else the rest of the credit that can be taken. */
 async function refused(
   pool: SettlementServices['pool'],
   accountId: string,

@@ -1,4 +1,4 @@
-/** The rules of other plugins about what goes to a model: called once for each request, of every operation, before it costs anything. */
+/** The rules of other plugins about texts for models: called once for each request, of every operation, before it costs anything. */
 import {
   definePlugin,
   type Endpoint,
@@ -43,7 +43,7 @@ export default definePlugin({
       },
     });
     const instance: PluginInstance = {
-      // What has no body is the step of a session, of which each message is read.
+      // A request without a body is a session's step, of which each message is read.
       applies: (endpoint) => isRead(endpoint) && endpoint.body !== 'none' && rulesOf(endpoint.operation).length > 0,
       handle(exchange, next) {
         exchange.set(ruled, true);

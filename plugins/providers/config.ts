@@ -214,7 +214,7 @@ function keysOf({ keys, auth }: Pick<z.output<typeof entrySchema>, 'keys' | 'aut
 
 type AuthSetting = z.output<typeof entrySchema>['auth'];
 
-/** What is written for all protocols, or for each, with its place below `auth`. */
+/** The `auth` of all protocols, or of each, with its place below `auth`. */
 export function authsOf(auth: AuthSetting): (readonly [path: readonly string[], auth: WrittenAuth])[] {
   if (auth === undefined) return [];
   if (isOneAuth(auth)) return [[[], auth]];

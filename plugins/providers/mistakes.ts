@@ -74,7 +74,7 @@ export function localFaults(config: ProvidersConfig, local: LocalUpstreams | und
   });
 }
 
-/** What is wrong with `auth` and the keys that it needs. */
+/** Faults of `auth` and the keys that it needs. */
 export function credentialFaults(
   config: ProvidersConfig,
   schemes: ReadonlyMap<string, CredentialScheme>,
@@ -96,7 +96,7 @@ function unknownScheme(path: string[], name: string, schemes: ReadonlyMap<string
   return [{ path, message: `there is no scheme "${name}"${known}`, lacks: { point: vendorCredentials, name } }];
 }
 
-/** What has no effect, or is probably not meant. */
+/** Settings that have no effect, or are probably mistakes. */
 export function providerWarnings(config: ProvidersConfig, spoken: Spoken): Notice[] {
   return inUse(config).flatMap(([provider, section]) =>
     [
@@ -179,7 +179,7 @@ function unspoken(provider: string, section: ProviderConfig, { paths }: Spoken):
 const exampleKey =
   /^(?:sk-)?(?:\.{3,}|x{3,}|\*{3,}|<[^>]*>|your[-_].*|change[-_]?me|replace[-_]?me|insert[-_].*|undefined|null)$/i;
 
-/** Keys that a vendor surely refuses; of each what is odd about it, never the key. */
+/** Keys that a vendor surely refuses; each is described by its fault, never shown. */
 function doubtfulKeys(provider: string, { keys }: ProviderConfig): string[] {
   const odd = (key: string) => {
     if (key.startsWith('{')) return undefined;

@@ -39,7 +39,7 @@ export class Switches {
     database?.onChange(cooldownTopic, onClearCooldown);
   }
 
-  /** Loads what is disabled. Rejects if the database cannot be read. */
+  /** Loads the disabled providers and keys. Rejects if the database cannot be read. */
   async load(): Promise<void> {
     const { database } = this.#options;
     if (database === undefined) return;

@@ -17,7 +17,7 @@ export interface Gauge {
   readonly atMs: number;
 }
 
-/** The gauge right after a charge: what is added to `charged` later is younger. */
+/** The gauge right after a charge: later charges are younger. */
 export type Receipt = Pick<Gauge, 'charged' | 'sinceMs'>;
 
 /** What an operation takes from one bucket. */

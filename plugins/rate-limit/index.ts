@@ -128,7 +128,7 @@ export default definePlugin<Settings>({
   },
 });
 
-/** Refuses, or calls `next` and adds headers with what is left of the limits. */
+/** Refuses, or calls `next` and adds headers with the rest of the limits. */
 function follow(
   verdict: Verdict,
   exchange: Exchange,

@@ -1,4 +1,4 @@
-/** The timeline event of rate limits: what was left of plan and key, and which limit refused the request. */
+/** The timeline event of rate limits: the rest of plan and key, and which limit refused the request. */
 import { defineEvent, type EventValue } from '../common/domain/timeline.ts';
 import type { Demand, Dimension, Verdict } from './limiter.ts';
 

@@ -38,7 +38,7 @@ export interface Verdict {
   readonly receipts: readonly Receipt[];
 }
 
-/** What is given back of a granted demand: a slot, or what was reserved and not used. */
+/** The returned part of a granted demand: a slot, or reserved and unused units. */
 export interface Returned {
   readonly demand: Demand;
   readonly receipt: Receipt;

@@ -54,7 +54,7 @@ export function ownerOf({ subject }: Demand, { accountId }: Caller, { name }: Pl
 }
 
 /**
- * Gives back what can be given back of a grant at the end of the exchange, whatever its outcome: one order to the limiter. An exchange
+ * Returns the returnable part of a grant at the end of the exchange, in any outcome: one order to the limiter. An exchange
  * without a usage report used no tokens.
  */
 export function returnAtEnd({ by, receipts }: Verdict, exchange: Exchange, demands: readonly Demand[]): void {

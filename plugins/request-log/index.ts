@@ -114,7 +114,7 @@ export default definePlugin({
   },
 });
 
-/** Removes what is older than the retention: rows, and what calls have of requests. Their sums stay. */
+/** Removes rows, and requests' facts in calls, that are older than the retention. Their sums stay. */
 async function prune(host: Host, { orm, schema }: Database, retentionMs: number): Promise<void> {
   const before = host.clock.now() - retentionMs;
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;

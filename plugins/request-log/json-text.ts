@@ -11,7 +11,7 @@ export class JsonText {
   #bytes = Buffer.allocUnsafeSlow(usualBytes);
   #at = 0;
 
-  /** Forgets what was written. */
+  /** Drops the written text. */
   begin(): void {
     this.#at = 0;
     if (this.#bytes.length > usualBytes) this.#bytes = Buffer.allocUnsafeSlow(usualBytes);

@@ -1,4 +1,4 @@
-/** Sums of requests as pages ask for them: of a span, by time, by group; from what is kept (`request-sums.ts`). */
+/** Sums of requests as pages ask for them: of a span, by time, by group; from the rollups (`request-sums.ts`). */
 import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Span } from '../common/domain/admin/pages.ts';

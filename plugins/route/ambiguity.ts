@@ -42,7 +42,7 @@ function refusedAfter(
   return exchange.find(spendGuard)?.writeOff?.(attempt, absorb) === false ? 'share' : undefined;
 }
 
-/** What may follow the attempts of one request that may have run. */
+/** Decides which attempts may follow one that may have run. */
 export class Repeats {
   readonly #exchange: Exchange;
   readonly #clock: Clock;

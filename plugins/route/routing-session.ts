@@ -53,7 +53,7 @@ export class RoutingSession {
   #sessionTarget: SessionTarget | undefined;
   /** The request of the running attempt was handed to a socket. */
   #sent = false;
-  /** What is left to try, in order. */
+  /** Targets that are left to try, in order. */
   #queue: Candidate[] = [];
   #next!: Next;
   /** Open circuits are tried too. */

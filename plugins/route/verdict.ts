@@ -178,7 +178,7 @@ function busy(retryAfterMs: number | undefined, cause?: unknown): GatewayError {
   });
 }
 
-/** What has failed of one request. */
+/** The failures of one request. */
 export class Failures {
   /** The verdict with the highest precedence so far. */
   #verdict: Verdict | undefined;

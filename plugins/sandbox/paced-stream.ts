@@ -1,4 +1,4 @@
-/** Writes a stream's frames at the directed pace, interrupts them as directed, and returns what was produced. */
+/** Writes a stream's frames at the directed pace, interrupts them as directed, and returns the written part. */
 import type { ServerResponse } from 'node:http';
 import type { Produced } from './counts.ts';
 import type { Frame } from './protocol.ts';

@@ -12,7 +12,7 @@ type Charge = (played: Played) => void;
 const nothing: Produced = { text: 0, reasoning: 0 };
 
 /**
- * Answers and bills what was produced until the end or until the connection closed. Resolves with the turn if all of it was
+ * Answers and bills the output until the end or until the connection closed. Resolves with the turn if all of it was
  * sent, otherwise undefined.
  */
 export async function run(

@@ -53,7 +53,7 @@ export async function serve(
 export interface CallRequest {
   readonly call: Call;
   readonly body: JsonObject;
-  /** Bytes of the body, for the limit of what is stored. */
+  /** Bytes of the body, for the limit of stored bodies. */
   readonly bytes: number;
   readonly id: string;
   readonly requestId: string | undefined;

@@ -52,7 +52,7 @@ export function openCodeStore({ orm, schema }: Database) {
 
     /** Locks the code until the transaction ends, so that its uses are counted one at a time. */
     async lock(transaction: Orm, hash: string): Promise<CodeView | undefined> {
-      // Locked before it is counted: a statement sees only what was there when it began.
+      // Locked before it is counted: a statement sees only rows from before its beginning.
       await transaction.execute(sql`select from ${table('codes')} where hash = ${hash} for update`);
       const rows = await rowsOf<CodeRow>(
         transaction,

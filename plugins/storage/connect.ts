@@ -113,7 +113,7 @@ function clientOf(runner: Runner, known: Set<string>, depth: number): DrizzleSco
   };
 }
 
-/** `postgres://host:port/name`: what may be logged of a URL. */
+/** `postgres://host:port/name`: the part of a URL that may be logged. */
 export function describeUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;

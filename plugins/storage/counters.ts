@@ -175,7 +175,7 @@ class CountersHealth {
   }
 
   failed(error: unknown): unknown {
-    // What is wrong with a script: the counters answer. Replies of other kinds say that they take no commands.
+    // Errors of a script: the counters answer. Replies of other kinds say that they take no commands.
     if (error instanceof Error && error.name === 'ReplyError' && error.message.startsWith('ERR ')) return error;
     this.#failures += 1;
     if (this.#failures >= failuresToBeAway || !this.#isConnected) this.#outage.failed(error);

@@ -37,7 +37,7 @@ export class Health {
   }
 
   poll(): Promise<void> {
-    // What has come meanwhile may not be in what is being read.
+    // Announcements from meanwhile may be missing in the current read.
     this.#again = true;
     this.#running ??= this.#pollAgain();
     return this.#running;

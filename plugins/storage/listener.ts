@@ -77,7 +77,7 @@ export class Listener {
     try {
       await driver.run({ text: `listen ${channel}`, parameters: [], prepare: false, asArrays: false });
       this.#failed = false;
-      // Reads what was announced before the LISTEN.
+      // Reads announcements from before the LISTEN.
       onNotice();
     } catch (error) {
       const shown = marked(error);

@@ -1,5 +1,5 @@
 /**
- * What is said of a request in metrics and spans: the OpenTelemetry semantic conventions for generative AI where a request is
+ * Attributes of a request in metrics and spans: the OpenTelemetry semantic conventions for generative AI where a request is
  * one and they have a name, `gateway.…` otherwise. Nothing of a prompt or an answer is said, nor a key; accounts by their ids, in spans.
  */
 

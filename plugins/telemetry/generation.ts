@@ -23,7 +23,7 @@ const tokenBounds = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1
 type Usage = Readonly<Record<string, number | undefined>>;
 export type ModelMeters = (exchange: Exchange, outcome: Outcome) => void;
 
-/** What is recorded when the exchange of a call has ended. */
+/** Records the measurements of a call when its exchange has ended. */
 export function modelMeters(meter: Meter, convention: SpanSettings['convention']): ModelMeters {
   const make = instruments(meter);
   const server = serverMeters(make);

@@ -1,4 +1,4 @@
-/** The instruments: what is counted and measured, each under one name and unit. */
+/** The instruments, each with one name and unit. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract/contract.ts';
@@ -75,7 +75,7 @@ function chargeOf(exchange: Exchange): AuthorizationCharge | undefined {
   return { model: exchange.find(model)?.id ?? 'unknown', provider, cost: amounts.cost, own: amounts.own };
 }
 
-/** What is true of the process, looked at when the metrics are asked for. */
+/** Figures of the process, read when the metrics are collected. */
 function observeRuntime(meter: Meter, host: Host): void {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();

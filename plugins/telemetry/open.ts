@@ -1,4 +1,4 @@
-/** Puts together what is measured and where it goes. Loaded only where it goes somewhere. */
+/** Connects the instruments to their exporters. Loaded only where there is an exporter. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
@@ -116,7 +116,7 @@ function tracersOf({ otlp, traces }: TelemetryConfig, resource: Resource): Trace
   });
 }
 
-/** What is linked to an order is sampled as the order was. */
+/** Spans that are linked to an order are sampled as the order was. */
 class LinkedSampler implements Sampler {
   readonly #root: Sampler;
 

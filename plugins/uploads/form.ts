@@ -18,7 +18,7 @@ const longestMember = 1_000;
 const longestName = 255;
 const mostMembers = 20;
 
-/** Throws invalid_request that names the field. What was received is removed then. */
+/** Throws invalid_request that names the field. The received part is removed then. */
 export async function readUploadForm(
   request: ClientRequest,
   receive: (body: AsyncIterable<Uint8Array>) => Promise<ReceivedFile>,

@@ -1,10 +1,10 @@
-/** What is left of an account's balance and what it has spent, in the shapes that clients poll. */
+/** An account's balance and spend, in the shapes that clients poll. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
 import { formatUsd } from '../common/domain/money.ts';
 
 const dayMs = 86_400_000;
-/** Clients show what is left as a limit less what was used since then, and ask for at most this time. */
+/** Clients show the balance as a limit less the usage since then, and ask for at most this time. */
 const limitDays = 100;
 
 export interface Subject {
@@ -51,7 +51,7 @@ export async function spending(subject: Subject): Promise<object> {
   };
 }
 
-/** The limit is what is left and what was spent in the last hundred days. */
+/** The limit is the balance and the spend of the last hundred days. */
 export async function subscription(subject: Subject): Promise<object> {
   const { now } = subject;
   const tomorrow = Math.floor(now / dayMs) * dayMs + dayMs;

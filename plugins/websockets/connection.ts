@@ -9,7 +9,7 @@ import { orderFields } from '../common/wire/trace.ts';
 import { Arrivals } from './arrivals.ts';
 import { answerPings } from './pongs.ts';
 
-/** Unsent bytes above which what is sent waits for the client. */
+/** Unsent bytes above which sending waits for the client. */
 const waitAboveBytes = 256 * 1024;
 
 /** Close codes: RFC 6455, section 7.4.1, and IANA's registry for 1012 and 1013. */

@@ -16,7 +16,7 @@ export interface Place {
   readonly directory: string;
   /** Adds a problem at this place. */
   refuse(message: string): void;
-  /** Adds what is probably not meant at this place. */
+  /** Adds a warning of a probable mistake at this place. */
   remark(text: string): void;
 }
 
@@ -41,7 +41,7 @@ export function isQuoted(text: string): boolean {
   return /^(["'])[^\s"']+\1$/.test(text);
 }
 
-/** What is probably not meant of a value from elsewhere. */
+/** The probable mistake in a value from elsewhere. */
 function remarkOf(what: string, value: string): string | undefined {
   if (isQuoted(value.trim()))
     return `${what} has quotes around its value, which belong to it: remove them where it is set`;

@@ -49,7 +49,7 @@ async function asked({ source: name, reference }: WantedSecret, sources: readonl
   throw new Error(typeof text === 'string' ? 'it has more than 64 KB' : 'the source gave no text');
 }
 
-/** What is wrong with the names of sources. */
+/** Faults in the names of sources. */
 export function sourceProblems(sources: readonly SecretSource[]): string[] {
   return sources
     .filter(({ name }) => name === fileSource || !/^[a-z][a-z0-9-]*$/.test(name))

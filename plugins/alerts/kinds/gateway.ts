@@ -11,7 +11,7 @@ import { counters } from '../../common/domain/counters.ts';
 import { database } from '../../common/domain/database.ts';
 
 const day = 24 * 3_600_000;
-/** What is looked at costs statements only where it may be bad: nothing is reported of what is far from it. */
+/** Statements are sent only for values that may be bad: values far from the threshold are not reported. */
 const reported = { journal: 0.1, disk: 0.15, expiryMs: 60 * day };
 const mostKeys = 200;
 const common = { windowMs: 600_000, forMs: 0, quietMs: 60_000, least: 0 };

@@ -35,7 +35,7 @@ export const webhookSink: AlertSinkType<z.output<typeof webhookConfig>> = {
   config: webhookConfig,
   open: ({ url, secret, allow_private: isPrivateAllowed }, { clock, fetch }) => ({
     async send(message, signal) {
-      // A full stop ends the id in what is signed.
+      // A full stop ends the id in the signed text.
       const id = `${message.id}_${message.event}_${message.at}`;
       const body = bodyOf(message);
       const headers = signedHeaders(secret, id, new Date(clock.now()), JSON.stringify(body));

@@ -8,7 +8,7 @@ import type { VendorTools } from './tools.ts';
 
 const pageLines = 100;
 
-/** What is placed so far. */
+/** The lines that are placed so far. */
 interface Size {
   lines: number;
   bytes: number;
@@ -51,7 +51,7 @@ async function placeOne(
   const { number } = line;
   if (size.lines >= api.mostLines) return undefined;
   const request = requestIn((await textOf(batch, line)) ?? '', batch.endpoint);
-  // Its call says what is wrong.
+  // Its call reports the fault.
   if ('code' in request) return undefined;
   let bytes = 0;
   const fits = (text: string) => {

@@ -59,7 +59,7 @@ interface LineRow {
 
 type Change = Partial<Pick<VendorBatch, 'state' | 'credential' | 'lines' | 'fileId' | 'vendorId' | 'results'>> & {
   readonly cancelSent?: true;
-  /** `now`: what is sent next may be executed. */
+  /** `now`: the next request may be executed. */
   readonly sent?: 'now' | 'no';
   readonly ordered?: true;
 };

@@ -204,7 +204,7 @@ export class AccountChanges {
   }
 
   /**
-   * Whether the ledger has every charge made so far. With leases the database shows what may be missing; otherwise
+   * Whether the ledger has every charge made so far. With leases the database shows which charges may be missing; otherwise
    * it is in this process's journal, or in a journal that is not yet recovered.
    */
   async #isComplete(accountId: string): Promise<boolean> {

@@ -19,7 +19,7 @@ export type ReadFile = { readonly content: string } | { readonly fault: string }
 export interface Contents {
   /** Resolves with how many bytes it takes, once it outlives a power cut. */
   put(object: string, content: string): Promise<number>;
-  /** What is there of a file, if it is what was sealed. Rejects while the store does not answer. */
+  /** A file's content, if it is the sealed one. Rejects while the store does not answer. */
   read(file: StoredFile): Promise<ReadFile>;
 }
 

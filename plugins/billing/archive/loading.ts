@@ -31,7 +31,7 @@ const loadedColumns = sql`${summedColumns}, held_at`;
 const money = sql.raw(moneyColumns.join(', '));
 const page = sql.raw('pg_temp.archived_page');
 
-/** Resolves with what is wrong; calls of files that cannot be read are not in the table. */
+/** Resolves with the faults; calls of files that cannot be read are not in the table. */
 export async function loadArchive(loading: Loading): Promise<FileFault[]> {
   const { runner, schema, into, each } = loading;
   const calls = tablesOf(schema)('calls');
@@ -52,7 +52,7 @@ export async function loadArchive(loading: Loading): Promise<FileFault[]> {
   return faults;
 }
 
-/** What is wrong with the files, without the calls in them. */
+/** Faults of the files, without the calls in them. */
 export async function findFaults(
   runner: Runner,
   schema: string,
@@ -109,7 +109,7 @@ function follows(schema: string, file: File, last: File | undefined): boolean {
   );
 }
 
-/** Resolves with what is wrong with it. */
+/** Resolves with its fault. */
 async function loadFile({ runner, schema, contents, into, each }: Loading, file: File): Promise<string | undefined> {
   const read = await contents.read(file);
   if ('fault' in read) return read.fault;

@@ -6,7 +6,7 @@ import { tablesOf } from '../model/sql.ts';
 import { callsIn, leastAfterMs } from './format.ts';
 import type { ChargeStore } from './reader.ts';
 
-/** What is summed up of a call, and how it is found. */
+/** The summed columns of a call, and how they are found. */
 export const summedColumns = sql.raw(
   'id, account_id, key_id, model, provider, settled, cost, own_cost, absorbed, classes, created_at',
 );

@@ -127,7 +127,7 @@ export class AuthorizationStore implements Authorizations {
   }
 }
 
-/** What was asked for, by the terms: all of it was held. */
+/** The ordered usage, by the terms: all of it was held. */
 function askedBy({ inputTokens, outputTokens, allowance }: Terms): AskedUsage {
   const { tools, images, seconds, others } = allowance;
   const counted = others === undefined ? {} : { counted: others };

@@ -1,4 +1,4 @@
-/** The operator's commands on a journal: look at one that no start accepts, apply what is sound, find those that were moved away. */
+/** The operator's commands on a journal: inspect one that no start accepts, apply its sound records, find those that were moved away. */
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Command, CommandResult } from '../../../core/contract/commands.ts';

@@ -96,7 +96,7 @@ async function refund(tools: CommandTools, values: Values): Promise<CommandResul
   return { json, text: `${json.refunded} USD were refunded; the balance of ${account.name} is ${json.balance} USD.` };
 }
 
-/** What the account has, with what is set aside for running calls, as the ledger's lines add up to it. */
+/** The account's money, with holds of running calls, as the ledger's lines add up to it. */
 async function balanceOf({ pool }: CommandTools, { id }: Account): Promise<string> {
   const { balance, held } = await pool.view(id);
   return formatUsd(money(balance + held));

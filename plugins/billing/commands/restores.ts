@@ -1,4 +1,4 @@
-/** The operator's answer to a database that was put back: what is missing, what can be asked for again, and money may come in. */
+/** The operator's answer to a database that was put back: lists missing movements, names repeatable ones, and admits money. */
 import type { CommandResult } from '../../../core/contract/commands.ts';
 import { accounts } from '../../common/domain/accounts.ts';
 import { type MissingPayment, payments } from '../../common/domain/admin/ledger.ts';
@@ -18,7 +18,7 @@ interface Missing {
   readonly silent: readonly string[];
 }
 
-/** Lists what is missing, of restorations that wait and of those accepted before, then accepts those that wait. */
+/** Lists missing movements of waiting and of accepted restores, then accepts the waiting ones. */
 export async function acceptRestore(tools: CommandTools): Promise<CommandResult> {
   const { host, watch } = tools;
   await watch?.look();

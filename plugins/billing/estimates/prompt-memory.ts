@@ -139,7 +139,7 @@ function silentLongest(sessions: readonly Session[]): number {
   return oldest;
 }
 
-/** The prompt of a conversation's next call: the last one and what was added, in the classes that the vendor is likely to count. */
+/** The prompt of a conversation's next call: the last one and the added part, in the classes that the vendor is likely to count. */
 function continued(session: Session, inputTokens: number, at: number): Usage {
   const { asked, prompt, read, writtenShort, writtenLong, keptMs } = session;
   const ratio = prompt / asked;

@@ -18,7 +18,7 @@ export class Estimates {
     if (!this.#memory.knows(asked, talk.mark, to)) talk.keep?.();
   }
 
-  /** What stands in for what was not reported; a promise where the prompt has to be counted, undefined where sizes stay. */
+  /** The estimate for unreported usage; a promise where the prompt has to be counted, undefined where sizes stay. */
   of(exchange: Exchange, asked: Asked, at: number): undefined | Likely | Promise<Likely> {
     const talk = exchange.find(conversation);
     const to = exchange.find(attempts)?.at(-1);
@@ -30,7 +30,7 @@ export class Estimates {
     return talk.countPrompt?.().then((tokens) => withPrompt(likely, tokens, asked)) ?? likely;
   }
 
-  /** After the end: what was reported is remembered. */
+  /** After the end: remembers the reported usage. */
   ended(exchange: Exchange, asked: Asked, verdict: Verdict, at: number): void {
     const talk = exchange.find(conversation);
     talk?.forget?.();
@@ -50,7 +50,7 @@ function isChat(exchange: Exchange): boolean {
   return (exchange.get(call).kind ?? 'chat') === 'chat';
 }
 
-/** An estimate is a tenth of the prompt off at the median, and what is held for the prompt is three times its tokens. */
+/** An estimate is a tenth of the prompt off at the median, and the hold for the prompt is three times its tokens. */
 const partOfHeld = 30;
 /** Their vendors report usage at the end alone; others report the prompt when an answer begins. */
 const reportsLast: ReadonlySet<string> = new Set(['chat', 'responses']);
@@ -66,7 +66,7 @@ export function readOnIfCheap(exchange: Exchange, terms: Terms): void {
   if (isCheap(terms, choices * maxOutputTokens)) request.drain = upstream.cheapDrain;
 }
 
-/** Whether so many output tokens cost at most a thirtieth of what is held for the prompt. */
+/** Whether so many output tokens cost at most a thirtieth of the hold for the prompt. */
 function isCheap(terms: Terms, outputTokens: number): boolean {
   const held = boundOf(terms, 0);
   return BigInt(partOfHeld) * (boundOf(terms, outputTokens) - held) <= held;

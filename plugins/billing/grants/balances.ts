@@ -1,4 +1,4 @@
-/** Balances of expiring grants: what remains, what is spendable at a moment, and which grant pays a charge. Pure. */
+/** Balances of expiring grants: the rest, the spendable amount at a moment, and which grant pays a charge. Pure. */
 import { type Money, money } from '../../common/domain/money.ts';
 import { type Period, periodAt, type WindowName, windowNames } from './periods.ts';
 

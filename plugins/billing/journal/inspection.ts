@@ -1,4 +1,4 @@
-/** Reads a journal that may be damaged, without changing it: what is sound in it, what is not, and calls without an end. */
+/** Reads a journal that may be damaged, without changing it: its sound records, its damage, and calls without an end. */
 import { join } from 'node:path';
 import { type Money, money } from '../../common/domain/money.ts';
 import { decodeLine, type EndRecord, type JournalRecord, type Line } from '../model/records.ts';

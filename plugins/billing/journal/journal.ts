@@ -140,7 +140,7 @@ export class Journal {
     });
   }
 
-  /** Writes what is pending now. After `close` the files may belong to another process. */
+  /** Writes the pending records now. After `close` the files may belong to another process. */
   write(): void {
     if (this.#pending.length === 0 || this.#closed) return;
     try {
@@ -216,7 +216,7 @@ export class Journal {
     this.#syncer.begin(segment, descriptor);
   }
 
-  /** Syncs what was written and retries failed writes. Call it every few milliseconds. */
+  /** Syncs written records and retries failed writes. Call it every few milliseconds. */
   async tick(): Promise<void> {
     if (this.#writeFails) this.write();
     if (this.#synced < this.writtenSequence || this.#syncFails) await this.#syncOnce();

@@ -33,7 +33,7 @@ export class Retention {
     };
   }
 
-  /** What may be released. `pressed`: space runs short and the database itself is durable too. */
+  /** The segments that may be released. `pressed`: space runs short and the database itself is durable too. */
   bounds(pressed: boolean): Bounds {
     const now = this.#now();
     if (this.#copied === undefined || pressed) return now;

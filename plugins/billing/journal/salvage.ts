@@ -1,4 +1,4 @@
-/** What a damaged or moved-away journal has that the database lacks, and applying of it what is sound. */
+/** Finds the records of a damaged or moved-away journal that the database lacks, and applies the sound ones. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
@@ -38,7 +38,7 @@ export async function findingsIn({ orm, schema }: Database, files: Files, direct
   return { ...inspection, directory, lacking: ends.filter(isUnknown), left: open.filter(isUnknown) };
 }
 
-/** Applies the ends that the database lacks, each once, however often this is repeated. Resolves with what was charged, by account. */
+/** Applies the ends that the database lacks, each once, however often this is repeated. Resolves with the charges by account. */
 export async function applySound(
   { orm, schema }: Database,
   lacking: readonly EndRecord[],

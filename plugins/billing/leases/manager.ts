@@ -70,7 +70,7 @@ export class LeaseManager implements LeaseTopUp {
 
   async request(cached: CachedBalance, amount: Money, { tries, since }: WaitState): Promise<boolean> {
     const share = cached.lease!;
-    // Other calls may already have taken what the last exchange brought; what is being returned is free again after the next.
+    // Other calls may already have taken the last exchange's money; money being returned is free again after the next.
     const obtainable = share.unleased + share.withheld;
     const isFree = obtainable > 0n && cached.base + cached.posted + obtainable >= amount;
     const isElsewhere = !isFree && this.#mayBeReturned(cached, amount);
@@ -169,7 +169,7 @@ export class LeaseManager implements LeaseTopUp {
     });
   }
 
-  /** Another node wants what is unused here. `subject`: node and account. */
+  /** Another node needs the money that is unused here. `subject`: node and account. */
   wanted(subject: string): void {
     const cached = this.#balanceOf(subject);
     if (cached?.lease === undefined) return;

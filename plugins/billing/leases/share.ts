@@ -45,7 +45,7 @@ const leastHolds = 16n;
  */
 const reservePart = 16n;
 const most = 1_000_000_000_000_000_000n;
-/** What is kept of an idle account, so that an outage of the database passes for it. */
+/** Money kept for an idle account, so that it is served through an outage of the database. */
 const restingHolds = 8n;
 /** Checks, one per second, without a new row after which a share is returned, but for that small one. */
 export const idleTurns = 10;
@@ -81,7 +81,7 @@ export function leaseRequestOf(cached: CachedBalance, share: LeaseShare, now: nu
     pending: money(cached.appliedCharged - cached.posted),
     keep: money(keep > 0n ? keep : 0n),
     need,
-    // Where not each node can keep a call's worth, what is free stays so.
+    // Where not each node can keep a call's worth, free money stays free.
     smallest: kept === undefined || leaving ? asked : money(share.unit * BigInt(share.nodes)),
     target: kept === undefined ? share.target : kept,
     ahead,
@@ -102,7 +102,7 @@ const smallestOf = (amounts: readonly Money[]): Money | undefined =>
 const largest = (amounts: readonly bigint[]): bigint =>
   amounts.reduce((most, amount) => (amount > most ? amount : most), 0n);
 
-/** What is kept once the account is idle again covers its dearest calls of the time between. */
+/** The money kept once the account is idle again covers its dearest calls of the time between. */
 export function noteHold(share: LeaseShare, amount: Money): void {
   if (share.idleTurns < idleTurns && amount <= share.dearest) return;
   share.dearest = amount;

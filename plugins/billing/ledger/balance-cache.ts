@@ -66,7 +66,7 @@ export class BalanceCache {
 
   /**
    * The account's cached balance, pinned until `release`. 503 when the database does not answer: an unknown balance
-   * allows nothing. `need`: the amount that the call will request. `longestMs`: 503 after so long, too; what is being read is
+   * allows nothing. `need`: the amount that the call will request. `longestMs`: 503 after so long, too; the balance being read is
    * there for a later call.
    */
   async acquire(accountId: string, need: Money = money(0n), longestMs?: number): Promise<CachedBalance> {
@@ -139,7 +139,7 @@ export class BalanceCache {
     if (cached.lease === undefined) cached.base = money(funds.balance - cached.appliedCharged - cached.reserved);
     if (funds.pool !== undefined || cached.pool !== undefined) setPool(cached, funds.pool);
     if (funds.term === cached.term) return;
-    // A plan was purchased: the next call applies what is due.
+    // A plan was purchased: the next call applies due terms.
     cached.term = funds.term;
     cached.upkeepAt = Number.NEGATIVE_INFINITY;
   }

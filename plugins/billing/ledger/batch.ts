@@ -99,13 +99,13 @@ export function fencedErrorOf(journal: string | undefined): string {
   return `journal ${journal} now belongs to another process, or the database has gone back to an earlier time: restart, so that the journal is read again`;
 }
 
-/** An account's locked row: what may be spent, and what authorizations set aside. */
+/** An account's locked row: its spendable and its authorized money. */
 export interface Locked {
   readonly balance: Money;
   readonly held: Money;
 }
 
-/** All money of each account, with what is set aside. */
+/** All money of each account, with authorizations. */
 function totalsIn(locked: ReadonlyMap<string, Locked>): Map<string, Money> {
   return new Map(Array.from(locked, ([accountId, { balance, held }]) => [accountId, money(balance + held)]));
 }

@@ -74,7 +74,7 @@ export interface LeaseShare {
   /** Another node has requested it and waits for its return. */
   isRecalled: boolean;
   /**
-   * The last answer: what was available beyond it, what others have leased, what all calls hold, what is otherwise
+   * The last answer: money beyond all leases, leases of others, holds of all calls, otherwise
    * free, how many nodes live.
    */
   unleased: Money;

@@ -99,7 +99,7 @@ export const callRows = sql`
     nullif(facts.target, given."sentModel"), ${factValues}
   from given left join facts using (id) order by given.position`;
 
-/** What is summed up of a row: to hand the whole row on would cost more than the sums. */
+/** The summed columns of a row: to hand the whole row on would cost more than the sums. */
 export const summed = sql`calls.id, calls.account_id, calls.key_id, calls.model, calls.provider, calls.settled, calls.cost,
   calls.own_cost, calls.absorbed, calls.classes, calls.created_at, calls.operation, calls.outcome, calls.status, calls.first_byte_ms, calls.total_ms,
   calls.error_kind, calls.error_code, calls.asked_model, calls.last_provider`;
@@ -146,7 +146,7 @@ export function openCallRows({ orm, schema }: Database): CallRows {
   };
 }
 
-/** Removes the facts of some calls, and keeps how far that has come: what is interrupted goes on from there. */
+/** Removes the facts of some calls, and keeps how far that has come: an interrupted run continues from there. */
 function forgottenRows(table: (name: string) => SQL, [from, until]: readonly [string, string]): SQL {
   const emptied = sql.raw(factColumns.map((name) => `${name} = null`).join(', '));
   return sql`

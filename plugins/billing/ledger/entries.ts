@@ -155,7 +155,7 @@ export class Entries {
     return (await this.tables.pool(this.at)) ?? noPool;
   }
 
-  /** The non-expiring money, with what is set aside; negative when overdrawn. */
+  /** The non-expiring money, with authorizations; negative when overdrawn. */
   async wallet(): Promise<Money> {
     return money(this.#balance + this.#held - remainingIn((await this.pool()).grants));
   }
@@ -299,7 +299,7 @@ function usedReference(): GatewayError {
   });
 }
 
-/** Undefined for what comes again by itself: a plan's grants, and what expires. */
+/** Undefined for movements that come again by themselves: a plan's grants, and expiries. */
 function movementOf({ kind, amount, reference, detail }: EntryRow, { accountId, at }: Entries): Movement | undefined {
   const named = detail as Partial<Record<'kind' | 'reason' | 'reference' | 'of', string>>;
   const known = reference ?? named.reference;

@@ -6,7 +6,7 @@ import { checkAmount, type Entries, type Entry, notThere } from './entries.ts';
 import { listNonExpiring } from './listing.ts';
 
 /**
- * Debits a credit, or a part of it, up to what was not spent. Of several top-ups the oldest is spent first. A
+ * Debits a credit, or a part of it, up to its unspent rest. Of several top-ups the oldest is spent first. A
  * repeated reference changes nothing.
  */
 export async function refundCredit(

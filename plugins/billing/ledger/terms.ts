@@ -1,4 +1,4 @@
-/** Grants of plans: the first process to notice posts each period's grant and removes what has expired. */
+/** Grants of plans: the first process to notice posts each period's grant and removes expired ones. */
 
 import type { PlanTerm } from '../../common/domain/ledger.ts';
 import { money } from '../../common/domain/money.ts';

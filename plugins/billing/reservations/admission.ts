@@ -19,7 +19,7 @@ export function admitByBalance(
   return requireFunds(exchange, reservations, host, exchange.endpoint.modelKind ?? 'chat');
 }
 
-/** The same for what is no call itself. `kind`: of the models that may be free; undefined: of any. `amount`: at least this much. */
+/** The same for requests that are no call themselves. `kind`: of the models that may be free. `amount`: at least this much. */
 export function requireFunds(
   exchange: Exchange,
   reservations: Reservations,

@@ -32,7 +32,7 @@ export function boundOf(terms: Terms, outputTokens: number): Money {
   return costBound(inputTokens, outputTokens, prices.bound(at, inputTokens, context), ratio, allowance);
 }
 
-/** What is held for the call: the most that it can cost with its first output tokens, whichever model serves it. */
+/** The hold of the call: the most that it can cost with its first output tokens, whichever model serves it. */
 export function firstHold(terms: Terms): Money {
   const amount = boundOf(terms, terms.outputTokens);
   if (terms.others === undefined) return amount;

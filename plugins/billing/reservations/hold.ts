@@ -56,7 +56,7 @@ export interface Hold {
   spent: Money | undefined;
   /** The operator's cost, as far as known. */
   own: Money | undefined;
-  /** What was charged for; undefined: nothing yet. */
+  /** The charged usage; undefined: none yet. */
   usage: Usage | undefined;
   /** Its neighbours among the open holds. */
   older: Hold | undefined;

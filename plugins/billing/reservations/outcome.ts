@@ -16,7 +16,7 @@ export interface Ending {
   readonly outcome: Outcome['kind'];
   /** A plugin gave the answer without an attempt. */
   readonly served?: ServedAnswer | undefined;
-  /** What was asked for and the model's size, which bound the usage. Charged when nothing better is known. */
+  /** The requested output and the model's size, which bound the usage. Charged when nothing better is known. */
   readonly asked: AskedUsage;
   readonly size: ModelSize;
   /** Output tokens seen: charged when nothing better is known. */

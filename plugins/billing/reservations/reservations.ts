@@ -59,7 +59,7 @@ export class Reservations {
   readonly #open = new OpenHolds();
   readonly absorb: AbsorbBudget;
   readonly #dueTerms: DueTerms;
-  /** Output tokens that an extension covers beyond what was seen; may change at any time. */
+  /** Output tokens that an extension covers beyond the seen ones; may change at any time. */
   stepTokens: number;
 
   constructor(options: ReservationsOptions) {
@@ -107,7 +107,7 @@ export class Reservations {
     return this.#take(terms, amount, cachedBalances.use(cachedBalances.unread(terms.accountId)), now);
   }
 
-  /** A lease covers no money that ends within it, so that what is due changes nothing about it. */
+  /** A lease covers no money that ends within it, so that due terms do not change it. */
   #admits(cached: CachedBalance, amount: Money, now: number): boolean {
     const { balances: cachedBalances, bridging } = this.#options;
     return cachedBalances.admits(cached, amount) && (this.#dueTerms.areApplied(cached, now) || bridging());
@@ -200,7 +200,7 @@ export class Reservations {
     return hold.turn.promise;
   }
 
-  /** Updates the output tokens seen. False: they exceed what can be paid, so the answer must end. */
+  /** Updates the output tokens seen. False: they exceed the balance, so the answer must end. */
   observe(hold: Hold, outputTokens: number): boolean {
     const seen = readCount(Math.ceil(outputTokens)) ?? 0;
     if (seen > hold.seenOutput) hold.seenOutput = seen;
@@ -221,7 +221,7 @@ export class Reservations {
     if (bound > hold.held) funding.prepare(cached, money(bound - hold.held));
   }
 
-  /** Extends the hold: one step ahead of what was seen, or the part of a step that the balance allows. */
+  /** Extends the hold: one step ahead of the seen tokens, or the part of a step that the balance allows. */
   #extend(hold: Hold): boolean {
     const { balances: cachedBalances } = this.#options;
     const { balance: cached, terms } = hold;

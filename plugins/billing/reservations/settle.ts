@@ -10,7 +10,7 @@ import type { Reservations } from './reservations.ts';
 import { termsOfAttempt } from './terms.ts';
 import { possibleLoss, share } from './written-off.ts';
 
-/** `likely`: what stands in for what was not reported. */
+/** `likely`: the estimate for unreported usage. */
 export function judged(exchange: Exchange, hold: Hold, outcome: Outcome['kind'], likely?: Likely): Verdict {
   const list = exchange.find(attempts) ?? [];
   // A model of which no target could be asked has served nothing.

@@ -66,7 +66,7 @@ function knowledge(orm: Orm, table: Table): Pick<RestoreRows, 'identity' | 'move
     async movementsSince(at, limit) {
       const rows = await rowsOf<StoredMovement>(
         orm,
-        // What plans grant comes again by itself, and what has expired expires again.
+        // Grants of plans are given again by themselves, and expired ones expire again.
         sql`select coalesce(ledger.reference, grants.reference) as reference, ledger.account_id as account, ledger.kind,
               ledger.amount::text as amount, coalesce(ledger.detail->>'reason', '') as reason, ledger.detail->>'of' as of,
               ${millisecondsOf(sql`grants.expires_at`)} as expires, ${millisecondsOf(sql`ledger.created_at`)} as at

@@ -253,7 +253,7 @@ function spanOf({ since, until }: Restore): { since: string; until: string } {
   return { since: new Date(since).toISOString(), until: new Date(until).toISOString() };
 }
 
-/** What is known to be missing, for people. */
+/** The missing movements, for people. */
 export function sentenceOf(found: Restore): string {
   const { since, until } = spanOf(found);
   const sum = money(found.lost.reduce((total, { amount }) => total + BigInt(amount), 0n));

@@ -144,7 +144,7 @@ async function lastCluster(file: ByteSource): Promise<Buffer | undefined> {
   const id = Buffer.from(webm.cluster, 'hex');
   for (let count = 0, end = file.length; count < mostSpans && end > 0; count++) {
     const first = Math.max(0, end - nearBytes);
-    // What is cut at the end of a span stands whole in this one.
+    // A header that is cut at the end of a span is whole in this one.
     const span = await file.read(first, end - first + 64);
     const last = span.lastIndexOf(id);
     if (last !== -1) return span.subarray(last + 4, last + 64);

@@ -17,7 +17,7 @@ interface Frame {
   readonly seconds: number;
 }
 
-/** A frame's header is all that is read of it; what is no frame is skipped byte by byte. */
+/** Only the header of a frame is read; other bytes are skipped one by one. */
 export class AudioFrames {
   /** Duration by all complete headers so far. */
   seconds = 0;

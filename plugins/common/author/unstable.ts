@@ -1,6 +1,6 @@
 /**
  * `model-gateway/unstable`: all that the stable names are made of, and the names of other plugins' insides. Any release may change or
- * remove what is here alone. Who needs a name of it is asked to say so: it may become a stable one.
+ * remove names that are only here. Who needs a name of it is asked to say so: it may become a stable one.
  * A name that two of the modules have is exported by itself.
  */
 

@@ -122,7 +122,7 @@ export interface ResponseMapping {
   readonly hideReasoning?: boolean;
 }
 
-/** Reads one answer of an upstream and says what is in it to the `ReplyEvents` that it was made with. */
+/** Reads one answer of an upstream and passes its content to the `ReplyEvents` that it was made with. */
 export interface ReplyDecoder {
   /** `event` is the SSE event name, if any. The usage meter handles errors and usage. */
   payload(json: JsonObject, event: string | undefined): void;

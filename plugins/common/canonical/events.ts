@@ -218,7 +218,7 @@ export class ReplyEvents {
     }
   }
 
-  /** A search that says neither what was searched nor what was found is left out. */
+  /** A search without query and results is left out. */
   search(choice: number, search: SearchPart): void {
     if (this.#isStopped(choice) || (search.queries.length === 0 && search.results.length === 0)) return;
     this.#closeOpen(choice, this.#state(choice));

@@ -41,7 +41,7 @@ export interface Call {
   readonly counted?: Usage;
   /** Other protocols in which the endpoint's plugin can make the call; absent: those that `translations` names. */
   readonly convertsTo?: readonly string[] | undefined;
-  /** Size, quality and resolution of what is made, in lower case; absent: the vendor chooses. */
+  /** Size, quality and resolution of the generated media, in lower case; absent: the vendor chooses. */
   readonly media?: readonly string[];
   /** The only provider that can make it, where the work is sent after the answer; absent: attempts name theirs. */
   readonly provider?: string;
@@ -81,7 +81,7 @@ export interface Pinned {
   readonly credential: string;
   /** undefined: any protocol in which the request can be made there. */
   readonly protocol: string | undefined;
-  /** Member of the request that refers to what is kept there; absent: `previous_response_id`. */
+  /** Member of the request that refers to the kept answer; absent: `previous_response_id`. */
   readonly field?: string;
   /** The request can be served elsewhere without it: earlier turns alone refer to it. */
   readonly isPreferred?: true;
@@ -169,7 +169,7 @@ export interface SpendGuard {
    * enough is held for it.
    */
   serve?(entry: Model, attempts: number): boolean;
-  /** What was charged, for which usage, and what that cost the operator as far as it is known; undefined: nothing, or it runs still. */
+  /** The charge, its usage, and the operator's cost as far as it is known; undefined: nothing, or it runs still. */
   charged?(): { readonly cost: Money; readonly usage: Usage; readonly own: Money | undefined } | undefined;
 }
 

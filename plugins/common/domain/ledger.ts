@@ -27,7 +27,7 @@ interface CreditOptions {
   readonly reason: string;
   /** Names the event that the money came by. */
   readonly reference: string;
-  /** Wall-clock milliseconds after which what is left of it expires; absent: it does not expire. */
+  /** Wall-clock milliseconds after which the rest of it expires; absent: it does not expire. */
   readonly expiresAt?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface Pool {
   view(accountId: string): Promise<PoolView>;
   /** Takes money from an account, once per `reference`; 402 when it is not there. Resolves with the balance after it. */
   debit(accountId: string, amount: Money, entry: EntryOptions): Promise<Money>;
-  /** Takes back what is left of a top-up that was paid back outside, at most; once per `reference`. */
+  /** Debits a top-up that was paid back outside, up to its rest; once per `reference`. */
   refundCredit(accountId: string, creditReference: string, amount: Money, entry: EntryOptions): Promise<Money>;
   /** Gives back what a settled request has cost, or a part of it; once per `reference`, never more than was paid. */
   refundRequest(accountId: string, requestId: string, amount: Money, entry: EntryOptions): Promise<Money>;
@@ -141,7 +141,7 @@ export interface Authorization {
   readonly id: string;
   readonly accountId: string;
   readonly keyId: string;
-  /** What is set aside. */
+  /** The authorized amount. */
   readonly amount: Money;
   /** Sets the money aside in one transaction with what `work` writes; 402 where it is not there, and then neither is done. */
   place(work: (orm: Orm) => Promise<void>): Promise<void>;
@@ -152,13 +152,13 @@ export const authorization = defineContextKey<Authorization>('deposit');
 
 /** How an authorization ends. */
 export interface AuthorizationEnd {
-  /** What is charged; undefined: nothing, and all of it goes back. */
+  /** The charge; undefined: none, and all of it is released. */
   readonly report: UsageReport | undefined;
   /** Why nothing is charged: `refused`, `cancelled`, … */
   readonly reason: string;
   /** The attempts that were sent; the last one is its client's where something is charged. */
   readonly attempts: readonly Attempt[];
-  /** Called in the same transaction with what is charged, and for which usage; undefined: nothing is charged. */
+  /** Called in the same transaction with the charge and its usage; undefined: nothing is charged. */
   readonly charged?: (orm: Orm, cost: Money, usage: Usage | undefined) => Promise<void>;
 }
 

@@ -17,7 +17,7 @@ export interface ModelTarget {
   readonly speaks?: readonly string[];
   /** Headers sent there with this model's requests, by lower-case name; over the provider's. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What is particular of the model at this provider; over the model's own traits. */
+  /** Traits of the model at this provider; over the model's own traits. */
   readonly traits?: Traits;
   /** What the operator pays there; absent: the model's. */
   readonly cost?: PriceBook;

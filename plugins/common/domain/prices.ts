@@ -6,7 +6,7 @@ import { type Price, promptTokens, tokenClasses, type Usage, usageClasses } from
 export interface PriceContext {
   /** What the call asks for beyond the standard service, by kind: `{ tier: 'priority' }`, `{ speed: 'fast' }`. */
   readonly services?: Services;
-  /** Size, quality and resolution of what is made, in lower case; undefined: not known yet. */
+  /** Size, quality and resolution of the generated media, in lower case; undefined: not known yet. */
   readonly media?: readonly string[];
 }
 export type Services = Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ export interface PriceTier {
   readonly times?: Ratio;
 }
 
-/** Prices of one piece by what is known of it: the entry with the most words that are all known wins. */
+/** Prices of one piece by its known properties: the entry with the most words that are all known wins. */
 export interface MediaTable {
   readonly entries: readonly { readonly words: readonly string[]; readonly amount: bigint }[];
   /** Price of pieces that no entry fits; undefined: that of the dearest entry. */
@@ -173,7 +173,7 @@ export class PriceVersion {
     return bound;
   }
 
-  /** What is charged where no tier holds and no size, quality or resolution is asked for. */
+  /** The charge where no tier applies and no size, quality or resolution is requested. */
   get standard(): Priced {
     return this.#combined(0, 0, 0);
   }

@@ -20,7 +20,7 @@ export interface Provider {
   readonly traits: UpstreamTraits;
   /** Traits of single protocols, where they differ. */
   readonly protocolTraits?: Readonly<Record<string, UpstreamTraits>>;
-  /** What is declared of its way to speak each protocol; for translated requests. */
+  /** Declared traits of the target in each protocol, for translated requests. */
   readonly dialect?: Readonly<Record<string, Traits>>;
   /** Address of its list of models, `none` if it has none; absent: below the base URL. */
   readonly modelsUrl?: string | undefined;
@@ -134,7 +134,7 @@ export interface ComputedAuth {
   refused?(target: Pick<Target, 'key'>, request: FinalRequest): boolean;
 }
 
-/** What is declared of a provider, apart from keys and addresses. */
+/** The settings of a provider, apart from keys and addresses. */
 export interface UpstreamTraits {
   /** How requests are authorized; absent: in the protocol's own header. */
   readonly auth: KeyForm | ComputedAuth | undefined;

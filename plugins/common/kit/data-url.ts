@@ -48,7 +48,7 @@ function isPlain(text: string): boolean {
   return true;
 }
 
-/** The standard alphabet with padding; undefined for what is no base64. */
+/** The standard alphabet with padding; undefined for other texts. */
 export function plainBase64(text: string): string | undefined {
   if (text.length > longTextLength && isPlain(text)) return text;
   let plain = text;

@@ -36,7 +36,7 @@ function readList(list: readonly unknown[], text: string): ErrorBody {
   return { json, bytes: Buffer.from(inner), message: messageIn(json) };
 }
 
-/** The object that says what went wrong, wherever this protocol keeps it. */
+/** The object that describes the error, wherever this protocol has it. */
 export function errorIn(payload: JsonObject): JsonObject {
   const response = objectOf(payload['response']);
   return objectOf(payload['error']) ?? objectOf(response?.['error']) ?? payload;

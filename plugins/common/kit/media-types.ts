@@ -48,7 +48,7 @@ const typesByExtension: Readonly<Record<string, string>> = table({
   pcm16: 'audio/pcm',
 });
 
-/** Lower-case, without parameters, under its usual name; undefined for what is no media type. */
+/** Lower-case, without parameters, under its usual name; undefined for other texts. */
 export function plainMediaType(declared: string | undefined): string | undefined {
   const [bare = ''] = (declared ?? '')
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** The network that one customer holds: what is counted by address counts by it. */
+/** The network that one customer holds, by which limits by address count. */
 
 /** An IPv4 address unchanged; of an IPv6 address the first 64 bits, as one customer holds the other 64. */
 export function networkOf(address: string): string {

@@ -1,7 +1,7 @@
 /** When a batch is written: soon after a quiet time, at a steady beat under load, or as soon as it is full. */
 import type { Clock } from '../../../core/contract/host-tools.ts';
 
-/** How often `isDue` is asked, so what comes after a quiet time waits no longer. */
+/** How often `isDue` is asked, so that work after a quiet time waits no longer. */
 export const lookMs = 50;
 
 export interface PaceOptions {

@@ -58,7 +58,7 @@ export const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const firstMs = 0;
 const lastMs = Date.UTC(9999, 11, 31);
 
-/** Wall-clock milliseconds as a database reads them; what is beyond all rows is taken for the end of time. */
+/** Wall-clock milliseconds as a database reads them; a moment beyond all rows becomes the end of time. */
 export function instantText(at: number): string {
   if (Number.isNaN(at)) throw new GatewayError('invalid_request', 'A time is not a number of milliseconds.');
   return new Date(Math.min(Math.max(Math.round(at), firstMs), lastMs)).toISOString();

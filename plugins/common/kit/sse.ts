@@ -54,7 +54,7 @@ export class FrameReader {
     if (this.#pendingBytes > this.#maxBytes) throw new UpstreamError('body', 'a stream frame is too large');
   }
 
-  /** What is left when the stream has ended: the last frame without its blank line; undefined when there is nothing. */
+  /** The rest when the stream has ended: the last frame without its blank line; undefined when there is nothing. */
   end(): Buffer | undefined {
     const rest = this.#pieces.length === 0 ? undefined : Buffer.concat(this.#pieces, this.#pendingBytes);
     this.#pieces = [];

@@ -80,7 +80,7 @@ export interface Slice {
 
 const [short, days] = [[...partsWithStep(quarterMs), ...partsWithStep(hourMs)], partsWithStep(dayMs)];
 
-/** A day with few rows is one slice; otherwise its hours are several, and what is kept by days is one. */
+/** A day with few rows is one slice; otherwise its hours are several slices, and its parts by days are one. */
 export function slicesOf(day: number, rows: number): Slice[] {
   const [from, until] = dayRange(day);
   const count = divisors.find((divisor) => rows <= divisor * sliceRows) ?? divisors.at(-1)!;

@@ -30,7 +30,7 @@ export type Condition = readonly [dimension: string, values: string | null | rea
 export const keysCondition = (keys: KeySet | undefined): readonly Condition[] =>
   keys === undefined ? [] : [keys.not === true ? ['key_id', keys.ids, 'not'] : ['key_id', keys.ids]];
 
-/** What is read, from rollups and from rows: both give numbers that can be added. */
+/** Sums to read, from rollups and from rows: both give numbers that can be added. */
 export interface ReadMeasure {
   readonly name: string;
   /** The stored measure that it is of. */
@@ -75,7 +75,7 @@ interface Level {
   readonly part: Part;
   readonly from: number;
   readonly until: number;
-  /** Whether its last sum, of a step that is not over, may be read too: it is of what came before `until`. */
+  /** Whether its last sum, of a step that is not over, may be read too: it has only rows from before `until`. */
   readonly isOpen: boolean;
 }
 
@@ -290,7 +290,7 @@ export const dimensionOf = (sums: SumTable, name: string): Dimension =>
   sums.dimensions.find((dimension) => dimension.name === name)!;
 
 /**
- * Where several spans are read: the one from the first to the last without what is between them, or the steps one by one if these
+ * Where several spans are read: the one from the first to the last without the gaps, or the steps one by one if these
  * are fewer.
  */
 function withinRanges(at: SQL, ranges: readonly Range[], stepMs: number): SQL {

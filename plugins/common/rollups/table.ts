@@ -19,7 +19,7 @@ export interface Dimension {
   readonly later?: true;
 }
 
-/** A column of sums. Every measure is a number whose sum over rows is what is wanted. */
+/** A column of sums. Every measure is a number that can be summed over rows. */
 interface Measure {
   readonly name: string;
   /** The aggregate over rows of the table; null where there is nothing to add. */

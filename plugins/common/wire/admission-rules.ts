@@ -36,7 +36,7 @@ export interface AdmissionEnd {
   readonly outcome: 'answered' | 'client_left' | 'failed';
   /** What the account was charged. 0 without billing. */
   readonly cost: Money;
-  /** What was charged for, or, without billing, reported; undefined: nothing. */
+  /** The charged usage or, without billing, the reported one; undefined: none. */
   readonly usage: Usage | undefined;
 }
 

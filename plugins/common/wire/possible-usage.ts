@@ -77,7 +77,7 @@ function mostPieces(name: UsageClass, { toolCalls = 0, images, seconds, counted 
 const mostMeasured = (counted: number | undefined): number => 64 * ((counted ?? 0) + addedTokens);
 
 /**
- * The usage itself where all of it is possible. Else with estimates instead of what is not: of the prompt by the request, of
+ * The usage itself where all of it is possible. Else with estimates for the impossible counts: of the prompt by the request, of
  * the answer by `seen`, of pieces by what was asked for.
  */
 export function possibleUsage(usage: Usage, asked: AskedUsage, size: ModelSize, seen: SeenAnswer): Usage {
@@ -112,7 +112,7 @@ function isPossibleCount(name: UsageClass, usage: Usage, asked: AskedUsage): boo
 
 const tokens: ReadonlySet<UsageClass> = new Set(tokenClasses);
 
-/** A token has at least one byte, so what has passed is proof; reasoning may be hidden. */
+/** A token has at least one byte, so the passed bytes are a bound; reasoning may be hidden. */
 export function isPossibleAnswer(usage: Usage, asked: AskedUsage, size: ModelSize, { bytes }: SeenAnswer): boolean {
   const answer = (usage.output ?? 0) + (usage.output_audio ?? 0) + (usage.output_image ?? 0);
   const reasoning = usage.reasoning ?? 0;

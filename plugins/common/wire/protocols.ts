@@ -29,7 +29,7 @@ import type { UsageMeter, UsageMeterOptions, Verdict } from './usage-meter.ts';
 
 export type { RequestBody };
 
-/** What is spoken with an upstream. */
+/** A protocol that is spoken with an upstream. */
 export interface WireProtocol extends WireHeaders {
   /** The name under `speaks` of a provider, and in `Call` and `Target`. */
   readonly name: string;

@@ -1,4 +1,4 @@
-/** A client's first page: balance and what fills it, what was spent, what went wrong last. */
+/** A client's first page: balance and its sources, spend, latest errors. */
 
 import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../common/domain/admin/requests.ts';
@@ -45,7 +45,7 @@ export const poolAnswer = z
   })
   .openapi('Pool');
 
-/** What an account has, with what is set aside for running calls. */
+/** An account's money, with holds of running calls. */
 export async function balanceOf(services: ConsoleServices, accountId: string): Promise<string> {
   const { balance, held } = await need(services, pool).view(accountId);
   return usdText(money(balance + held));

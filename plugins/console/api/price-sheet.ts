@@ -1,4 +1,4 @@
-/** A price book as a person reads it: what is charged class by class, under which conditions it differs, and its versions in time. */
+/** A price book as a person reads it: prices by class, conditions of other prices, and versions in time. */
 
 import { z } from '@hono/zod-openapi';
 import { cost, formatRatio, one, type Ratio } from '../../common/domain/money.ts';

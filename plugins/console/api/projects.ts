@@ -30,7 +30,7 @@ export function projectRoutes(services: ConsoleServices) {
   });
 }
 
-/** Every project and, last, what is in none. */
+/** Every project and, last, the calls without one. */
 export async function keysByProject(
   services: ConsoleServices,
   accountId: string | undefined,

@@ -78,7 +78,7 @@ function nextStep(at: number, stepMs: number, zone: string): number {
 const steps = [1, 5, 15, 30, 60, 180, 360, 720, dayMinutes, 7 * dayMinutes];
 const mostUsual = 75;
 
-/** Sums are kept by quarters of an hour; what is shorter is read from the rows, so for a short span alone. */
+/** Sums are kept by quarters of an hour; shorter steps are read from the rows, so for a short span alone. */
 const quarterMinutes = 15;
 const fineMinutes = 360;
 

@@ -10,8 +10,8 @@ export function sessionHash(token: string): string {
 }
 
 /**
- * Sessions go in and are looked for by the hash of their token, and come out with the token that was given. What is done
- * in a transaction elsewhere is done step by step: a gateway with the embedded database has one connection, and hashing a
+ * Sessions go in and are looked for by the hash of their token, and are returned with the given token. Work
+ * in a transaction runs step by step: a gateway with the embedded database has one connection, and hashing a
  * password must not keep it.
  */
 export function withHashedSessions(inner: DBAdapter): DBAdapter {

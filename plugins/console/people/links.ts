@@ -73,7 +73,7 @@ export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) 
         .where(email === undefined ? matching : and(matching, eq(links.email, email)));
     },
 
-    /** Forgets what is long over. */
+    /** Drops links that expired long ago. */
     async prune(): Promise<void> {
       const before = new Date(clock.now() - keptMs);
       await orm.delete(links).where(or(lt(links.expiresAt, before), lt(links.usedAt, before)));

@@ -22,7 +22,7 @@ export interface Mailer {
   send(mail: Mail): void;
   /** Rejects if the mail is not sent. */
   deliver(mail: Mail): Promise<void>;
-  /** Resolves when what is on its way has gone out. */
+  /** Resolves when all pending mails were sent. */
   close(): Promise<void>;
 }
 

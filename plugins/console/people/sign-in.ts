@@ -1,4 +1,4 @@
-/** What is answered under `/console/api/auth`: better-auth, behind the console's own checks and in its error shape. */
+/** The answers under `/console/api/auth`: better-auth, behind the console's own checks and in its error shape. */
 import { setImmediate } from 'node:timers/promises';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
@@ -141,7 +141,7 @@ async function inOneShape(response: Response): Promise<Response> {
   try {
     body = JSON.parse(text) as typeof body;
   } catch {
-    // No body, or a page: what is known is the status.
+    // No body, or a page: only the status is known.
   }
   const message = typeof body.message === 'string' ? body.message : 'This could not be done.';
   const code = typeof body.code === 'string' ? body.code.toLowerCase() : codeOf(response.status);

@@ -8,7 +8,7 @@ import { unreadable } from '../errors.ts';
 /** Options of one choice, and levels of one score. */
 const mostOptions = 255;
 
-/** A question as it was sent. Throws for what is none, or has too many options. */
+/** A question as it was sent. Throws for other values, and for too many options. */
 export function questionOf(value: unknown, field: string, lists: readonly string[]): JsonObject {
   if (!isObject(value)) throw invalid(`The field "${field}" must be an object.`, field);
   if (typeof value['type'] !== 'string') throw invalid(`The field "${field}.type" must be a string.`, `${field}.type`);

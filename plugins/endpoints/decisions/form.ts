@@ -11,7 +11,7 @@ export interface Form {
   readonly path: string;
   /** What every request is checked for. Throws invalid_request that names the field. */
   measure(body: RequestBody, limits: Limits): Measured;
-  /** All of the request, for a vendor of the other form. Throws for what is malformed. */
+  /** All of the request, for a vendor of the other form. Throws for a malformed request. */
   read(json: JsonObject): Decisions;
   /** Throws `unsupported_by_model` for what this form cannot express. */
   encode(decisions: Decisions, model: string): object;
@@ -35,7 +35,7 @@ interface Decisions {
 
 /** A message of a conversation, or a call of a tool or its result. */
 export interface Item {
-  /** What is said of it: its role, or its type, name and id. */
+  /** Its labels: its role, or its type, name and id. */
   readonly label: JsonObject;
   /** The member that contains the content. */
   readonly member: 'content' | 'output';

@@ -62,7 +62,7 @@ function isFree(version: PriceVersion): boolean {
   return version.all().every(({ price }) => Object.values(price).every((amount) => amount === 0n));
 }
 
-/** One sentence for each price and cost, about what is furthest off. */
+/** One sentence for each price and cost, about its class that is furthest off. */
 function farOff(id: string, model: ModelConfig, list: ShippedPrices | undefined, at: number): string[] {
   const { price, cost, targets } = model;
   const listed = list && publicPrice(id, model, list);
@@ -76,7 +76,7 @@ function farOff(id: string, model: ModelConfig, list: ShippedPrices | undefined,
   const toList = [...own, ...costs].flatMap(({ name, book }) =>
     sentence(name, furthest(book, listed, at), 'the public price that the gateway is shipped with'),
   );
-  // What is off from the list is said once.
+  // A distance from the list is reported once.
   if (toList.length > 0) return toList;
   return own.flatMap(({ name, book }) =>
     costs.flatMap((one) => sentence(name, furthest(book, one.book, at), one.name)).slice(0, 1),
@@ -145,7 +145,7 @@ function distances(version: PriceVersion, publicVersion: PriceVersion, at: numbe
   });
 }
 
-/** What is made or read; the others are often given away. */
+/** Classes of generated and read content; the others are often free. */
 const mainClasses: ReadonlySet<UsageClass> = new Set(['input', 'output', 'image', 'second', 'character', 'audio']);
 
 const isPriced = (price: Price, name: UsageClass) => (price[name] ?? 0n) > 0n;

@@ -4,7 +4,7 @@ import type { Citation } from '../../common/canonical/prompt.ts';
 
 const fileScheme = 'file:';
 
-/** The address of what is cited, for protocols that cite addresses alone: a file has its name. undefined: the source has neither. */
+/** The address of a cited source, for protocols that cite addresses alone: a file has its name. undefined: the source has neither. */
 export function citedUrl({ url, title, file }: Citation): string | undefined {
   const name = title ?? file?.id;
   return url ?? (name === undefined ? undefined : fileScheme + encodeURIComponent(name.toWellFormed()));

@@ -1,4 +1,4 @@
-/** What is called while an answer is relayed. */
+/** Functions that are called while an answer is relayed. */
 import type { Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter, UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 
@@ -9,6 +9,6 @@ export interface RelayHooks {
   readonly issued?: UsageMeterOptions['issued'];
   /** Converts an answer that comes whole where a stream was asked for, or the other way round; absent: such an answer is refused. */
   readonly otherForm?: (() => Reshape) | undefined;
-  /** Called with what has items of the answer. */
+  /** Called with parts that have items of the answer. */
   readonly items?: UsageMeterOptions['items'];
 }

@@ -1,4 +1,4 @@
-/** The opening of an answer: for how long a stream's is held back, what is left of its counts, and which answers are refusals. */
+/** The opening of an answer: how long that of a stream is held back, how its counts continue, and which answers are refusals. */
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';

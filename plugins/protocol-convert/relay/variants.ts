@@ -1,4 +1,4 @@
-/** Protocols that are another protocol at addresses of their own: what is spoken with their upstreams, and relayed to them. Pure. */
+/** Protocols that are another protocol at addresses of their own: their requests, and the relay to them. Pure. */
 import { changedBody, type MemberChanges } from '../../common/kit/body-edits.ts';
 import type {
   AnsweringProtocol,

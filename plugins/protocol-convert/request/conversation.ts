@@ -55,7 +55,7 @@ export class RequestConversation implements Conversation {
 const sampled = 32;
 
 /**
- * Called for every request: it reads a few characters and makes nothing. One that continues what is kept elsewhere does not show
+ * Called for every request: it reads a few characters and makes nothing. One that continues an answer that is kept elsewhere does not show
  * how it began.
  */
 function markOf(json: JsonObject, name: string | undefined): number {

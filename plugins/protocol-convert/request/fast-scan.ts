@@ -52,7 +52,7 @@ const longestRemembered = 4096;
 export class RepeatedFrame {
   #before = '';
   #behind = '';
-  // What was found in the last scanned frame.
+  // Text bytes and the span of the text in the last scanned frame.
   #texts = 0;
   #start = 0;
   #end = 0;

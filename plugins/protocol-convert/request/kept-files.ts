@@ -37,7 +37,7 @@ function idIn(text: string): string | undefined {
   return name === undefined ? undefined : fileIdOf(name);
 }
 
-/** What has the form of a kept file's id or address, and where it stands. */
+/** A text in the form of a kept file's id or address, and its place. */
 interface KeptId extends VendorId {
   readonly fileId: string;
 }

@@ -57,7 +57,7 @@ export class IdGuard {
     const { json, protocol, decodeWith, keptItems = 0 } = request;
     const earlier = earlierIds(json, (decodeWith ?? protocol).codec.conversation, ids);
     this.#pin(exchange, ids, issued, earlier);
-    // What was in order when it was kept may have expired.
+    // Ids that were valid when they were kept may have expired.
     const isKept = (one: VendorId) => earlier.has(one) && placeOf(one) < keptItems;
     const unknown = ids.filter((one) => !issued.has(one.id) && !isKept(one));
     const refused = new Set(unknown.map(({ id }) => id));

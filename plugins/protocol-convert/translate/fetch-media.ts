@@ -36,7 +36,7 @@ interface Bytes {
 /**
  * The prompt with bytes instead of every URL of these kinds; the same prompt if there is none. Each URL is fetched
  * once. Only public addresses are fetched (`GuardedClient`), redirects follow the same rule, and no data of the client
- * is sent. In earlier turns and tool results a text takes the place of what cannot be fetched, and `options.onMissing` is called
+ * is sent. In earlier turns and tool results a text replaces media that cannot be fetched, and `options.onMissing` is called
  * with it. Throws invalid_request with the URL and the reason; throws the abort reason of `signal`.
  */
 export async function fetchMedia(
@@ -67,7 +67,7 @@ interface Wanted {
   isNeeded: boolean;
 }
 
-/** What is needed first, then what is latest. */
+/** Required media first, then the latest. */
 function wantedOf(prompt: Prompt, kinds: readonly MediaPart['kind'][]): Wanted[] {
   const wanted = new Map<string, Wanted>();
   mapMedia(prompt, kinds, (part, url, isNeeded) => {

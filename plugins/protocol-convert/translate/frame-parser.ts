@@ -1,6 +1,6 @@
 /**
  * Parsing of a stream's frames. Most frames differ from the one before in one text alone: then only that text is parsed,
- * which costs a third. What is returned equals `readFrame` in every case. Pure.
+ * which costs a third. The result equals that of `readFrame` in every case. Pure.
  */
 import { type JsonObject, tryParse } from '../../../core/json/json.ts';
 import type { DeltaPath } from '../../common/canonical/codec.ts';

@@ -1,4 +1,4 @@
-/** Speech and transcriptions in the protocol of OpenAI: sound of the length that the text takes, and texts that tell what was heard. */
+/** Speech and transcriptions in the protocol of OpenAI: sound of the text's length, and texts that describe the audio. */
 import { audioSeconds, sourceOf } from '../../common/audio/duration.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import { badRequest, Fault } from '../fault.ts';

@@ -37,7 +37,7 @@ function unit(head: number, payload: Buffer): Buffer {
 export function sequenceParameters({ width, height }: Size): Buffer {
   const [columns, rows] = [blocksOf(width), blocksOf(height)];
   const head = profile.map((byte) => fixed(byte, 8)).join('') + codes(0, 0, 2, 1) + '0' + codes(columns - 1, rows - 1);
-  // Whole frames, direct inference, and what is cut off on the right and below, in pairs of pixels.
+  // Whole frames, direct inference, and the cut-off part on the right and below, in pairs of pixels.
   const cut = codes(0, (columns * blockEdge - width) / 2, 0, (rows * blockEdge - height) / 2);
   return unit(0x67, bytesOf(`${head}111${cut}01`));
 }

@@ -1,4 +1,4 @@
-/** Streams one picture: previews, then the picture; billed by what was sent, interrupted as directed. */
+/** Streams one picture: previews, then the picture; billed by the sent frames, interrupted as directed. */
 import type { ServerResponse } from 'node:http';
 import type { Usage } from '../../common/domain/usage.ts';
 import { orderedFault } from '../fault.ts';

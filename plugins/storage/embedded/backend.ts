@@ -14,7 +14,7 @@ export interface EmbeddedBackend extends Backend {
   copyDue(anything: boolean): Promise<boolean>;
   /** Makes a new last good copy. `pause` runs work while no client does. */
   copy(pause: (work: () => Promise<void>) => Promise<void>): Promise<void>;
-  /** Calls `listener` when a file cannot be written: what is asked of the backend from then on may never return. */
+  /** Calls `listener` when a file cannot be written: calls of the backend may never return from then on. */
   onWriteFailure(listener: () => void): void;
   close(): Promise<void>;
 }

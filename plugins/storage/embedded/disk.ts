@@ -60,7 +60,7 @@ export class SafeFiles extends NodeFS {
 
   /**
    * Called when a file could not be written or made safe; temporary ones do not count. A whole Postgres then ends, or at least the
-   * process that wrote: here that would be part of this process, and what is left never gives a right answer again.
+   * process that wrote: here that would be part of this process, and the rest never gives a right answer again.
    */
   onWriteFailure(listener: () => void): void {
     this.#onWriteFailure = listener;

@@ -1,4 +1,4 @@
-/** Opens the database's directory; when it is lost, damaged or behind what was acknowledged, goes back to the last good copy. */
+/** Opens the database's directory; when it is lost, damaged or behind the acknowledged commits, goes back to the last good copy. */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
@@ -10,12 +10,12 @@ import { copyTree, syncPath, syncTree } from './tree.ts';
 
 export interface Opened {
   readonly pglite: PGlite;
-  /** Calls `listener` when a file cannot be written: what is asked of the database from then on may never return. */
+  /** Calls `listener` when a file cannot be written: calls of the database may never return from then on. */
   onWriteFailure(listener: () => void): void;
   close(): Promise<void>;
 }
 
-/** Receives what was done to the directory, for the operator's log. */
+/** Receives the changes of the directory, for the operator's log. */
 export type Report = (text: string) => void;
 
 export interface OpenOptions {
@@ -110,7 +110,7 @@ async function openChecked(directory: string, isSmall: boolean): Promise<Opened>
     opened.beginMark();
     return opened;
   }
-  // Every start moves the log on a little: what is missing must not count as reached after a few of them.
+  // Every start moves the log on a little: a missing position must not count as reached after a few of them.
   keepBehind(directory);
   await opened.close();
   throw new BehindError(directory);
@@ -126,7 +126,7 @@ async function open(directory: string, isSmall: boolean): Promise<Opened & { beg
   return {
     pglite,
     onWriteFailure: (listener) => files.onWriteFailure(listener),
-    // Only once it is known to be whole: before, the steps of its recovery would hide what is missing.
+    // Only once it is known to be whole: before, the steps of its recovery would hide missing commits.
     beginMark: () => {
       const begun = new MarkWriter(directory);
       writer = begun;

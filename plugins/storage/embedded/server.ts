@@ -65,7 +65,7 @@ export class EmbeddedServer {
     });
   }
 
-  /** Takes no further client and ends the connections; resolves when what was running has ended. */
+  /** Takes no further client and ends the connections; resolves when running statements have ended. */
   async close(): Promise<void> {
     this.#server.close();
     for (const session of this.#sessions) session.end('57P01', 'the database is shutting down');

@@ -139,7 +139,7 @@ export class Session {
     if ('QHS'.includes(message.kind)) this.#close(message.kind === 'S');
   }
 
-  /** What is handed to the backend for a message. */
+  /** The bytes for the backend of a message. */
   #checked(message: Message): Buffer {
     switch (message.kind) {
       case 'P': {

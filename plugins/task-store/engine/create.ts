@@ -150,7 +150,7 @@ export class Creation {
       backgroundCall?.answered(durationMs);
       return { step, adapter, broken };
     } catch (error) {
-      // The process stops: the outcome of what was sent is unknown here. Another process reconciles the task.
+      // The process stops: the outcome of a sent order is unknown here. Another process reconciles the task.
       if (this.#worker.signal.aborted) return 'lost';
       const verdict = judge(error);
       if (verdict.isFault === true) backgroundCall?.failed();

@@ -29,7 +29,7 @@ export const unknownOutcome: TaskError = {
 };
 const failed: TaskError = { code: 'generation_failed', message: 'The model failed to make this.' };
 
-/** Only what cannot have started is tried elsewhere: what was sent without an answer might be made, and billed, twice. */
+/** Only an order that cannot have started is tried elsewhere: one that was sent without an answer might be executed, and billed, twice. */
 export function judge(error: unknown): Verdict {
   if (error instanceof UpstreamRefusal) {
     const verdict = judgeRefusal(error);

@@ -137,7 +137,7 @@ async function answer(
   return json(shape.waited?.(view) ?? shape.render(view), headers);
 }
 
-/** What was paid is answered with its task where its bytes cannot be read now. */
+/** A paid result is answered with its task where its bytes cannot be read now. */
 function tryBytesOf(ended: StoredTask, tools: Tools): Promise<Map<string, string> | 'unread'> {
   return bytesOf(ended, tools).catch((error: unknown) => {
     tools.log.warn(

@@ -114,7 +114,7 @@ class Upload {
     if (end + bytes > announced) throw refusedAt(end, `The file has more than the announced ${announced} bytes.`);
   }
 
-  /** Makes the file of what has come; once, however often it is asked for. */
+  /** Makes the file of the received bytes; once, however often it is requested. */
   async join(received: number): Promise<UploadedFile> {
     const { accountId, fileId, bytes: announced = received } = this.#session;
     if (announced !== received)

@@ -79,7 +79,7 @@ export class PartUploads {
     return row && uploadOf(row);
   }
 
-  /** Makes room for a part of this many bytes, within what was announced. */
+  /** Makes room for a part of this many bytes, within the announced size. */
   async addPart(
     { id: uploadId, bytes: announced }: PartUpload,
     bytes: number,

@@ -5,7 +5,7 @@ import { type Ending, endingOf, naming } from './events.ts';
 const terminal = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
 export class AnswerRelay {
-  /** What may be continued; undefined: nothing. */
+  /** The answer that may be continued; undefined: none. */
   ending: Ending | undefined;
   /** The protocol's own end was sent. */
   hasEnded = false;

@@ -29,7 +29,7 @@ export function streamErrorMessage(data: string, status: number): string {
   return JSON.stringify({ type: 'error', status, error: isObject(error) ? error : flat, ...number });
 }
 
-/** How an answer ended, of what may be continued. */
+/** How an answer ended that may be continued. */
 export interface Ending {
   readonly id: string;
   /** The items of the answer as JSON texts with commas between them. */

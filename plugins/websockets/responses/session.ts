@@ -163,7 +163,7 @@ export class ResponsesSession implements Session {
     const isKnown = previousId === undefined || before !== undefined;
     const items = isKnown && own !== undefined ? joinItems([before?.items ?? nothing, own]) : undefined;
     if (!turn.generate) return this.#warmUp(turn, items);
-    // What is kept elsewhere is continued there: an upstream may have more of it than its items.
+    // An answer that is kept elsewhere is continued there: an upstream may have more of it than its items.
     const continuesHere = previousId !== undefined && before?.stored === false;
     if (continuesHere && items === undefined) throw notFound(previousId);
     this.#connections.countsOf('responses').turns += 1;

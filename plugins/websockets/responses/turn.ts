@@ -1,4 +1,4 @@
-/** A `response.create` message: what is read of it, and the body of a POST that is made of it. Pure. */
+/** A `response.create` message: its members, and the body of the equivalent POST. Pure. */
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { applyEdits, editsFor, findMember, type ObjectScan, scanObject } from '../../../core/json/splice.ts';
 

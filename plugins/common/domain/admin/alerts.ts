@@ -22,7 +22,7 @@ export interface AlertDefaults<Value extends AlertValue = AlertValue> {
   readonly threshold: Value;
   /** The value is good again from here on; between it and the threshold nothing changes. */
   readonly clear: Value;
-  /** What is measured reaches so far back; how long a reported event counts. */
+  /** How far measurements reach back; how long a reported event counts. */
   readonly windowMs: number;
   /** How long the value is bad before the alert begins. */
   readonly forMs: number;
@@ -33,7 +33,7 @@ export interface AlertDefaults<Value extends AlertValue = AlertValue> {
 }
 
 export interface Measurement<Value extends AlertValue = number> {
-  /** What is measured: a model, a provider, an account. */
+  /** The measured subject: a model, a provider, an account. */
   readonly subject: string;
   readonly value: Value;
   /** The number of requests, or the money, that was measured; absent: enough. */
@@ -56,7 +56,7 @@ interface KindOf<Unit extends AlertUnit, Value extends AlertValue> {
   /** Units of further facts; `text` for names. */
   readonly fields?: Readonly<Record<string, AlertUnit | 'text'>>;
   readonly defaults: AlertDefaults<Value>;
-  /** Reads from the database what has happened within the span; by one process of a fleet, and only while something happens. */
+  /** Reads the measurements of the span from the database; by one process of a fleet, and only while something happens. */
   measure?(span: Span): Promise<readonly Measurement<Value>[]>;
   /** What this process sees now. A kind with neither is reported by `AlertEvents`. */
   observe?(): readonly Measurement<Value>[];

@@ -18,7 +18,7 @@ export interface LedgerRow {
   readonly reason: string | undefined;
   /** What it added to the balance: of a CHARGE, minus the cost of the call. */
   readonly change: Money;
-  /** The balance before plus the change. What is held for running calls is part of it. */
+  /** The balance before plus the change. Holds of running calls are part of it. */
   readonly balanceAfter: Money;
   readonly at: number;
 }
@@ -154,7 +154,7 @@ export interface LedgerQueries {
   /** Sums by slots of time and groups, without empty ones; more than 20,000 are refused. */
   spendTable(query: SpendTableQuery): Promise<readonly SpendCell[]>;
   totals(span: Span): Promise<MoneyTotals>;
-  /** Balances of many accounts at once, with what is held for running calls. */
+  /** Balances of many accounts at once, with the holds of running calls. */
   balances(accountIds: readonly string[]): Promise<ReadonlyMap<string, Money>>;
   reconcile(): Promise<Reconciliation>;
   nodes(): Promise<readonly NodeView[]>;
@@ -199,13 +199,13 @@ export interface MissingPayment {
 }
 /** Payments. Provided only where a payment service is configured. */
 export interface Payments {
-  /** What can be paid in at once. */
+  /** The bounds of one payment. */
   readonly least: Money;
   readonly most: Money;
   /** Sums to choose from; others between the bounds can be paid too. */
   readonly amounts?: readonly Money[];
   list(accountId: string | undefined, page: PageRequest): Promise<Page<PaymentView>>;
-  /** Asks the payment service for what was paid of pages made since then. */
+  /** Reads from the payment service which checkout pages made since then were paid. */
   missing(since: number): Promise<readonly MissingPayment[]>;
   /** The address of the payment page; once per `reference`. It redirects to `paidUrl` or `leftUrl`. */
   checkout(

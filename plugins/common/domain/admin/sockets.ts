@@ -1,4 +1,4 @@
-/** Contract of metrics, beside the console's: what is known of the WebSockets of clients. */
+/** Contract of metrics, beside the console's: figures of clients' WebSockets. */
 import { defineService } from '../../../../core/contract/contract.ts';
 
 /** Sums since the process began, apart from `open`. */

@@ -57,7 +57,7 @@ export class Workers<Job> {
     this.#isDraining = true;
   }
 
-  /** Resolves when what was begun is done. */
+  /** Resolves when all begun work is done. */
   async stop(): Promise<void> {
     this.drain();
     await this.#taking?.catch(() => {});

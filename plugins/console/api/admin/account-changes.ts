@@ -184,7 +184,7 @@ function refuseLosses(services: ConsoleServices, multiplier: string): void {
     });
 }
 
-/** Without a price: what ran before ends now, what is left of its grant keeps its own end. */
+/** Without a price: the running plan ends now, and the rest of its grant keeps its own end. */
 async function changePlan(
   services: ConsoleServices,
   accountId: string,

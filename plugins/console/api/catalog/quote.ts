@@ -63,7 +63,7 @@ const kindsOfWords = [/^\d+x\d+$/, /^\d+[kp]$/];
 /** Size, resolution or quality. */
 const kindOf = (word: string): number => kindsOfWords.findIndex((pattern) => pattern.test(word));
 
-/** What may be known of the order once it is made: what was asked for, and each entry of the price that does not contradict it. */
+/** Properties that the order may turn out to have: the requested ones, and each entry of the price that does not contradict it. */
 function wordsOfOrders({ image, second }: PriceVersion, asked: readonly string[]): (readonly string[])[] {
   const kinds = new Set(asked.map(kindOf));
   const entries = [...(image?.entries ?? []), ...(second?.entries ?? [])];

@@ -2,7 +2,7 @@
 import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Counts } from '../../../common/wire/counts.ts';
 
-/** What was counted already: a stream may show a run twice, before and after its result. */
+/** Runs that were counted already: a stream may show a run twice, before and after its result. */
 export type ToolRuns = Set<string>;
 
 /** Counters by names of executed tools; any other one is another call. */

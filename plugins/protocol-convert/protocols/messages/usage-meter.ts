@@ -164,7 +164,7 @@ const iterated = ['input', 'cacheRead', 'cacheWrite', 'cacheWrite5m', 'cacheWrit
 
 /**
  * Runs of a model that an answer consists of (compaction, advice, a fallback): the counters on top leave some of them out, and the sum
- * of all is what was consumed. Of a report that follows without them, the larger counter holds: nothing is counted twice.
+ * of all is the consumed usage. Of a report that follows without them, the larger counter holds: nothing is counted twice.
  */
 function takeIterations(counts: Counts, iterations: unknown): void {
   const runs = listOf(iterations).filter(isObject);

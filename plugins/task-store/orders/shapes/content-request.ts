@@ -75,7 +75,7 @@ function isSpecForm(json: JsonObject): boolean {
   return ['candidateCount', 'responseModalities'].some((name) => (either(json, name) ?? undefined) !== undefined);
 }
 
-/** The texts of the instruction and of the user's turns, and the images of all turns: an edit shows what was made before. */
+/** The texts of the instruction and of the user's turns, and the images of all turns: an edit refers to earlier results. */
 function conversationOf(json: JsonObject): { readonly prompt: string; readonly references: readonly Reference[] } {
   const texts = partsOf(either(json, 'systemInstruction')).map((part) => textOf(part['text']) ?? '');
   const references: Reference[] = [];
@@ -97,7 +97,7 @@ function partsOf(content: unknown): JsonObject[] {
   return oneOrMany(objectOf(content)?.['parts']).filter(isObject);
 }
 
-/** Throws for what is neither text nor image. */
+/** Throws for parts other than texts and images. */
 function referenceOf(part: JsonObject, field: string): Reference | undefined {
   const inline = objectOf(either(part, 'inlineData'));
   const file = objectOf(either(part, 'fileData'));

@@ -73,7 +73,7 @@ function contentOf({ results, state }: Task): JsonObject {
   return state === 'succeeded' && video !== undefined ? { content: { video_url: video.url } } : {};
 }
 
-/** What is made where the request was clamped, by the names of the request. */
+/** The settings of a clamped request, by the request's names. */
 function clampedOf({ clamped = {} }: Order): JsonObject {
   const { seconds, ratio } = clamped;
   return { ...(seconds === undefined ? {} : { duration: seconds }), ...(ratio === undefined ? {} : { ratio }) };

@@ -37,7 +37,7 @@ export const seesOperatorPages = (me: Me): boolean => me.role !== 'client';
 
 /**
  * Ends the session, leaves its pages, then forgets everything that was read in it. In this order: a page that is still shown
- * would ask for what was forgotten, and be refused.
+ * would request dropped data, and be refused.
  */
 export async function signOut(leave: () => Promise<void>): Promise<void> {
   await send('POST', '/auth/sign-out', {});

@@ -1,4 +1,4 @@
-/** Which method of which official SDK makes a call, and what is done with its answer. Pure. */
+/** Which method of which official SDK makes a call, and how its answer is used. Pure. */
 import type { ApiCall, CallName } from './call.ts';
 import { OpenedFile } from './literals.ts';
 

@@ -38,7 +38,7 @@ async function answered(answer: Response): Promise<Response> {
   throw errorOf(answer.status, await answer.text().catch(() => ''));
 }
 
-/** An error in any of the gateway's shapes; a status names what has no code. */
+/** An error in any of the gateway's shapes; a status names an error without a code. */
 function errorOf(status: number, text: string): ApiError {
   let inner: { readonly code?: unknown; readonly message?: unknown } = {};
   try {

@@ -110,7 +110,7 @@ function Stacked<By extends string>({ activity, metric, metrics, chosen, nameOf 
   );
 }
 
-/** The largest groups, and what is left of all. */
+/** The largest groups, and the rest. */
 function seriesOf(
   { all, groups }: Activity,
   metric: MetricName,
@@ -127,7 +127,7 @@ function seriesOf(
   const rest = all.map((bucket, index) => {
     const known = shown.reduce((sum, { values }) => sum + (values[index] ?? 0), 0);
     const left = (valueIn(bucket, metric) ?? 0) - known;
-    // Amounts are drawn as floats: what is left of them is noise.
+    // Amounts are drawn as floats: a remainder below this is noise.
     return left > (valueIn(bucket, metric) ?? 0) * 1e-9 ? left : 0;
   });
   const used = shown.filter(({ values }) => values.some((value) => (value ?? 0) > 0));

@@ -1,4 +1,4 @@
-/** The balance in the header; it opens the wallet and follows what is spent. */
+/** The balance in the header; it opens the wallet and follows the spend. */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

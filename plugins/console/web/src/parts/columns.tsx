@@ -35,7 +35,7 @@ export function moneyColumn<Row>(key: string, title: string, of: (row: Row) => U
   return { key, title, right: true, cell, plain: of } satisfies Column<Row>;
 }
 
-/** What is known only where the own cost of every call is: else it says so. */
+/** A value that is known only where the own cost of every call is. */
 export function knownColumn<Key extends 'ownCost' | 'margin', Row extends Record<Key | 'cost', Usd | null>>(
   key: Key,
   title: string,

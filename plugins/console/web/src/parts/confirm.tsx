@@ -1,4 +1,4 @@
-/** Asks before what cannot be taken back. */
+/** Asks before an action that cannot be undone. */
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -7,7 +7,7 @@ import { ErrorState } from './states.tsx';
 interface ConfirmProps {
   readonly opened: boolean;
   readonly title: string;
-  /** What will happen, and that it stays so. */
+  /** The effect, and that it is permanent. */
   readonly children: ReactNode;
   /** The verb on the button. */
   readonly action: string;

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 
 interface CopyButtonProps {
   readonly text: string;
-  /** Names what is copied, for those who cannot see it. */
+  /** Names the copied text, for screen readers. */
   readonly label?: string;
   /** With a word beside the picture. */
   readonly wide?: boolean;

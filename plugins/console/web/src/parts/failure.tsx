@@ -1,4 +1,4 @@
-/** Whole pages for what has gone wrong: a page that failed, and an address that names nothing. */
+/** Whole pages for errors: a page that failed, and an address that names nothing. */
 import { Box, Button } from '@mantine/core';
 import { IconMapOff } from '@tabler/icons-react';
 import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router';

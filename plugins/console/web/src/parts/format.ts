@@ -67,7 +67,7 @@ export function durationText(milliseconds: number | undefined | null): string {
   return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
 }
 
-/** What is left of a span, in two units: `2d 4h`, `3h 12m`, `4m 09s`. */
+/** The rest of a span, in two units: `2d 4h`, `3h 12m`, `4m 09s`. */
 export function countdownText(milliseconds: number, language = 'en'): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const units = [

@@ -6,7 +6,7 @@ import { exactMoneyText, moneyText } from './format.ts';
 
 interface MoneyProps {
   readonly of: Usd | undefined | null;
-  /** Colours what is negative, and puts a + before what is not. */
+  /** Colours negative amounts, and puts a + before others. */
   readonly signed?: boolean;
   /** All digits, where sums are checked by hand. */
   readonly exact?: boolean;

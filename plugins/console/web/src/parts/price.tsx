@@ -23,7 +23,7 @@ const tokensOf = new Map([
 export function MainPrice({ sheet, kind }: { readonly sheet: Pick<PriceSheet, 'lines'>; readonly kind: string }) {
   const { t, i18n } = useTranslation();
   const lines = mainLines(sheet, kind);
-  // All digits: a price that is cut would be lower than what is charged.
+  // All digits: a price that is cut would be lower than the charge.
   const amount = (usd: string) => exactMoneyText(usd, i18n.language);
   const text = (of: 'yours' | 'official') => {
     const tokens = lines.filter(({ per }) => per === 'million').map((line) => amount(line[of]));

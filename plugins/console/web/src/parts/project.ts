@@ -1,4 +1,4 @@
-/** Projects in filters and charts: what is in none has a name of its own there. */
+/** Projects in filters and charts: calls without one have a name of their own there. */
 import type { AskedSpan } from './span.tsx';
 
 const noProject = '-';

@@ -38,7 +38,7 @@ export interface Column<Row> {
 }
 
 export interface RowsTableProps<Row> {
-  /** What is listed, for people who cannot see it. */
+  /** Name of the listed rows, for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   /** undefined: they are being fetched. */

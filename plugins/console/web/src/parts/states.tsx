@@ -1,4 +1,4 @@
-/** What is shown instead of rows: nothing yet, a failure with a way out, or a skeleton. */
+/** Stands in for rows: an empty state, a failure with a retry, or a skeleton. */
 import { Alert, Button, Center, EmptyState as Empty, Skeleton, Stack } from '@mantine/core';
 import { type Icon, IconAlertCircle, IconInbox } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
@@ -62,7 +62,7 @@ export function ErrorState({ error, onRetry }: { readonly error: unknown; readon
   );
 }
 
-/** As high as what will stand there, so that nothing moves when it comes. */
+/** As high as the content to come, so that nothing moves when it is there. */
 export function Waiting({ height = 240 }: { readonly height?: number }) {
   const { t } = useTranslation();
   return (

@@ -18,7 +18,7 @@ const inputClasses = [
 ];
 const outputClasses = ['output', 'reasoning', 'output_audio', 'output_image'];
 
-/** Tokens that went in and came out; what is counted in pieces is named on hover. */
+/** Input and output tokens; classes counted in pieces are named on hover. */
 function Tokens({ usage }: { readonly usage: RequestRow['usage'] }) {
   const { i18n } = useTranslation();
   if (usage === null) return <span>–</span>;

@@ -1,4 +1,4 @@
-/** How much of its traffic a model answered, hour by hour, as a row of bars; what went wrong has a colour. */
+/** How much of its traffic a model answered, hour by hour, as a row of bars; failures have a colour. */
 import { VisuallyHidden } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PublicStatus } from '../api/types.ts';

@@ -1,4 +1,4 @@
-/** Open blocks of a streamed answer: each buffers what cannot be sent yet and encodes the rest. Pure. */
+/** Open blocks of a streamed answer: each buffers parts that cannot be sent yet and encodes the rest. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { SearchPart } from '../../../../common/canonical/prompt.ts';
 import { inputObjectJson, redactedBlock, type Seal, searchBlocks, toolUseBlock } from './answer-blocks.ts';

@@ -12,7 +12,7 @@ export interface ItemDecoder {
   readonly hasRefused: boolean;
   added(item: JsonObject): void;
   delta(type: string, text: string, part: number, logprobs: readonly TokenLogprob[] | undefined): void;
-  /** The full text of a part; only what was not emitted yet is emitted. */
+  /** The full text of a part; only its new end is emitted. */
   whole(type: string, text: string, part: number): void;
   annotation(annotation: unknown, part: number): void;
   /** The item as it is after its end; later versions change nothing. */

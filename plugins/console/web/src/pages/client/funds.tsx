@@ -1,4 +1,4 @@
-/** What a balance is made of: windows as bars with a countdown, grants with what is left of them. */
+/** The parts of a balance: windows as bars with a countdown, grants with their rest. */
 
 import { Badge, Group, Stack, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';

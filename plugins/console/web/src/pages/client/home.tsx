@@ -1,4 +1,4 @@
-/** A client's first page: what there is to spend, what was spent, what went wrong, and how to make the first call. */
+/** A client's first page: balance, spend, latest errors, and how to make the first call. */
 import { Anchor, Button, Grid, Stack, Text } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-/** One call from end to end: how its cost is made up, how long it took, what was tried, what was left out. */
+/** One call from end to end: the parts of its cost, its duration, its attempts, its dropped parameters. */
 import { Alert, Badge, Code, Drawer, Group, List, Stack, Text, Title } from '@mantine/core';
 import { IconInfoCircle } from '@tabler/icons-react';
 import type { ReactNode } from 'react';

@@ -1,4 +1,4 @@
-/** One task whole: pictures and player, prompt, cost, what went wrong. */
+/** One task whole: pictures and player, prompt, cost, error. */
 import { Alert, Anchor, Button, Code, Drawer, Group, Progress, Stack, Text } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-/** Signs in again in front of the page that is open, which keeps what was typed. Loaded when the session has ended. */
+/** Signs in again in front of the page that is open, which keeps the typed text. Loaded when the session has ended. */
 import { Modal, Stack, Text } from '@mantine/core';
 import { useLocation } from '@tanstack/react-router';
 import { useState } from 'react';

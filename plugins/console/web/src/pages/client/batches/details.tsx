@@ -1,4 +1,4 @@
-/** One batch whole: progress, cost, what is wrong with its input, its files, and its end. */
+/** One batch whole: progress, cost, faults of its input, files, and end. */
 import { Button, Code, Group, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';

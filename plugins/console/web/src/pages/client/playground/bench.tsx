@@ -1,4 +1,4 @@
-/** The playground's columns: what is asked and answered, and beside it what it is asked with. On a phone the settings come first. */
+/** The playground's columns: questions and answers, and beside them the settings. On a phone the settings come first. */
 import { Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Panel } from '../../../parts/page.tsx';

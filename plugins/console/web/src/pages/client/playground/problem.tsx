@@ -1,4 +1,4 @@
-/** What went wrong with a call, in the reader's language, with the way to the wallet where money is missing. */
+/** The error of a call, in the reader's language, with the way to the wallet where money is missing. */
 import { Alert } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../../api/client.ts';

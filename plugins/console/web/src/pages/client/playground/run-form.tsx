@@ -1,4 +1,4 @@
-/** The frame of a form that makes one call: fields, the price before it, a button; below them what came of it. */
+/** The frame of a form that makes one call: fields, the price before it, a button; below them the result. */
 import { Box, Button, Group, Stack, Text } from '@mantine/core';
 import { IconPlayerPlayFilled, IconPlayerStopFilled } from '@tabler/icons-react';
 import type { KeyboardEvent, ReactNode } from 'react';
@@ -20,13 +20,13 @@ interface RunFormProps extends KindProps<ModelRow> {
   readonly call: ApiCall;
   /** Whether nothing is missing but, perhaps, the key. */
   readonly isWhole: boolean;
-  /** What is counted before the call. */
+  /** The usage that is known before the call. */
   readonly counts?: OrderCounts;
   readonly onRun: () => void;
   /** Choices beside the model and the key. */
   readonly options?: ReactNode;
   readonly fields: ReactNode;
-  /** What was made, or how far it is. */
+  /** The result, or its progress. */
   readonly children: ReactNode;
 }
 

@@ -1,4 +1,4 @@
-/** One call that is being made: its result, its time, what went wrong, and stopping it. */
+/** One running call: its result, time and error, and its stop. */
 import { useEffect, useRef, useState } from 'react';
 import type { ApiCall } from '../../../calls/call.ts';
 import { sendCall } from '../../../calls/send.ts';

@@ -32,7 +32,7 @@ interface DecimalProps {
   readonly placeholder: string;
   readonly required?: boolean;
   readonly value: string;
-  /** What is wrong with it. */
+  /** Its fault. */
   readonly wrong: string | undefined;
   readonly onChange: (text: string) => void;
 }

@@ -66,7 +66,7 @@ function useColumns(): Column<AuditRow>[] {
   ];
 }
 
-/** What was changed, as a link to it where it has a page. */
+/** The changed object, as a link where it has a page. */
 function Subject({ of: { action, subject } }: { readonly of: AuditRow }) {
   if (/^account\.(?!key)/.test(action)) return <AccountLink id={subject} />;
   if (action.startsWith('request.')) return <RequestLink id={subject} />;

@@ -26,7 +26,7 @@ export function MadeDialog({ made, onClose }: MadeDialogProps) {
       ),
     );
   return (
-    // Nothing but the button shuts it: what is lost here is lost.
+    // Only the button closes it: the codes are not shown again.
     <Modal
       opened={made !== undefined}
       onClose={() => undefined}

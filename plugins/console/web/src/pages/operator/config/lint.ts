@@ -10,7 +10,7 @@ export interface Mark {
 
 const mostMarks = 100;
 
-/** Marks of a text; what is filled in from the environment is not judged. The words are those of `say`. */
+/** Marks of a text; values from the environment are not judged. `say` gives the messages. */
 export function marksOf(root: SchemaNode, text: string, say: Sayings): Mark[] {
   const parsed = parseDocument(text, { prettyErrors: false, uniqueKeys: true });
   const marks: Mark[] = parsed.errors.map(({ pos, message }) => ({ from: pos[0], to: pos[1], message }));

@@ -1,4 +1,4 @@
-/** Walks the JSON schema of a gateway file: what may stand at a place, and what it means. Pure. */
+/** Walks the JSON schema of a gateway file: the possible values of a place, and their meaning. Pure. */
 
 export interface SchemaNode {
   readonly type?: string | readonly string[];
@@ -40,7 +40,7 @@ function defaultOf(node: SchemaNode): { readonly default?: unknown } {
   return 'default' in node ? { default: node.default } : {};
 }
 
-/** What may stand at the end of a path; empty where nothing may, or where nothing is known. */
+/** The possible values at the end of a path; empty where there are none, or none are known. */
 export function nodesAt(root: SchemaNode, path: readonly Step[]): SchemaNode[] {
   let nodes = alternatives(root, root);
   for (const step of path) {

@@ -4,7 +4,7 @@ import { alternatives, kindOf, listStep, memberOf, nodesAt, type SchemaNode, val
 
 interface Suggestion {
   readonly label: string;
-  /** What is put in its place, where that is more than the label. */
+  /** The inserted text, where that is more than the label. */
   readonly apply: string;
   /** Its type, in few words. */
   readonly detail: string;

@@ -1,4 +1,4 @@
-/** Money as a whole: what came in, what it cost, by day, whether the ledger is consistent, and every row of the ledger. */
+/** Money as a whole: income and cost by day, whether the ledger is consistent, and every row of the ledger. */
 import { Stack, Tabs } from '@mantine/core';
 import { IconCoins } from '@tabler/icons-react';
 import { lazy, Suspense } from 'react';

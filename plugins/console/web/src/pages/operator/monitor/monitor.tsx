@@ -1,4 +1,4 @@
-/** What goes through the gateway, as it happens: counts, errors, waits, money, and who causes them. */
+/** Live traffic of the gateway: counts, errors, waits, money, and their sources. */
 import { Group, SimpleGrid, Tabs, Text } from '@mantine/core';
 import { IconActivity } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
@@ -188,7 +188,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Asked
   ];
 }
 
-/** What is not drawn. */
+/** The parts that are not drawn. */
 function Others({ sums, span }: FiguresProps) {
   const { t, i18n } = useTranslation();
   const { requests, results, total, cost, ownCost, ownCostUnknown, margin } = sums;

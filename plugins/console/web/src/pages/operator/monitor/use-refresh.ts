@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'react';
 import { useLive } from '../../../api/live.ts';
 import { answerKey } from '../parts/load.tsx';
 
-/** Sums are cheap; what is drawn and grouped may lag a little. */
+/** Sums are cheap; charts and groups may lag a little. */
 const afterMs: Readonly<Record<string, number>> = {
   '/admin/monitor': 1_000,
   '/admin/monitor/series': 5_000,

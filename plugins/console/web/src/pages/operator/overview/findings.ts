@@ -1,4 +1,4 @@
-/** What an operator should look at now, and what is still to be set up. Pure. */
+/** Problems for an operator to look at, and open set-up steps. Pure. */
 import { stateOf } from '../sums/upstream-state.ts';
 import type { Monitor, Upstream } from '../types.ts';
 
@@ -15,7 +15,7 @@ export type Finding = 'broken' | 'failing' | 'errors' | 'unpriced' | 'loss';
 export interface Found {
   readonly finding: Finding;
   readonly count: number;
-  /** What is meant, where it has a name. */
+  /** Its subject, where it has a name. */
   readonly names: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface Found {
 const fewestCalls = 20;
 const mostFailing = 0.05;
 
-/** The worst first; what is not known yet is no finding. */
+/** The worst first; unknown figures give no finding. */
 export function findingsIn({ upstreams = [], models, day }: Facts): readonly Found[] {
   const inState = (state: 'broken' | 'failing') =>
     upstreams.filter((upstream) => stateOf(upstream) === state).map(({ provider }) => provider);

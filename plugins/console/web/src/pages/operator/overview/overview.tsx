@@ -1,4 +1,4 @@
-/** An operator's first page: whether all is well, what is to be set up, who uses the gateway and what fails. */
+/** An operator's first page: health, open set-up steps, use and failures. */
 import { Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconCircle, IconCircleCheck } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
@@ -68,7 +68,7 @@ const pageOf: Record<Finding, { readonly to: string; readonly search?: Readonly<
   unpriced: { to: '/admin/prices' },
 };
 
-/** One sentence: all is well, or what is not. */
+/** One sentence: all is well, or the problem. */
 function Health({ facts }: { readonly facts: Facts }) {
   const { t } = useTranslation();
   const found = findingsIn(facts);

@@ -17,7 +17,7 @@ export function useActs(): boolean {
 interface ActProps {
   readonly opened: boolean;
   readonly onClose: () => void;
-  /** Names what is acted on. */
+  /** Names the object of the action. */
   readonly title: string;
   readonly text?: ReactNode;
   /** The verb on the button. */
@@ -27,7 +27,7 @@ interface ActProps {
   readonly wide?: boolean;
   /** Fields beside the reason. */
   readonly children?: ReactNode;
-  /** What is still missing; the button waits for it. */
+  /** The missing input; the button waits for it. */
   readonly missing?: boolean;
   /** Without: no reason is asked for. */
   readonly withReason?: boolean;

@@ -1,4 +1,4 @@
-/** Words for results and states. Only what is not normal has a colour; the word repeats its meaning. */
+/** Words for results and states. Only abnormal ones have a colour; the word repeats its meaning. */
 import { Badge, type MantineColor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskState } from '../../../api/types.ts';
@@ -10,7 +10,7 @@ interface WordProps {
   readonly color: MantineColor;
   readonly children: string;
 }
-/** Colours of what is as it should be. */
+/** Colours of normal states. */
 const quiet: readonly MantineColor[] = ['teal', 'gray'];
 
 export function Word({ color, children }: WordProps) {

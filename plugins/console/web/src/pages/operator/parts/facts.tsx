@@ -1,4 +1,4 @@
-/** Pairs of a name and a value, one below the other. What is absent is left out. */
+/** Pairs of a name and a value, one below the other. Absent values are left out. */
 import { Fragment, type ReactNode } from 'react';
 
 export type Fact = readonly [name: string, value: ReactNode];

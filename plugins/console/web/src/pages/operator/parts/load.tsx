@@ -31,7 +31,7 @@ export function useAnswer<T>(
 
 interface LoadedProps<T> {
   readonly of: UseQueryResult<T>;
-  /** Height of what will stand here. */
+  /** Height of the content to come. */
   readonly height?: number;
   readonly children: (data: T) => ReactNode;
 }

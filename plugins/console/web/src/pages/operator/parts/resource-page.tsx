@@ -14,7 +14,7 @@ import { CsvTable } from './csv-table.tsx';
 import { FilterBar } from './filters.tsx';
 import { Loaded } from './load.tsx';
 
-/** Where a list's own texts are: its title and introduction, and what is said when it is empty. */
+/** Where a list's own texts are: its title, its introduction, and its text when it is empty. */
 type ListTexts =
   | 'operator.alerts'
   | 'operator.batches'

@@ -1,4 +1,4 @@
-/** The catalogue: what each model costs the gateway and its clients, what has no price, and what a request would cost. */
+/** The catalogue: each model's cost to the gateway and its clients, unpriced models, and a quote. */
 
 import { Alert, Button, Text } from '@mantine/core';
 import { IconAlertTriangle, IconCalculator, IconTag } from '@tabler/icons-react';
@@ -105,7 +105,7 @@ function useColumns(): Column<PricedModel>[] {
     title,
     right: true,
     ...(minor ? { minor } : {}),
-    // Nothing where it has no such price: small screens leave out what is empty.
+    // Nothing where it has no such price: small screens leave out empty cells.
     cell: ({ prices }) => {
       const amount = listPrice(prices, name);
       return amount === undefined ? null : <Money of={amount} />;

@@ -1,4 +1,4 @@
-/** A model's prices in time: what was charged before, what is now, and what is written down for later. */
+/** A model's prices in time: past, current and future versions. */
 
 import { Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';

@@ -52,7 +52,7 @@ export function AccountFilter() {
       label={t('shell.word.account')}
       data={data}
       onSearchChange={setTyped}
-      // They are found by more than what is shown of them.
+      // They are found by more than their shown names.
       filter={({ options }) => options}
     />
   );

@@ -1,4 +1,4 @@
-/** Everything that is known of one request: facts, what happened when, what was charged and why. */
+/** All details of one request: facts, timeline, charge and its formula. */
 import { Box, Group, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';

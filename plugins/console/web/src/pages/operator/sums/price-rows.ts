@@ -25,7 +25,7 @@ export interface PriceRow {
   readonly margin: string | undefined;
 }
 
-/** List prices first, then each tier's. What is only bought or only sold has a row too. */
+/** List prices first, then each tier's. Classes that are only bought or only sold have a row too. */
 export function priceRows(sale: Sheet | null, cost: Sheet | null): PriceRow[] {
   const names = [...new Set([...(sale?.tiers ?? []), ...(cost?.tiers ?? [])].map(({ name }) => name))];
   const linesOf = (sheet: Sheet | null, tier: string | undefined) =>

@@ -1,4 +1,4 @@
-/** One request as one line of time: what was decided, what was sent where, what came back, what it cost. Pure. */
+/** One request as one line of time: decisions, sent requests, answers and cost. Pure. */
 
 interface Line {
   readonly atMs: number;

@@ -70,7 +70,7 @@ export function reasonsOf({ keys }: Upstream): string[] {
   return [...new Set(keys.flatMap(({ reason }) => (reason ? [reason] : [])))];
 }
 
-/** `1:05` or `2:03:04`: what is left of a rest. Never below zero. */
+/** `1:05` or `2:03:04`: the rest of a cooldown. Never below zero. */
 export function countdown(leftMs: number): string {
   const seconds = Math.max(0, Math.ceil(leftMs / 1_000));
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];

@@ -39,7 +39,7 @@ export function isNothing(amount: string): boolean {
   return parseUsd(amount) === 0n;
 }
 
-/** `3/2` as `1.5`; what has no short decimals stays a fraction. */
+/** `3/2` as `1.5`; a ratio without short decimals stays a fraction. */
 export function plainRatio(text: string): string {
   const [top = '', bottom = '1'] = text.split('/');
   if (!/^\d+$/.test(top) || !/^\d+$/.test(bottom) || Number(bottom) === 0) return text;

@@ -8,7 +8,7 @@ export interface Message {
   /** What the model thought before it, for people: it is not sent again. */
   readonly reasoning?: string;
 }
-/** What is left as the vendor has it is absent. */
+/** Parameters with the vendor's defaults are absent. */
 export interface Parameters {
   readonly temperature?: number;
   readonly maxTokens?: number;

@@ -36,7 +36,7 @@ export function useTalk(
     } catch (error) {
       if (!running.current.signal.aborted) setProblem(problemOf(error));
     }
-    // What came before a stop stays in the conversation.
+    // Text from before a stop stays in the conversation.
     const { text, reasoning } = latest;
     if (text !== '')
       setMessages([...said, { role: 'assistant', content: text, ...(reasoning === '' ? {} : { reasoning }) }]);

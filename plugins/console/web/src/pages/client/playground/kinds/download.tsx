@@ -1,4 +1,4 @@
-/** Saves what was made. */
+/** Saves a result as a file. */
 import { Button } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';

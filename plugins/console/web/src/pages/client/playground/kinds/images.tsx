@@ -20,7 +20,7 @@ interface Choices {
   readonly n?: number;
 }
 
-/** As the model can have it: what was chosen for another one may be none of its values. */
+/** A value that the model supports: one chosen for another model may be unsupported. */
 function choicesFor({ limits }: ModelRow, { size, resolution, quality, n = 1 }: Choices) {
   const { resolutions, qualities } = limits;
   return {

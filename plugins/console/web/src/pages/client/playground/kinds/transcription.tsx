@@ -1,4 +1,4 @@
-/** What is said in a file, with its segments where the model has them. */
+/** The transcription of a file, with its segments where the model has them. */
 import { FileInput, Table, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';

@@ -46,7 +46,7 @@ export interface Entry {
   readonly isFixed: boolean;
   /** Adds a member; like all of these false where only the text can be changed. */
   add(name: string, value: NonNullable<FormValue>): boolean;
-  /** Writes a mapping instead of what is there. */
+  /** Replaces a mapping. */
   replace(members: FormMap): boolean;
   /** Gives the entry another name in every file that has it. */
   rename(name: string): boolean;

@@ -21,7 +21,7 @@ const tokens = new Map([
   ['output', 1_000],
 ]);
 
-/** What is counted at first: a usual prompt with its answer, one piece, a thousand of anything else. */
+/** The initial usage: a usual prompt with its answer, one piece, a thousand of anything else. */
 function usualCount(name: string): number {
   if (isOfTokens(name)) return tokens.get(name) ?? 0;
   return name === 'character' ? 1_000 : name === 'audio' ? 60 : 1;

@@ -1,4 +1,4 @@
-/** A new model as it is filled in: what is wrong with it, and the members that are written for it. Pure. */
+/** A new model as it is filled in: its faults, and the members that are written for it. Pure. */
 import type { ModelKind } from '../../../../../../../../common/domain/models.ts';
 import type { FormMap, FormValue } from '../edit-yaml.ts';
 import { isAmount, isTokenCount } from './model-kinds.ts';

@@ -1,4 +1,4 @@
-/** A new tier as it is filled in: what is wrong with it, and what is written for it. Pure. */
+/** A new tier as it is filled in: its faults, and the members that are written for it. Pure. */
 import { isRatio } from '../../../sums/usd.ts';
 import type { FormValue } from '../edit-yaml.ts';
 import { isAmount, isTokenCount } from './model-kinds.ts';
