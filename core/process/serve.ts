@@ -67,7 +67,7 @@ function handleSignals({ stop, reload, kill }: SignalHandlers): void {
 
 function endOnBug(): void {
   process.on('uncaughtException', (error) => {
-    createLog('error').error({ error }, 'a bug ended the process; what was charged is in the journal');
+    createLog('error').error({ error }, 'a bug ended the process; its charges are in the journal');
     process.exit(1);
   });
 }

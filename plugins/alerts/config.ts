@@ -31,7 +31,7 @@ const rule = z.strictObject({
     .describe('The value is good again from here on; default: that of the kind, or the threshold.'),
   window: between(60_000, 7 * 24 * hour, '1m to 7d')
     .optional()
-    .describe('What is measured reaches so far back.'),
+    .describe('How far measurements reach back.'),
   for: between(0, 24 * hour, '0s to 24h')
     .optional()
     .describe('How long the value is bad before the alert begins.'),

@@ -12,7 +12,7 @@ const holdSchema = z.strictObject({
     .enum(['estimate', 'max'])
     .default('estimate')
     .describe(
-      'What is set aside for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max).',
+      'Hold for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max).',
     ),
 });
 

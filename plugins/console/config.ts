@@ -31,7 +31,7 @@ const provider = z.strictObject({
   issuer: z.url({ protocol: /^https?$/ }).describe('Issuer; its discovery document is read when the console starts.'),
   client_id: z.string().min(1).describe('The gateway, as the provider knows it.'),
   client_secret: secretText().describe('Its secret there.'),
-  scopes: z.array(z.string().min(1)).default(['openid', 'email', 'profile']).describe('What is asked for.'),
+  scopes: z.array(z.string().min(1)).default(['openid', 'email', 'profile']).describe('Requested scopes.'),
 });
 
 const throttle = z
@@ -68,7 +68,7 @@ export const config = z
     secret: secretList(minSecretLength)
       .default([])
       .describe(
-        'Secret that cookies are signed and second factors encrypted with, or a list: the first for what is new, all for what is there. Empty: made once and kept in the database.',
+        'Secret that cookies are signed and second factors encrypted with, or a list: the first for new values, all for existing ones. Empty: made once and kept in the database.',
       ),
     smtp,
     oidc: z.array(provider).max(10).default([]).describe('Providers that people can sign in by (OpenID Connect).'),

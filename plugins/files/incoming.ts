@@ -205,7 +205,7 @@ function wayTo(vendor: FileVendor | undefined): FetchWay {
 
 function unusable(cause: unknown): GatewayError {
   const reason = cause instanceof Unfetchable ? cause.message : 'it cannot be read';
-  return new GatewayError('upstream_failed', `What was made cannot be kept: ${reason}.`, {
+  return new GatewayError('upstream_failed', `The result cannot be kept: ${reason}.`, {
     code: 'result_unusable',
     shouldRetry: false,
     cause,
@@ -213,7 +213,7 @@ function unusable(cause: unknown): GatewayError {
 }
 
 function notFetched(cause: unknown): GatewayError {
-  return new GatewayError('upstream_failed', 'What was made could not be fetched.', {
+  return new GatewayError('upstream_failed', 'The result could not be fetched.', {
     code: 'result_not_fetched',
     cause,
   });

@@ -54,7 +54,7 @@ const longTarget = z.strictObject({
   headers: headersSchema
     .optional()
     .describe("Headers that are sent with this model's requests to this provider, over the provider's own."),
-  traits: traitsSchema.optional().describe('What is particular of the model at this provider.'),
+  traits: traitsSchema.optional().describe('Traits of the model at this provider.'),
   context: count().optional().describe("Largest input that it takes there, in tokens; default: the model's."),
   cost: priceSchema
     .optional()

@@ -27,7 +27,7 @@ async function receive(services: SettlementServices, order: Order, session: Sess
   const paid = BigInt(session.cents) * centNano;
   const fields = { order: order.id, account: order.accountId, session: session.id };
   if (session.currency !== services.currency || paid !== order.amount || session.orderId !== order.id) {
-    log.error({ ...fields, cents: session.cents, currency: session.currency }, 'a payment is not what was ordered');
+    log.error({ ...fields, cents: session.cents, currency: session.currency }, 'a payment differs from its order');
     await rows.end(order.id, 'mismatch');
     return false;
   }

@@ -89,7 +89,7 @@ async function takeFrom(
     }
     if (rest < amount) await withdrawals.planLess(id, credit, amount, rest);
   }
-  throw new GatewayError('overloaded', 'What was paid back could not be taken from its account yet.');
+  throw new GatewayError('overloaded', 'The refunded money could not be taken from its account yet.');
 }
 
 /** undefined: it is taken. Else the rest of the credit that can be taken. */

@@ -29,7 +29,7 @@ const config = z
       const wrong = (field: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['offers', name, field], message });
       if (windows !== undefined && grant === undefined)
-        wrong('windows', 'bounds what is spent of a grant, and this plan has none: add "grant" or remove "windows"');
+        wrong('windows', 'bounds the spending of a grant, and this plan has none: add "grant" or remove "windows"');
       const ends = duration !== undefined || (grant !== undefined && price > 0n);
       if (renew && !ends)
         wrong('renew', 'is about the end of a plan, and this one has none: add "duration" or remove "renew"');

@@ -30,7 +30,7 @@ export const offerSchema = z.strictObject({
       every: z.enum(grantPeriods).describe('How often: day, week or month.'),
     })
     .optional()
-    .describe('Money that the plan brings for each period; what is left of it expires at the end of the period.'),
+    .describe('Money that the plan brings for each period; the rest of it expires at the end of the period.'),
   windows: z
     .partialRecord(z.enum(windowLengths), usd())
     .optional()

@@ -68,7 +68,7 @@ export const configSchema = z.strictObject({
       allow_private: z
         .boolean()
         .default(false)
-        .describe('Fetch from private addresses too: for tests alone, as clients could read what is not theirs.'),
+        .describe('Fetch from private addresses too: for tests alone, as clients could read internal content.'),
     })
     .prefault({})
     .describe(

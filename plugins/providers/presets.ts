@@ -114,7 +114,7 @@ function entryToPaste(preset: string): CommandResult {
   };
   const lines = [
     `# ${name}: ${source}, read on ${read}. Key: ${key}.`,
-    ...(addresses === undefined ? [] : ['# Your own addresses: replace what is in capitals, and the region.']),
+    ...(addresses === undefined ? [] : ['# Your own addresses: replace the words in capitals, and the region.']),
     stringify({ providers: { [preset]: entry } }, { lineWidth: 0 }).trimEnd(),
   ];
   return { json: { preset, ...found }, text: lines.join('\n') };

@@ -22,7 +22,7 @@ const reasons: Readonly<Record<Reason, string>> = {
   'by the session': 'by what names the session',
   'where the session was before': 'the session was there before',
   'the fastest': 'the soonest answer is expected there',
-  pinned: 'it continues what is kept there',
+  pinned: 'it continues an answer that is kept there',
 };
 
 /** Why no other attempt may follow one that may have run. */

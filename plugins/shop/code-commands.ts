@@ -47,7 +47,7 @@ export function codeCommands(tools: CodeTools): Command[] {
     },
     {
       name: 'codes revoke',
-      summary: 'Ends a code, or all codes of a batch; what was redeemed stays.',
+      summary: 'Ends a code, or all codes of a batch; redeemed values stay.',
       arguments: ['<code>'],
       run: (values) => revokeCodes(tools, values),
     },

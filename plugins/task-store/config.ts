@@ -12,7 +12,7 @@ export const configSchema = z.strictObject({
     .array(z.enum(['images', 'videos']))
     .min(1)
     .default(['images', 'videos'])
-    .describe('What can be ordered here.'),
+    .describe('Kinds of media that can be ordered here.'),
   mode: z
     .enum(['asynchronous', 'synchronous'])
     .default('asynchronous')

@@ -23,7 +23,7 @@ export const telemetrySchema = z.strictObject({
       headers: z
         .record(z.string(), z.string())
         .default({})
-        .describe('Headers of what is sent there, such as an authorization.'),
+        .describe('Headers of requests to it, such as an authorization.'),
       interval: duration().prefault('60s').describe('How often metrics are sent.'),
     })
     .prefault({})

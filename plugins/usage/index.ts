@@ -66,8 +66,10 @@ function endpointsOf(host: Host, answering: Answering): Endpoint[] {
   return [
     ...reports.map(ofReport),
     get('/v1/balance', { summary: 'Tells the balance of the account.' }, (_exchange, subject) => balance(subject)),
-    get('/v1/usage', { summary: 'Tells the balance, and what was spent today and this month.' }, (_exchange, subject) =>
-      spending(subject),
+    get(
+      '/v1/usage',
+      { summary: 'Returns the balance, and the spend of today and of this month.' },
+      (_exchange, subject) => spending(subject),
     ),
     ...['', '/v1'].flatMap((prefix) => [
       get(
@@ -77,7 +79,7 @@ function endpointsOf(host: Host, answering: Answering): Endpoint[] {
       ),
       get(
         `${prefix}/dashboard/billing/usage`,
-        { summary: 'Tells what was spent between two days.', query: dayParameters },
+        { summary: 'Returns the spend between two days.', query: dayParameters },
         ({ request }, subject) => usedBetween(subject, request.query),
       ),
     ]),
@@ -86,7 +88,7 @@ function endpointsOf(host: Host, answering: Answering): Endpoint[] {
 
 function summaryOf({ path }: Report): string {
   return path === '/costs'
-    ? 'Tells what was charged, by days.'
+    ? 'Returns the charges by days.'
     : `Tells the usage of ${path.slice('/usage/'.length).replaceAll('_', ' ')}, by time.`;
 }
 

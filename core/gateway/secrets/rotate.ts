@@ -8,7 +8,8 @@ the old one when its line says so. Of one process 1 and 2 are one step.`;
 export function rotateCommand(secrets: () => readonly RotatedSecret[]): Command {
   return {
     name: 'secrets rotate',
-    summary: 'Writes with the first secret of each list what is stored under another, and says when the others can go.',
+    summary:
+      'Writes values stored under other secrets with the first one of each list, and says when the others can be removed.',
     options: {
       '--give-up': 'discard what still needs another secret than the first, such as keys that were not used since',
     },

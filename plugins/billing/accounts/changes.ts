@@ -36,7 +36,7 @@ class UnguardedSale extends GatewayError {
   readonly price: Money;
 
   constructor(price: Money) {
-    super('overloaded', 'What is due to the account could not be done; please try again soon.', {
+    super('overloaded', 'Due changes of the account could not be applied; please try again soon.', {
       retryAfterMs: 1_000,
     });
     this.price = price;

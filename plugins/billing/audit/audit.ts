@@ -96,7 +96,7 @@ const checks: readonly Check[] = [
   },
   {
     rule: 'M3',
-    what: 'what is set aside is not the sum of the deposits',
+    what: 'the authorized money is not the sum of the authorizations',
     query: (table) => sql`
       select coalesce(balances.account_id, sums.account_id) as subject from ${table('balances')} as balances
       full join (select account_id, sum(held) as held from ${table('deposits')} group by account_id) as sums

@@ -18,7 +18,7 @@ export interface Check {
 export const poolChecks: readonly Check[] = [
   {
     rule: 'P2',
-    what: 'what is left of a grant does not follow from its draws',
+    what: 'the rest of a grant does not follow from its allocations',
     query: (table) => sql`
       select grants.id::text as subject from ${table('grants')} as grants
       left join ${table('pots')} as pots on pots.grant_id = grants.id

@@ -23,7 +23,7 @@ export function journalCommands(tools: CommandTools): Command[] {
     {
       name: 'journal salvage',
       summary:
-        'Applies what is sound in a damaged or moved-away journal, keeps the rest in a file, and moves the journal away',
+        'Applies the sound records of a damaged or moved-away journal, keeps the rest in a file, and moves the journal away',
       options,
       run: (values) => salvage(tools, directoryOf(tools, values)),
     },

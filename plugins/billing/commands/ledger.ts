@@ -34,8 +34,7 @@ export function commandsOf(tools: CommandTools): Command[] {
       options: {
         '--sum-days <n>': 'Checks the rollups of so many days, by chance, instead of all',
         '--rebuild-sums': 'First makes the rollups again, of all rows that are there, day by day',
-        '--accept-restore':
-          'After the database was put back: lists what is missing and can be asked for again, and lets money in again',
+        '--accept-restore': 'After the database was put back: lists missing movements, and admits money again',
         '--sums-from <day>': 'With --rebuild-sums: leaves the days (UTC) before as they are, such as 2026-10-25',
       },
       run: (values) => (values['acceptRestore'] === true ? acceptRestore(tools) : showAudit(tools, values)),

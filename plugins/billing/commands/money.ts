@@ -31,7 +31,7 @@ export function moneyCommands(tools: CommandTools): Command[] {
     },
     {
       name: 'accounts refund',
-      summary: 'Gives a charge back, or takes back what is left of a credit that was paid back outside',
+      summary: 'Refunds a charge, or debits the rest of a credit that was paid back outside',
       arguments: ['<name>', '<usd>'],
       options: {
         '--request <id>': 'the settled request that is given back, or a part of it',
@@ -86,7 +86,7 @@ async function debit(tools: CommandTools, values: Values): Promise<CommandResult
 async function refund(tools: CommandTools, values: Values): Promise<CommandResult> {
   const [request, of] = [textOf(values, 'request'), textOf(values, 'credit')];
   if ((request === undefined) === (of === undefined)) {
-    throw missing('of', 'Say what is refunded: --request ID or --credit REFERENCE.');
+    throw missing('of', 'Name the refunded charge or credit: --request ID or --credit REFERENCE.');
   }
   const { account, amount, ...entry } = await readMovement(tools, values);
   if (request === undefined) await tools.pool.refundCredit(account.id, of!, amount, entry);

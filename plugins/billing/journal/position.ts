@@ -8,7 +8,7 @@ import type { Files } from './segments.ts';
 
 /** What to do about a damaged journal. */
 export const advice =
-  'restore the file, or apply what is sound with "gateway journal salvage" ("gateway journal inspect" shows it)';
+  'restore the file, or apply the sound records with "gateway journal salvage" ("gateway journal inspect" shows it)';
 
 export interface Position {
   /** Counts the runs that wrote this journal; the database stores the same count. */

@@ -130,7 +130,7 @@ function viewOf(row: ChargeRow): ChargeView {
 
 /** A charge that would have been absurd is limited to the hold: it has no formula. */
 function sumOf({ classes, ratio, price, reason, held }: ChargeRow): string {
-  if (reason === 'absurd') return `what was set aside: ${formatUsd(amountOf(held))}`;
+  if (reason === 'absurd') return `the hold: ${formatUsd(amountOf(held))}`;
   return price === null ? '' : formulaOf(classes, decodePrice(price), ratio);
 }
 

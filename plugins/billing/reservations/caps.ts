@@ -286,7 +286,7 @@ const spans = { day: ' a day', week: ' a week', month: ' a month', ever: '' } as
 
 function capReached({ cap, period }: Tally, now: number): GatewayError {
   const until = cap.every === 'ever' || period.end <= now ? '' : ` It frees at ${new Date(period.end).toISOString()}.`;
-  const message = `What is left of this key's spend cap, ${formatUsd(cap.amount)} USD${spans[cap.every]}, does not cover this call.${until}`;
+  const message = `The rest of this key's spend cap, ${formatUsd(cap.amount)} USD${spans[cap.every]}, does not cover this call.${until}`;
   return new GatewayError('insufficient_balance', message, { code: 'key_cap_reached', shouldRetry: false });
 }
 

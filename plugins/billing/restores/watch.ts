@@ -237,7 +237,7 @@ export class RestoreWatch {
 
 function refusal(): GatewayError {
   const message =
-    'The database of this gateway was put back to an earlier time, so no money can be added until its operator has checked what is missing. Nothing was booked; try again later.';
+    'The database of this gateway was put back to an earlier time, so no money can be added until its operator has checked the missing movements. Nothing was booked; try again later.';
   return new GatewayError('overloaded', message, { code: 'restore_not_accepted', retryAfterMs: 300_000 });
 }
 

@@ -59,8 +59,8 @@ function endpoint(operation: 'transcriptions' | 'translations', summary: string)
 }
 
 export const transcriptionEndpoints: readonly EndpointDescription[] = [
-  endpoint('transcriptions', 'Writes down what is said in an audio file.'),
-  endpoint('translations', 'Writes down in English what is said in an audio file.'),
+  endpoint('transcriptions', 'Transcribes the speech of an audio file.'),
+  endpoint('translations', 'Transcribes the speech of an audio file in English.'),
 ];
 
 function readerOf(form: AudioForm, seconds: number): AnswerReader {

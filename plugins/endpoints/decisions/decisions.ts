@@ -230,7 +230,7 @@ function readAnswer(answer: unknown, { asks }: Question): Answer {
   if (asks.kind === 'choice') {
     const values = asks.options.map(({ value }) => value);
     const at = values.indexOf(answer['choice'] as string);
-    if (at === -1) throw unreadable('an answer chooses what was no option');
+    if (at === -1) throw unreadable('an answer chooses an unknown option');
     return { kind: 'choice', at, confidence, probabilities: weightsOf(answer, 'value', values) };
   }
   const labels = asks.levels.map(({ label }) => label);

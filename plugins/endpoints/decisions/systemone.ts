@@ -153,7 +153,7 @@ function readAnswer(answer: unknown, { asks }: Question): Answer {
   }
   const labels = asks.options.map(({ value }) => String(value));
   const at = labels.indexOf(answer['choice'] as string);
-  if (at === -1) throw unreadable('an answer chooses what was no option');
+  if (at === -1) throw unreadable('an answer chooses an unknown option');
   return { kind: 'choice', at, confidence, probabilities: weights(labels) };
 }
 

@@ -126,7 +126,7 @@ export class ProbeReader {
     const { error, complete } = this.#usageMeter;
     if (error !== undefined) return errorMessage(error) ?? 'It reported an error without words.';
     if (this.#events.failure !== undefined) return this.#events.failure;
-    if (!complete) return 'What came is no whole answer of its protocol.';
+    if (!complete) return 'The answer is not complete in its protocol.';
     return this.#events.hasContent || this.#events.hasStopped ? undefined : 'The answer is empty.';
   }
 }

@@ -53,7 +53,7 @@ export function rotatedSeals(host: Host, configured: readonly string[]): Rotated
         done: 0,
         left: 0,
         advice:
-          'clients carry what was sealed: the others can be removed when conversations from before need not go on with it',
+          'clients hold sealed texts: the others can be removed when earlier conversations need not continue with them',
       };
     },
   };

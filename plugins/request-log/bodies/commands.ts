@@ -42,7 +42,7 @@ export function bodyCommands(host: Pick<Host, 'find' | 'clock'>, queries: Record
     },
     {
       name: 'requests stop-recording',
-      summary: 'Ends a recording of bodies; what was kept stays until it expires',
+      summary: 'Ends a recording of bodies; kept bodies stay until they expire',
       arguments: ['<id>'],
       async run({ id }) {
         await queries.stopRecording(String(id));

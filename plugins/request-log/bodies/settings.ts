@@ -53,9 +53,7 @@ export const bodiesSection = z
     memory: size()
       .refine((bytes) => bytes >= 2 ** 20 && bytes <= 2 ** 30, 'must be from 1MB to 1GB')
       .prefault('32MB')
-      .describe(
-        'Memory for bodies until they are written; what goes beyond it is not kept, and the log says how many.',
-      ),
+      .describe('Memory for bodies until they are written; further ones are dropped, and the log has their number.'),
   })
   .describe(
     'Keep bodies of requests and answers, masked, for operators to look at. Without this section none are kept.',

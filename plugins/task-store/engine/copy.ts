@@ -11,7 +11,7 @@ import type { From, StoredResult, StoredTask, TaskError, To, VendorFile } from '
 
 const mostTries = 8;
 const pauseMs = 500;
-const lost: TaskError = { code: 'result_lost', message: 'What was made could not be kept. Nothing is charged.' };
+const lost: TaskError = { code: 'result_lost', message: 'The result could not be kept. Nothing is charged.' };
 
 type Done = Extract<Step, { state: 'done' }>;
 

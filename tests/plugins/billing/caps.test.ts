@@ -236,7 +236,7 @@ test("a call beyond its key's cap is refused with 402 by name, and leaves no row
   assert.deepEqual([error.status, error.code, error.shouldRetry], [402, 'key_cap_reached', false]);
   assert.match(
     error.message,
-    /^What is left of this key's spend cap, 0\.005 USD a day, .* It frees at 2027-01-16T00:00:00/,
+    /^The rest of this key's spend cap, 0\.005 USD a day, .* It frees at 2027-01-16T00:00:00/,
   );
   await answer(first, { input: 500, output: 50 });
   const second = capped(cap);

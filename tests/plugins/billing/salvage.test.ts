@@ -58,7 +58,7 @@ test('a damaged line is refused by one sentence, shown, and salvaged: the rest i
   writeFileSync(file, damaged);
   await assert.rejects(world.crash(), (error) => {
     const { message } = error as Error;
-    return /is damaged at byte \d+: restore the file, or apply what is sound with "gateway journal salvage"/.test(
+    return /is damaged at byte \d+: restore the file, or apply the sound records with "gateway journal salvage"/.test(
       message,
     );
   });

@@ -219,7 +219,7 @@ test('an error inside a 200, a page, an empty answer and half a stream are no su
   const document = await probe({ protocol: 'chat' }, () => json({ error: { message: 'no such model' } }));
   assert.deepEqual([document.result.ok, document.result.error], [false, 'no such model']);
   const page = await probe({ protocol: 'chat' }, () => pieces(Buffer.from('<html>Sign in to the proxy</html>')));
-  assert.deepEqual([page.result.ok, page.result.error], [false, 'What came is no whole answer of its protocol.']);
+  assert.deepEqual([page.result.ok, page.result.error], [false, 'The answer is not complete in its protocol.']);
   const nothing = await probe({ protocol: 'chat' }, () => pieces(Buffer.alloc(0)));
   assert.equal(nothing.result.ok, false);
   const half = await probe({ protocol: 'messages' }, () =>

@@ -352,7 +352,7 @@ testMistakes([
     'windows of a plan without a grant',
     'free: { price: 0,',
     'free: { price: 0, windows: { 5h: 1 },',
-    'gateway.yaml:9: plans.offers.free.windows: bounds what is spent of a grant, and this plan has none: add "grant" or remove "windows"',
+    'gateway.yaml:9: plans.offers.free.windows: bounds the spending of a grant, and this plan has none: add "grant" or remove "windows"',
   ],
   [
     'a period that does not exist',

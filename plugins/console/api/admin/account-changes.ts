@@ -33,7 +33,7 @@ const credit = route('post', '/admin/accounts/{id}/credit', 'Add money to an acc
       amount: usdInput,
       reason: reasonInput,
       kind: z.enum(['top-up', 'promotion']).default('top-up'),
-      expiresAt: instantInput.nullish().describe('When what is left of it expires.'),
+      expiresAt: instantInput.nullish().describe('When the rest of it expires.'),
     }),
   ),
 });

@@ -78,7 +78,7 @@ const begin = route('post', '/admin/recordings', 'Keep bodies for a limited time
 const end = route(
   'delete',
   '/admin/recordings/{id}',
-  'End a recording; what was kept stays until it expires',
+  'End a recording; kept bodies stay until they expire',
   answers(done),
   { params: z.object({ id }), body: takes(z.strictObject({ reason: reasonInput })) },
 );

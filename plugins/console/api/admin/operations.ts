@@ -34,7 +34,7 @@ const totals = z
     revenue: usd,
     ownCost: usd.nullable().describe('null: not known of every call, so that there is no margin.'),
     ownCostUnknown: z.number().describe('Calls of which the own cost is not known.'),
-    margin: usd.nullable().describe('Revenue less own cost and what was absorbed.'),
+    margin: usd.nullable().describe('Revenue less own cost and written-off cost.'),
     absorbed: usd.describe('Spent at vendors for what no client paid.'),
     credited: usd,
     sold: usd,

@@ -21,7 +21,7 @@ export type OrderQuery = z.output<typeof orderQuery>;
 
 export const orderQuote = z
   .object({
-    least: usd.nullable().describe('null: it depends on what is only known afterwards, such as tokens.'),
+    least: usd.nullable().describe('null: it depends on counts that are known only afterwards, such as tokens.'),
     most: usd.nullable().describe('The same as `least`: the price is exact.'),
   })
   .openapi('OrderQuote');

@@ -26,7 +26,7 @@ export const batchRow = z
     expired: z.number(),
     cost: usd.nullable().describe('Of the lines that were made so far; null: not known of all of them.'),
     held: usd.describe('Set aside for lines that a vendor makes as a batch of its own.'),
-    errors: z.array(fault).describe('What is wrong with its input.'),
+    errors: z.array(fault).describe('Faults of its input.'),
     inputFile: z.string(),
     outputFile: z.string().nullable(),
     errorFile: z.string().nullable(),
