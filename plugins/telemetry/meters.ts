@@ -124,7 +124,7 @@ function observeOwnWork(meter: Meter, host: Host): void {
   const gauge = (name: string, description: string, unit?: string) =>
     meter.createObservableGauge(`gateway.${name}`, { description, ...(unit && { unit }) });
   const pending = gauge('journal.pending', 'Journal records that the ledger has not yet.');
-  const used = gauge('journal.used', 'Share of the journal's bound that is used: at 1 calls are refused.');
+  const used = gauge('journal.used', 'Used share of the bound on the journal: at 1 calls are refused.');
   meter.addBatchObservableCallback(
     (result) => {
       const journal = host.find(ledgerQueries)?.journal();

@@ -58,7 +58,7 @@ const tested = z
     status: z.number().nullable().describe('Of the vendor; null: no answer came.'),
     firstByteMs: z.number().nullable(),
     totalMs: z.number(),
-    error: z.string().nullable().describe('The vendor's error, without keys and addresses.'),
+    error: z.string().nullable().describe('Error of the vendor, without keys and addresses.'),
     text: z.string().describe('The beginning of what it said.'),
     usage,
   })
