@@ -34,6 +34,7 @@ export default definePlugin({
     const rulesOf = (operation: string) =>
       host.extensions(prompts).filter(({ operations }) => operations?.includes(operation) ?? true);
     host.provide(promptRules, {
+      textsOf,
       pass(message, context) {
         const rules = rulesOf(context.operation);
         if (rules.length === 0) return undefined;

@@ -66,6 +66,7 @@ export {
   type PromptRule,
   type PromptText,
   type PromptTexts,
+  promptRules,
   prompts,
   promptTexts,
 } from '../wire/prompt-rules.ts';

@@ -14,6 +14,7 @@ export { readableTurns } from '../encoding/readable-media.ts';
 export { budgetOf, effortOf, nearestEffort } from '../encoding/reasoning.ts';
 export { legalCallId } from '../encoding/tool-ids.ts';
 export { ToolNamer } from '../encoding/tool-names.ts';
+export { rowsOf, tableOf } from '../kit/sql.ts';
 export type { Reading } from '../wire/counts.ts';
 export { FrameMeter, readSides } from '../wire/frame-meter.ts';
 export { jsonLines } from '../wire/json-lines.ts';

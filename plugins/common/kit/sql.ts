@@ -14,6 +14,7 @@ export async function rowsOf<Row>(runner: Runner, statement: SQL): Promise<Row[]
   return [...(Array.isArray(result) ? result : (result as { rows: Row[] }).rows)] as Row[];
 }
 
+/** A table of the gateway's own schema, as part of a statement. */
 export function tableOf({ schema }: Pick<Database, 'schema'>, name: string): SQL {
   return sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
 }

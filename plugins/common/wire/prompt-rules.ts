@@ -1,5 +1,10 @@
 /** Prompt rules: the extension point of plugins that read, refuse or change the texts of a request, once, before it costs anything. */
-import { type ContextKey, defineExtensionPoint, defineService } from '../../../core/contract/contract.ts';
+import {
+  type ContextKey,
+  defineExtensionPoint,
+  defineService,
+  type Exchange,
+} from '../../../core/contract/contract.ts';
 import type { Prompt, ToolCallPart, ToolResultPart, Turn } from '../canonical/prompt.ts';
 
 /** A text of a request that a model reads. */
@@ -47,12 +52,15 @@ export interface PromptRule {
 /** Rules about the texts of requests. Owned by `prompts`. */
 export const prompts = defineExtensionPoint<PromptRule>('prompts');
 
-/** The rules, for messages that are no request of their own. Provided by `prompts`. */
+/** The rules, for messages that are no request of their own, and the texts of requests. Provided by `prompts`. */
 export interface PromptRules {
+  /** The texts of a request as the rules have left them, for a plugin that stands below; to read alone. */
+  textsOf(exchange: Exchange): Pick<PromptTexts, 'texts' | 'unread'>;
   /** The message with its texts as the rules leave them; undefined: unchanged. A promise only where a rule waits. Throws or rejects as a rule does. */
   pass(message: Uint8Array, context: PromptContext): Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
 
+/** The service by which plugins read the texts of requests and of messages in sessions. */
 export const promptRules = defineService<PromptRules>('prompt rules');
 
 /** What a model reads as one text: the texts of each message and kind, joined without a gap, so that no word is split. */
