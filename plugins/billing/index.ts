@@ -178,7 +178,7 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
   const directory = journalDirectory(host);
   const watch = rows.restores && new RestoreWatch({ host, rows: rows.restores, journal: directory });
   watch?.listen(store);
-  const ledgerService = openLedgerService(host, store, rows, () => state.runtime, watch);
+  const ledgerService = openLedgerService({ host, database: store, store: rows, runtime: () => state.runtime, watch });
   host.provide(ledger, { ...ledgerService.ledger, processes: store.shared === true ? state.config.nodes : undefined });
   host.provide(pool, ledgerService.pool);
   host.provide(funds, {

@@ -1,25 +1,25 @@
 /**
- * Billing's runtime: opens the journal, recovers it, and connects cached balances, flusher, leases and
+ * Billing's runtime: opens the journal, recovers it, and connects balances in memory, flusher, leases and
  * reservations.
  */
 import { join } from 'node:path';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
 import { catalog } from '../common/domain/models.ts';
-import type { Money } from '../common/domain/money.ts';
 import { claimJournal } from './journal/claim.ts';
 import { Journal } from './journal/journal.ts';
 import type { Lock } from './journal/lock.ts';
 import { type PositionKeeper, readPosition } from './journal/position.ts';
 import { Retention } from './journal/retention.ts';
 import type { Files } from './journal/segments.ts';
+import { LeasedBalance } from './leases/leased-balance.ts';
 import { type LeaseLifecycle, openLeaseLifecycle } from './leases/lifecycle.ts';
 import { LeaseManager, leaseTimes } from './leases/manager.ts';
-import type { Leases, Node } from './leases/store.ts';
+import type { Leases, Round } from './leases/store.ts';
 import { wholeBalanceTopUp } from './leases/top-up.ts';
 import { Backlog } from './ledger/backlog.ts';
+import { Balance } from './ledger/balance.ts';
 import { BalanceCache } from './ledger/balance-cache.ts';
-import type { CachedBalance } from './ledger/cached-balance.ts';
 import { Answers } from './ledger/database-answers.ts';
 import { Flusher, type FlusherOptions } from './ledger/flusher.ts';
 import type { CallPlan } from './ledger/terms.ts';
@@ -138,25 +138,24 @@ function assemble(assembly: Assembly): BillingRuntime {
   const journal = openJournal(assembly, backlog);
   const fundsOf = (accountIds: readonly string[]) => store.funds(accountIds, clock.now());
   const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
-  const lease = shared ? (cached: CachedBalance, need: Money) => leaseManager!.open(cached, need) : undefined;
-  const limits = { limit: accountLimit, idleMs: evictBalancesMs };
-  const balances = new BalanceCache({ clock, ...limits, fundsOf: fundsOfOne, lease });
+  const cache = { clock, limit: accountLimit, idleMs: evictBalancesMs, fundsOf: fundsOfOne };
+  const leased: BalanceCache<LeasedBalance> | undefined =
+    shared && new BalanceCache({ ...cache, kind: LeasedBalance, lease: (...call) => leaseManager!.open(...call) });
+  const balances: BalanceCache = leased ?? new BalanceCache({ ...cache, kind: Balance });
   const answers = new Answers(clock);
   let statements = 0;
   const countUp = () => ++statements;
+  const common = { backlog, balances, clock, log };
   const flusher: Flusher = new Flusher({
-    backlog,
-    balances,
-    clock,
-    log,
+    ...common,
     applied,
     apply: batchApplier({ assembly, journal, answers, countUp, flusher: () => flusher, leases: () => leaseManager }),
     fundsOf: (accountIds) => leaseManager?.exchange(accountIds) ?? fundsOf(accountIds),
   });
   const { leases } = store;
-  const leaseManager =
-    shared && openLeaseManager({ host, database: shared, leases, balances, flusher, node: cursor, answers, countUp });
-  const parts = { journal, backlog, flusher, balances, topUp: leaseManager ?? wholeBalanceTopUp(flusher), clock, log };
+  const take: TakeShares = (round) => answers.await(leases.take(cursor, { ...round, number: countUp() }));
+  const leaseManager: LeaseManager | undefined = leased && openLeaseManager(assembly, leased, flusher, take);
+  const parts = { ...common, journal, flusher, topUp: leaseManager ?? wholeBalanceTopUp(flusher) };
   const reservations = new Reservations({ ...parts, stepTokens, backlogLimit, upkeep, bridging: bridgingOf(shared) });
   const release = segmentRelease(options, { flusher, journal, reservations });
   const lifecycle =
@@ -248,41 +247,21 @@ function segmentRelease(
   };
 }
 
-interface LeaseOptions {
-  readonly host: Host;
-  readonly database: Database;
-  readonly leases: Leases;
-  readonly balances: BalanceCache;
-  readonly flusher: Flusher;
-  readonly node: Node;
-  readonly answers: Answers;
-  /** Counts the statements that move this node's leases. */
-  readonly countUp: () => number;
-}
+type TakeShares = (round: Omit<Round, 'number'>) => ReturnType<Leases['take']>;
 
-function openLeaseManager({
-  host: { clock, log },
-  database,
-  leases,
-  balances: cachedBalances,
-  flusher,
-  node,
-  answers,
-  countUp,
-}: LeaseOptions): LeaseManager {
-  const { bridgeMs = 0 } = database;
+function openLeaseManager(
+  { host, options, cursor }: Assembly,
+  balances: BalanceCache<LeasedBalance>,
+  flusher: Flusher,
+  take: TakeShares,
+): LeaseManager {
+  const { clock, log } = host;
+  const { bridgeMs = 0, announce } = options.shared!;
   const { lastsMs } = leaseTimes(bridgeMs);
   return new LeaseManager({
-    node: node.journal,
-    balances: cachedBalances,
-    flusher,
-    clock,
-    log,
-    bridgeMs,
-    mostResting: Math.min(mostResting, Math.floor(cachedBalances.limit / 2)),
-    takeShares: (requests) =>
-      answers.await(leases.take(node, { number: countUp(), requests: requests, lastsMs, at: clock.now() })),
-    announce: database.announce,
+    ...{ node: cursor.journal, balances, flusher, clock, log, bridgeMs, announce },
+    mostResting: Math.min(mostResting, Math.floor(balances.limit / 2)),
+    takeShares: (requests) => take({ requests, lastsMs, at: clock.now() }),
   });
 }
 

@@ -3,6 +3,7 @@
 import type { GrantBalance } from '../../plugins/billing/grants/balances.ts';
 import type { Funds } from '../../plugins/billing/grants/funds.ts';
 import { Backlog } from '../../plugins/billing/ledger/backlog.ts';
+import { Balance } from '../../plugins/billing/ledger/balance.ts';
 import { BalanceCache } from '../../plugins/billing/ledger/balance-cache.ts';
 import { type Hold, sentAttempts } from '../../plugins/billing/reservations/hold.ts';
 import { attemptNotes, judge } from '../../plugins/billing/reservations/outcome.ts';
@@ -27,9 +28,9 @@ async function busyReservations(funds: Funds): Promise<{ reservations: Reservati
   let sequence = 0;
   const slab = Buffer.alloc(callsOfTurn);
   const backlog = new Backlog(() => {});
-  const balances = new BalanceCache({ clock, limit: 10, idleMs: 1_000, fundsOf: async () => funds });
+  const balances = new BalanceCache({ clock, limit: 10, idleMs: 1_000, kind: Balance, fundsOf: async () => funds });
   const balance = await balances.acquire('a');
-  balance.upkeepAt = Number.POSITIVE_INFINITY;
+  balance.checked(now, Number.POSITIVE_INFINITY);
   const written = { promise: Promise.resolve(), failed: false };
   const journal = {
     accepting: () => true,

@@ -1,7 +1,13 @@
 /** The leases of the database in memory: the same sums as the statement's oracle, with runs, numbers of asks and times. */
 
-import type { LeaseRequest } from '../../plugins/billing/leases/share.ts';
-import { type Leased, type Leases, type Node, type Round, takeWithin } from '../../plugins/billing/leases/store.ts';
+import {
+  type Leased,
+  type LeaseRequest,
+  type Leases,
+  type Node,
+  type Round,
+  takeWithin,
+} from '../../plugins/billing/leases/store.ts';
 import { FencedError } from '../../plugins/billing/ledger/batch.ts';
 import type { LeasedMoney } from '../../plugins/billing/ledger/entry-rows.ts';
 import { money } from '../../plugins/common/domain/money.ts';

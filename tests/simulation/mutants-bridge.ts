@@ -1,6 +1,5 @@
 /** Faults in what is kept of accounts for an outage, and in what the dead have leased. */
-import type { LeaseRequest } from '../../plugins/billing/leases/share.ts';
-import type { Leased, Leases } from '../../plugins/billing/leases/store.ts';
+import type { Leased, LeaseRequest, Leases } from '../../plugins/billing/leases/store.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import { money } from '../../plugins/common/domain/money.ts';
 import type { Mutant } from './mutants.ts';

@@ -2,18 +2,15 @@
  * Account changes outside of calls: made in the database under the account's lock, protected from this process's
  * calls, announced to all processes.
  */
-import type { Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import type { Database } from '../../common/domain/database.ts';
 import type { PlanTerm } from '../../common/domain/ledger.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import { patienceMs, pauseBefore, recallLeases } from '../leases/recall.ts';
-import { balanceUnavailable } from '../ledger/balance-cache.ts';
+import { patienceMs, pauseBefore, type RecallTools, recallLeases } from '../leases/recall.ts';
+import { balanceUnavailable } from '../ledger/balance.ts';
 import type { Entries, Movement } from '../ledger/entries.ts';
 import { applyDueTerms, type CallPlan } from '../ledger/terms.ts';
 import type { RestoreWatch } from '../restores/watch.ts';
 import type { BillingRuntime } from '../runtime.ts';
-import type { Store } from '../store.ts';
 
 const none = money(0n);
 const rereadAfterMs = 1_000;
@@ -43,38 +40,29 @@ class UnguardedSale extends GatewayError {
   }
 }
 
+export interface AccountTools extends RecallTools {
+  /** The running runtime, which spends from memory; undefined while the process does not serve. */
+  readonly runtime: () => BillingRuntime | undefined;
+  readonly watch?: RestoreWatch | undefined;
+}
+
 export class AccountChanges {
-  readonly #host: Host;
-  readonly #database: Database;
-  readonly #store: Store;
-  readonly #runtime: () => BillingRuntime | undefined;
+  readonly #tools: AccountTools;
   /** Due renewals in progress, by account: one at a time, or one would count the other's reserved price as missing. */
   readonly #sales = new Map<string, Promise<number>>();
-  readonly #watch: RestoreWatch | undefined;
   /** Called when an account's term has ended. */
   onTermEnded: ((entries: Entries, term: PlanTerm) => Promise<void>) | undefined;
 
-  /** `runtime` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
-  constructor(
-    host: Host,
-    database: Database,
-    store: Store,
-    runtime: () => BillingRuntime | undefined,
-    watch?: RestoreWatch,
-  ) {
-    this.#host = host;
-    this.#database = database;
-    this.#store = store;
-    this.#runtime = runtime;
-    this.#watch = watch;
+  constructor(tools: AccountTools) {
+    this.#tools = tools;
   }
 
   /** Changes the account. `atMost`: the most the change debits, which calls cannot spend meanwhile. */
   async change<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
     // Due grants and expiries must be included before balances are reported.
     await this.#applyWhatIsDue(accountId);
-    const running = this.#runtime();
-    if (this.#database.shared === true) return this.#changeShared(accountId, atMost, work);
+    const running = this.#tools.runtime();
+    if (this.#tools.database.shared === true) return this.#changeShared(accountId, atMost, work);
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
     return this.#keep(running, accountId, atMost, (guard) => this.#change(accountId, work, guard));
   }
@@ -85,10 +73,9 @@ export class AccountChanges {
    */
   async #changeShared<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
     if (atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
-    const tools = { host: this.#host, database: this.#database, store: this.#store };
-    const until = this.#host.clock.monotonic() + patienceMs;
+    const until = this.#tools.host.clock.monotonic() + patienceMs;
     for (let tries = 0; ; tries += 1) {
-      await recallLeases(tools, accountId, atMost, until);
+      await recallLeases(this.#tools, accountId, atMost, until);
       let isReturnable = false;
       try {
         return await this.#change(
@@ -102,7 +89,7 @@ export class AccountChanges {
       } catch (error) {
         const isLacking = error instanceof GatewayError && error.kind === 'insufficient_balance';
         if (!isLacking || !isReturnable) throw error;
-        if (this.#host.clock.monotonic() >= until) throw balanceUnavailable(error);
+        if (this.#tools.host.clock.monotonic() >= until) throw balanceUnavailable(error);
       }
       // A process has leased again what it had just returned.
       await pauseBefore(tries);
@@ -114,25 +101,25 @@ export class AccountChanges {
    * change before the database does.
    */
   async #keep<T>(
-    { balances: cachedBalances, flusher }: BillingRuntime,
+    { balances, flusher }: BillingRuntime,
     accountId: string,
     amount: Money,
     work: Guarded<T>,
   ): Promise<T> {
-    const cached = await cachedBalances.acquire(accountId);
+    const balance = await balances.acquire(accountId);
     try {
-      let release = cachedBalances.reserve(cached, amount);
+      let release = balance.reserve(amount);
       let isCurrent = true;
       while (release === undefined) {
         isCurrent = await flusher.refresh(accountId);
-        if (isCurrent) release = cachedBalances.reserve(cached, amount);
-        const unlocked = release === undefined ? cachedBalances.untilUnlocked(cached, amount) : undefined;
+        if (isCurrent) release = balance.reserve(amount);
+        const unlocked = release === undefined ? balance.untilUnlocked(amount) : undefined;
         if (unlocked === undefined) break;
         await unlocked;
       }
       return await work({ mayTake: release !== undefined, release }, isCurrent);
     } finally {
-      cachedBalances.release(cached);
+      balance.release();
     }
   }
 
@@ -158,7 +145,7 @@ export class AccountChanges {
   /** Calls may not spend the amount before memory has what became of the change: the balance is read until it can be. */
   #releaseLater(accountId: string, release: () => void): void {
     setTimeout(async () => {
-      const running = this.#runtime();
+      const running = this.#tools.runtime();
       if (running === undefined) return;
       if (!running.balances.knows(accountId) || (await running.flusher.refresh(accountId))) release();
       else this.#releaseLater(accountId, release);
@@ -180,19 +167,19 @@ export class AccountChanges {
    */
   async #applyWhatIsDue(accountId: string): Promise<void> {
     await this.#isComplete(accountId);
-    const { pool, term } = (await this.#store.funds([accountId], this.#host.clock.now())).get(accountId)!;
+    const { pool, term } = (await this.#tools.store.funds([accountId], this.#tools.host.clock.now())).get(accountId)!;
     if (pool !== undefined || term !== undefined) await this.upkeep(accountId, undefined);
   }
 
   /** Applies due grants and expiries; resolves with the time of the next ones. */
   async upkeep(accountId: string, callPlan: CallPlan | undefined): Promise<number> {
-    const running = this.#runtime();
+    const running = this.#tools.runtime();
     try {
       const isComplete = await this.#isComplete(accountId);
       const { next, rows } = await this.#transact(accountId, async (entries) => {
         entries.isComplete = isComplete;
         // The transaction sees what processes have leased; it may not yet see what this process's calls have charged.
-        const isSeen = running === undefined || this.#database.shared === true;
+        const isSeen = running === undefined || this.#tools.database.shared === true;
         return { next: await this.#applyDueTerms(entries, callPlan, isSeen ? undefined : none), rows: entries.rows };
       });
       if (rows > 0) await this.#announce(accountId);
@@ -208,13 +195,13 @@ export class AccountChanges {
    * it is in this process's journal, or in a journal that is not yet recovered.
    */
   async #isComplete(accountId: string): Promise<boolean> {
-    if (this.#database.shared === true) return true;
-    const running = this.#runtime();
+    if (this.#tools.database.shared === true) return true;
+    const running = this.#tools.runtime();
     if (running === undefined) return false;
     // An account that is not in memory has no pending rows.
-    const cached = running.balances.find(accountId);
-    const rows = cached?.rows ?? 0;
-    const isApplied = () => cached === undefined || cached.appliedRows >= rows;
+    const balance = running.balances.find(accountId);
+    const rows = balance?.rows ?? 0;
+    const isApplied = () => balance === undefined || balance.hasApplied(rows);
     return isApplied() || ((await running.flusher.refresh(accountId)) && isApplied());
   }
 
@@ -249,19 +236,18 @@ export class AccountChanges {
 
   async #transact<T>(accountId: string, work: Work<T>): Promise<T> {
     let moved: readonly Movement[] = [];
-    const result = await this.#store.transact(accountId, this.#host.clock.now(), (entries) => {
-      if (this.#database.shared !== true) entries.hold(this.#heldByCalls(accountId));
+    const result = await this.#tools.store.transact(accountId, this.#tools.host.clock.now(), (entries) => {
+      if (this.#tools.database.shared !== true) entries.hold(this.#heldByCalls(accountId));
       moved = entries.moved;
       return work(entries);
     });
-    if (moved.length > 0) await this.#watch?.add(moved);
+    if (moved.length > 0) await this.#tools.watch?.add(moved);
     return result;
   }
 
   /** What this process's calls hold, and what they cost that the database lacks. */
   #heldByCalls(accountId: string): Money {
-    const cached = this.#runtime()?.balances.find(accountId);
-    return cached === undefined ? none : money(cached.appliedCharged - cached.posted);
+    return this.#tools.runtime()?.balances.find(accountId)?.pending ?? none;
   }
 
   /**
@@ -269,10 +255,10 @@ export class AccountChanges {
    * failure.
    */
   async #announce(accountId: string): Promise<boolean> {
-    const running = this.#runtime();
+    const running = this.#tools.runtime();
     const known = running?.balances.knows(accountId) ? await running.flusher.refresh(accountId) : true;
-    await this.#database.announce('account', accountId).catch((error: unknown) => {
-      this.#host.log.warn({ error, account_id: accountId }, 'a change of an account could not be announced');
+    await this.#tools.database.announce('account', accountId).catch((error: unknown) => {
+      this.#tools.host.log.warn({ error, account_id: accountId }, 'a change of an account could not be announced');
     });
     return known;
   }

@@ -1,17 +1,11 @@
 /** The ledger service: an account's money outside of calls. */
-import type { Host } from '../../../core/contract/contract.ts';
-import type { Database } from '../../common/domain/database.ts';
 import type { Ledger, Pool, Posting } from '../../common/domain/ledger.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import { availableIn } from '../ledger/balance-cache.ts';
 import type { Entries } from '../ledger/entries.ts';
 import { viewPool } from '../ledger/listing.ts';
 import { refundCredit, refundRequest } from '../ledger/refunds.ts';
 import { applyDueTerms, beginTerm, type CallPlan, isRunning } from '../ledger/terms.ts';
-import type { RestoreWatch } from '../restores/watch.ts';
-import type { BillingRuntime } from '../runtime.ts';
-import type { Store } from '../store.ts';
-import { AccountChanges } from './changes.ts';
+import { AccountChanges, type AccountTools } from './changes.ts';
 
 export interface LedgerService {
   /** Account changes outside of calls. */
@@ -24,70 +18,56 @@ export interface LedgerService {
 
 const none = money(0n);
 
-/** `runtime` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
-export function openLedgerService(
-  host: Host,
-  database: Database,
-  store: Store,
-  runtime: () => BillingRuntime | undefined,
-  watch?: RestoreWatch,
-): LedgerService {
-  const changes = new AccountChanges(host, database, store, runtime, watch);
+export function openLedgerService(tools: AccountTools): LedgerService {
+  const { host, store, runtime, watch } = tools;
+  const changes = new AccountChanges(tools);
   const admit = async () => watch?.admit();
+  const change: Change = (accountId, atMost, work) =>
+    changes.change(accountId, atMost, async (entries) => {
+      await work(entries);
+      return availableOf(entries);
+    });
   return {
     changes,
     ledger: {
       credit: async (accountId, amount, options) => {
         await admit();
-        return changes.change(accountId, none, async (entries) => {
-          await entries.credit(amount, options);
-          return availableOf(entries);
-        });
+        return change(accountId, none, (entries) => entries.credit(amount, options));
       },
       balance: async (accountId) => {
         const running = runtime();
-        const cached = running?.balances.find(accountId);
-        if (cached?.lease !== undefined) await running!.flusher.refresh(accountId);
-        else if (cached !== undefined) return availableIn(cached);
-        const { balance } = (await store.funds([accountId], host.clock.now())).get(accountId)!;
-        return money(balance - (await store.leases.leasedOf(accountId)).open);
+        const balance = running?.balances.find(accountId);
+        if (balance?.isLeased === true) await running!.flusher.refresh(accountId);
+        else if (balance !== undefined) return balance.available;
+        const funds = (await store.funds([accountId], host.clock.now())).get(accountId)!;
+        return money(funds.balance - (await store.leases.leasedOf(accountId)).open);
       },
       endOf: (requestId) => store.endOf(requestId),
       safe: async () => runtime()?.journal.secureAll(),
     },
-    pool: poolBy(changes, admit),
+    pool: poolBy(changes, change, admit),
     applyDueTerms: (accountId, plan) => changes.upkeep(accountId, plan),
   };
 }
 
-/** The balance without what running calls hold of it. */
-function availableOf({ balance, open }: Entries): Money {
-  return money(balance - open);
-}
+/** Resolves with the balance after the change, without what running calls hold of it. */
+type Change = (accountId: string, atMost: Money, work: (entries: Entries) => Promise<unknown>) => Promise<Money>;
 
-function poolBy(changes: AccountChanges, admit: () => Promise<void>): Pool {
+const availableOf = ({ balance, open }: Entries): Money => money(balance - open);
+
+function poolBy(changes: AccountChanges, change: Change, admit: () => Promise<void>): Pool {
   return {
     admitMoney: admit,
     view: (accountId) => changes.read(accountId, viewPool),
-    debit: (accountId, amount, entry) =>
-      changes.change(accountId, amount, async (entries) => {
-        await entries.debit(amount, entry);
-        return availableOf(entries);
-      }),
+    debit: (accountId, amount, entry) => change(accountId, amount, (entries) => entries.debit(amount, entry)),
     refundCredit: async (accountId, creditReference, amount, entry) => {
       // The credit may be one of those that are missing.
       await admit();
-      return changes.change(accountId, amount, async (entries) => {
-        await refundCredit(entries, creditReference, amount, entry);
-        return availableOf(entries);
-      });
+      return change(accountId, amount, (entries) => refundCredit(entries, creditReference, amount, entry));
     },
     refundRequest: async (accountId, requestId, amount, entry) => {
       await admit();
-      return changes.change(accountId, none, async (entries) => {
-        await refundRequest(entries, requestId, amount, entry);
-        return availableOf(entries);
-      });
+      return change(accountId, none, (entries) => refundRequest(entries, requestId, amount, entry));
     },
     transact: (accountId, atMost, work) => changes.change(accountId, atMost, (entries) => work(postingOf(entries))),
     onTermEnded: (work) => {

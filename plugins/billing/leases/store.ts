@@ -7,12 +7,40 @@ import { type PoolState, readPools } from '../grants/funds.ts';
 import { FencedError, lockBalances } from '../ledger/batch.ts';
 import { type LeasedMoney, leasedOf } from '../ledger/entry-rows.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
-import type { Answer, LeaseRequest } from './share.ts';
 
 /** The requesting journal, and its run. */
 export interface Node {
   readonly journal: string;
   readonly owner: string;
+}
+
+/** One node's request in an exchange with the database. */
+export interface LeaseRequest {
+  readonly accountId: string;
+  /** What running calls hold, and what ended ones cost that the database lacks: that much stays leased. */
+  readonly pending: Money;
+  readonly keep: Money;
+  readonly need: Money;
+  readonly smallest: Money;
+  readonly target: Money;
+  /**
+   * The part of the need that a running answer requested, and whether the remainder is returned. Not sent to the
+   * database.
+   */
+  readonly ahead: Money;
+  readonly leaving: boolean;
+  /** More is kept than calls need, until the ledger has the journal's rows. */
+  readonly owing: boolean;
+}
+
+/** The database's answer; see the migration `013-movements.sql`. */
+export interface Answer {
+  readonly amount: Money;
+  readonly allowed: Money;
+  readonly rest: Money;
+  readonly elsewhere: Money;
+  readonly held: Money;
+  readonly nodes: number;
 }
 
 /** The requests of one statement. */
@@ -56,12 +84,31 @@ export interface Leases {
 
 /** Leases in SQL. */
 export function sqlLeases(orm: Orm, schema: string): Leases {
+  const [leases, cursors] = [tablesOf(schema)('leases'), tablesOf(schema)('journal_cursor')];
   return {
     take: (node, round) => takeShares(orm, schema, node, round),
-    returnAll: (node) => giveAllBack(orm, schema, node),
-    accountsOf: (node) => accountsOf(orm, schema, node),
-    heartbeat: (node, lives) => heartbeat(orm, schema, node, lives),
-    countOthers: (journal) => countOthers(orm, schema, journal),
+    returnAll: async ({ journal, owner }) => {
+      await orm.execute(
+        sql`delete from ${leases} where node = ${journal}
+              and exists (select from ${cursors} where journal = ${journal} and owner = ${owner})`,
+      );
+    },
+    accountsOf: async ({ journal }) => {
+      const found = sql`select account_id from ${leases} where node = ${journal}`;
+      return (await rowsOf<{ account_id: string }>(orm, found)).map((row) => row.account_id);
+    },
+    heartbeat: async ({ journal, owner }, lives) => {
+      const at = lives ? sql`clock_timestamp()` : sql`'-infinity'::timestamptz`;
+      await orm.execute(sql`update ${cursors} set updated_at = ${at} where journal = ${journal} and owner = ${owner}`);
+    },
+    countOthers: async (journal) => {
+      const [row] = await rowsOf<{ count: number }>(
+        orm,
+        sql`select count(*)::int as count from ${cursors}
+            where journal <> ${journal} and updated_at > clock_timestamp() - interval '15 seconds'`,
+      );
+      return row!.count;
+    },
     leasedOf: (accountId) => leasedOf(orm, schema, accountId),
   };
 }
@@ -161,38 +208,6 @@ function answerOf({ amount, allowed, rest, elsewhere, held, nodes }: LeaseShareR
     held: read(held),
     nodes: Number.parseInt(nodes, 10),
   };
-}
-
-async function giveAllBack(orm: Orm, schema: string, { journal, owner }: Node): Promise<void> {
-  const table = tablesOf(schema);
-  await orm.execute(
-    sql`delete from ${table('leases')} where node = ${journal}
-          and exists (select from ${table('journal_cursor')} where journal = ${journal} and owner = ${owner})`,
-  );
-}
-
-async function accountsOf(orm: Orm, schema: string, { journal }: Node): Promise<string[]> {
-  const rows = await rowsOf<{ account_id: string }>(
-    orm,
-    sql`select account_id from ${tablesOf(schema)('leases')} where node = ${journal}`,
-  );
-  return rows.map(({ account_id: accountId }) => accountId);
-}
-
-async function heartbeat(orm: Orm, schema: string, { journal, owner }: Node, lives: boolean): Promise<void> {
-  const at = lives ? sql`clock_timestamp()` : sql`'-infinity'::timestamptz`;
-  await orm.execute(
-    sql`update ${tablesOf(schema)('journal_cursor')} set updated_at = ${at} where journal = ${journal} and owner = ${owner}`,
-  );
-}
-
-async function countOthers(orm: Orm, schema: string, journal: string): Promise<number> {
-  const [row] = await rowsOf<{ count: number }>(
-    orm,
-    sql`select count(*)::int as count from ${tablesOf(schema)('journal_cursor')}
-        where journal <> ${journal} and updated_at > clock_timestamp() - interval '15 seconds'`,
-  );
-  return row!.count;
 }
 
 export interface NodeView {

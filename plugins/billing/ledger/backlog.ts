@@ -1,13 +1,12 @@
 /** The backlog: journal text not yet in the database, kept as written, in batches, with the totals of each balance. */
 import { type Money, money } from '../../common/domain/money.ts';
-import type { CachedBalance, Share } from './cached-balance.ts';
+import type { Balance, BatchTotals } from './balance.ts';
 
 /** Journal text of one transaction, except for a single longer line. */
 export const batchBytes = 256 * 1024;
 
-/** A stretch of the journal that one transaction applies. */
-export interface Batch {
-  readonly number: number;
+/** A stretch of the journal. */
+export interface Stretch {
   readonly slab: Buffer;
   readonly from: number;
   to: number;
@@ -17,26 +16,20 @@ export interface Batch {
   rows: number;
   /** Facts of requests in it. */
   facts: number;
+  /** Accounts in it without a balance in memory: those of an earlier run. */
+  readonly accountIds: string[];
+}
+
+/** What one transaction applies. */
+export interface Batch extends Stretch {
+  readonly number: number;
   /** Sequence number of the oldest hold that ends in it. */
   oldest: number;
   /** Begin and end of each run of lines with ends of calls or facts: the database needs no others. */
   readonly runs: number[];
-  readonly shares: Share[];
-  /** Accounts in it without a cached balance: those of an earlier run. */
-  readonly accountIds: string[];
+  readonly totals: BatchTotals[];
   /** It was taken once: a retry must send the same text. */
   sealed: boolean;
-}
-
-/** A stretch of an earlier run's journal. */
-export interface Stretch {
-  readonly slab: Buffer;
-  readonly from: number;
-  readonly to: number;
-  readonly last: number;
-  readonly rows: number;
-  readonly facts: number;
-  readonly accountIds: string[];
 }
 
 /**
@@ -55,7 +48,7 @@ export class Backlog {
   #turnRows = 0;
   #turnFacts = 0;
   #turnOldest = Number.POSITIVE_INFINITY;
-  #turnBalances: CachedBalance[] = [];
+  #turnBalances: Balance[] = [];
   #turnAccountIds: string[] = [];
 
   /** `onFree` is called with a slab once the database has everything in it. */
@@ -88,19 +81,12 @@ export class Backlog {
    * Counts the end of a call, appended to the journal: what it held is released, and its cost is charged. `sequence`: of
    * its hold.
    */
-  end(cached: CachedBalance, held: Money, cost: Money, sequence: number): void {
+  end(balance: Balance, held: Money, cost: Money, sequence: number): void {
     this.#count(sequence);
-    const released = money(held - cost);
-    cached.posted = money(cached.posted + released);
-    cached.charged = money(cached.charged - cost);
-    cached.rows += 1;
-    if (released > 0n && cached.lease !== undefined) cached.freed = money(cached.freed + released);
-    if (cached.turn === this.#turn) return;
-    cached.turn = this.#turn;
-    this.#turnBalances.push(cached);
+    if (balance.end(held, cost, this.#turn)) this.#turnBalances.push(balance);
   }
 
-  /** The same for the hold of an earlier run, which has no cached balance. */
+  /** The same for the hold of an earlier run, which has no balance in memory. */
   endRecovered(accountId: string, sequence: number): void {
     this.#count(sequence);
     this.#turnAccountIds.push(accountId);
@@ -127,7 +113,7 @@ export class Backlog {
     batch.rows += this.#turnRows;
     batch.facts += this.#turnFacts;
     if (this.#turnOldest < batch.oldest) batch.oldest = this.#turnOldest;
-    for (const cached of this.#turnBalances) shareOf(cached, batch);
+    for (const balance of this.#turnBalances) balance.addTo(batch);
     for (const accountId of this.#turnAccountIds) batch.accountIds.push(accountId);
     this.#bytes += to - from;
     this.#turn += 1;
@@ -147,7 +133,7 @@ export class Backlog {
 
   #begin(stretch: Stretch): Batch {
     const number = this.#batchNumber++;
-    const batch = { ...stretch, number, oldest: Number.POSITIVE_INFINITY, runs: [], shares: [], sealed: false };
+    const batch = { ...stretch, number, oldest: Number.POSITIVE_INFINITY, runs: [], totals: [], sealed: false };
     this.#batches.push(batch);
     return batch;
   }
@@ -190,28 +176,9 @@ export class Backlog {
     this.#rows -= batch.rows;
     this.#facts -= batch.facts;
     this.#bytes -= batch.to - batch.from;
-    for (const { balance: cached, charged, rows, freed } of batch.shares) {
-      cached.appliedCharged = charged;
-      cached.appliedRows = rows;
-      cached.appliedFreed = freed;
-    }
+    for (const totals of batch.totals) totals.balance.applied(totals);
     if (this.#batches[0]?.slab !== batch.slab) this.#onFree(batch.slab);
   }
-}
-
-/** Records the balance's totals including everything appended so far. */
-function shareOf(cached: CachedBalance, batch: Batch): void {
-  const { charged, posted, rows, freed, share } = cached;
-  const open = money(charged - posted);
-  if (share === undefined || share.batch !== batch.number) {
-    cached.share = { balance: cached, batch: batch.number, charged, rows, freed, open };
-    batch.shares.push(cached.share);
-    return;
-  }
-  share.charged = charged;
-  share.rows = rows;
-  share.freed = freed;
-  share.open = open;
 }
 
 function addRun(runs: number[], from: number, to: number): void {
@@ -227,8 +194,8 @@ export function textOf({ slab, runs }: Batch): string {
 }
 
 /** Every account of which calls ended in a batch, with what its running calls held then. */
-export function accountsOf({ shares, accountIds }: Batch): Map<string, Money> {
+export function accountsOf({ totals, accountIds }: Batch): Map<string, Money> {
   const accounts = new Map(accountIds.map((accountId) => [accountId, money(0n)]));
-  for (const { balance: cached, open } of shares) accounts.set(cached.accountId, open);
+  for (const { balance, open } of totals) accounts.set(balance.accountId, open);
   return accounts;
 }

@@ -1,13 +1,13 @@
-/** Applies the backlog to the database batch by batch, and refreshes cached balances from the database. */
+/** Applies the backlog to the database batch by batch, and refreshes the balances in memory from the database. */
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import { Outage } from '../../../core/contract/outage.ts';
 import type { Money } from '../../common/domain/money.ts';
 import { Pace } from '../../common/kit/pace.ts';
 import type { Funds } from '../grants/funds.ts';
 import { accountsOf, type Backlog, type Batch, batchBytes, textOf } from './backlog.ts';
+import type { Balance } from './balance.ts';
 import type { BalanceCache } from './balance-cache.ts';
 import { FencedError } from './batch.ts';
-import type { CachedBalance } from './cached-balance.ts';
 
 const longestPauseMs = 5_000;
 /** About the time between two batches under load. */
@@ -147,12 +147,12 @@ export class Flusher {
 
   /** A failed batch may have been committed; it stays at the head of the backlog and is applied again. */
   async #apply(batch: Batch): Promise<void> {
-    const { apply, backlog, balances: cachedBalances } = this.#options;
+    const { apply, backlog, balances: inMemory } = this.#options;
     const balances = await apply(textOf(batch), accountsOf(batch), batch.last);
     this.#applied = batch.last;
     backlog.drop();
     for (const [accountId, balance] of balances) {
-      if (!cachedBalances.reconcileBalance(accountId, balance)) this.#stale.add(accountId);
+      if (!inMemory.reconcileTotal(accountId, balance)) this.#stale.add(accountId);
     }
   }
 
@@ -174,14 +174,10 @@ export class Flusher {
     }
   }
 
-  /** For a request that its cached balance cannot pay: asks the database, at most once a second per account. */
-  async freshen(cached: CachedBalance): Promise<boolean> {
-    const now = this.#options.clock.monotonic();
-    const pending = this.#reading.get(cached.accountId) ?? this.#isRequested.get(cached.accountId);
-    if (pending !== undefined) return pending.promise;
-    if (now - cached.askedAt < 1_000) return false;
-    cached.askedAt = now;
-    return this.refresh(cached.accountId);
+  /** For a request that its balance in memory cannot pay: asks the database, unless that was done just now. */
+  async freshen(balance: Balance): Promise<boolean> {
+    const pending = this.#reading.get(balance.accountId) ?? this.#isRequested.get(balance.accountId);
+    return pending === undefined ? balance.mayAsk() && this.refresh(balance.accountId) : pending.promise;
   }
 }
 

@@ -5,7 +5,7 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { PriceVersion } from '../../common/domain/prices.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import type { Turn } from '../journal/journal.ts';
-import type { CachedBalance } from '../ledger/cached-balance.ts';
+import type { Balance } from '../ledger/balance.ts';
 import type { CallPlan } from '../ledger/terms.ts';
 import {
   decodePrice,
@@ -28,7 +28,7 @@ export interface Hold {
   /** Terms of the model that serves the call. */
   terms: Terms;
   /** The balance it is taken from; undefined for a hold recovered from the journal at the start. */
-  readonly balance: CachedBalance | undefined;
+  readonly balance: Balance | undefined;
   /** Wall-clock milliseconds. */
   readonly at: number;
   /** Sequence number of its HOLD record. */
@@ -66,10 +66,10 @@ export interface Hold {
 /** Most holds have one attempt. The list is made again for each more: one that `push` grows has room for seventeen. */
 const none: readonly SentAttempt[] = [];
 
-export function newHold(terms: Terms, amount: Money, cached: CachedBalance | undefined, at: number): Hold {
+export function newHold(terms: Terms, amount: Money, balance: Balance | undefined, at: number): Hold {
   return {
     terms,
-    balance: cached,
+    balance,
     at,
     sequence: 0,
     held: amount,

@@ -11,11 +11,10 @@ import { readCount } from '../../common/domain/usage.ts';
 import { uuidForm } from '../../common/kit/paging.ts';
 import type { WindowAt } from '../grants/balances.ts';
 import type { Journal } from '../journal/journal.ts';
-import { noteHold } from '../leases/share.ts';
 import type { LeaseTopUp } from '../leases/top-up.ts';
 import type { Backlog } from '../ledger/backlog.ts';
+import type { Balance } from '../ledger/balance.ts';
 import { type BalanceCache, longestReadMs } from '../ledger/balance-cache.ts';
-import type { CachedBalance } from '../ledger/cached-balance.ts';
 import type { Flusher } from '../ledger/flusher.ts';
 import type { CallPlan } from '../ledger/terms.ts';
 import type { SentAttempt } from '../model/records.ts';
@@ -44,7 +43,7 @@ export interface ReservationsOptions extends DueTermsOptions {
   readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly balances: BalanceCache;
-  /** Acquires money for the cached balances. */
+  /** Acquires more money for balances. */
   readonly topUp: LeaseTopUp;
   /** The initial `stepTokens`. */
   readonly stepTokens: number;
@@ -96,83 +95,75 @@ export class Reservations {
    * while nothing can be recorded.
    */
   create(terms: Terms): Hold | Promise<Hold> {
-    const { journal, balances: cachedBalances, clock, bridging } = this.#options;
+    const { journal, balances, clock, bridging } = this.#options;
     if (!this.accepting()) throw journal.refusal();
     const amount = firstHold(terms);
-    const cached = cachedBalances.find(terms.accountId);
+    const balance = balances.find(terms.accountId);
     const now = clock.now();
-    if (cached !== undefined && this.#admits(cached, amount, now))
-      return this.#take(terms, amount, cachedBalances.use(cached), now);
+    if (balance !== undefined && this.#admits(balance, amount, now)) return this.#take(terms, amount, balance, now);
     if (amount > 0n || !bridging()) return this.#holdLater(terms, amount);
-    return this.#take(terms, amount, cachedBalances.use(cachedBalances.unread(terms.accountId)), now);
+    return this.#take(terms, amount, balances.unread(terms.accountId), now);
   }
 
   /** A lease covers no money that ends within it, so that due terms do not change it. */
-  #admits(cached: CachedBalance, amount: Money, now: number): boolean {
-    const { balances: cachedBalances, bridging } = this.#options;
-    return cachedBalances.admits(cached, amount) && (this.#dueTerms.areApplied(cached, now) || bridging());
+  #admits(balance: Balance, amount: Money, now: number): boolean {
+    return balance.admits(amount) && (balance.isChecked(now) || this.#options.bridging());
   }
 
   #holdLater(terms: Terms, amount: Money): Promise<Hold> {
     const { clock } = this.#options;
-    return this.#funded(terms.accountId, terms.plan, amount, (cached) =>
-      this.#take(terms, amount, cached, clock.now()),
+    return this.#funded(terms.accountId, terms.plan, amount, (balance) =>
+      this.#take(terms, amount, balance, clock.now()),
     );
   }
 
   /**
-   * Acquires `amount` for the account's cached balance, and uses it in the same turn in which it was found: another
+   * Acquires `amount` for the account's balance, and uses it in the same turn in which it was found: another
    * waiting call may take it otherwise. 402 when it is not available.
    */
   async #funded<T>(
     accountId: string,
     plan: CallPlan | undefined,
     amount: Money,
-    use: (cached: CachedBalance) => T,
+    use: (balance: Balance) => T,
   ): Promise<T> {
-    const { balances: cachedBalances, topUp: funding, clock } = this.#options;
-    const cached = await cachedBalances.acquire(accountId, amount, longestReadMs);
+    const { balances, topUp, clock } = this.#options;
+    const balance = await balances.acquire(accountId, amount, longestReadMs);
     try {
-      await this.#dueTerms.apply(cached, plan);
+      await this.#dueTerms.apply(balance, plan);
       let again = false;
       const since = clock.monotonic();
-      for (let tries = 0; !cachedBalances.admits(cached, amount); tries += 1) {
-        const unlocked = cachedBalances.untilUnlocked(cached, amount);
+      for (let tries = 0; !balance.admits(amount); tries += 1) {
+        const unlocked = balance.untilUnlocked(amount);
         if (unlocked !== undefined) await unlocked;
-        else if (!(await funding.request(cached, amount, { tries, since }))) {
+        else if (!(await topUp.request(balance, amount, { tries, since }))) {
           // Its money may have expired since, and a new grant may be due.
-          if (again || this.#dueTerms.areApplied(cached, clock.now()))
-            throw notCovered(cachedBalances.bindingWindow(cached, amount));
+          if (again || balance.isChecked(clock.now())) throw notCovered(balance.bindingWindow(amount));
           again = true;
-          await this.#dueTerms.apply(cached, plan);
+          await this.#dueTerms.apply(balance, plan);
         }
       }
-    } catch (error) {
-      cachedBalances.release(cached);
-      throw error;
+      return use(balance);
+    } finally {
+      balance.release();
     }
-    return use(cached);
   }
 
   /** 402 when the account cannot spend this much now. Returns a promise only when that must be looked up. */
   requireFunds(accountId: string, plan: CallPlan | undefined, amount = leastAmount): undefined | Promise<void> {
-    const { balances: cachedBalances, clock } = this.#options;
-    const cached = cachedBalances.find(accountId);
-    if (cached !== undefined && this.#admits(cached, amount, clock.now())) return undefined;
-    return this.#funded(accountId, plan, amount, (used) => cachedBalances.release(used));
+    const { balances, clock } = this.#options;
+    const balance = balances.find(accountId);
+    if (balance !== undefined && this.#admits(balance, amount, clock.now())) return undefined;
+    return this.#funded(accountId, plan, amount, () => {});
   }
 
-  #take(terms: Terms, amount: Money, cached: CachedBalance, at: number): Hold {
-    const { journal, topUp: funding } = this.#options;
-    const hold = newHold(terms, amount, cached, at);
+  #take(terms: Terms, amount: Money, balance: Balance, at: number): Hold {
+    const { journal, topUp } = this.#options;
+    const hold = newHold(terms, amount, balance, at);
     hold.record = holdRecord(hold);
     hold.sequence = journal.append(hold.record);
-    cached.posted = money(cached.posted - amount);
     this.#open.add(hold);
-    const { lease } = cached;
-    if (lease === undefined) return hold;
-    noteHold(lease, amount);
-    if (cached.base + cached.posted < lease.lowWater) funding.topUp(cached);
+    if (balance.hold(amount)) topUp.topUp(balance);
     return hold;
   }
 
@@ -204,7 +195,7 @@ export class Reservations {
   observe(hold: Hold, outputTokens: number): boolean {
     const seen = readCount(Math.ceil(outputTokens)) ?? 0;
     if (seen > hold.seenOutput) hold.seenOutput = seen;
-    if (hold.balance?.lease !== undefined) this.#prepare(hold);
+    if (hold.balance?.isLeased === true) this.#prepare(hold);
     if (hold.seenOutput <= hold.coveredOutput || this.#extend(hold)) return true;
     hold.unpaid = true;
     return false;
@@ -212,33 +203,31 @@ export class Reservations {
 
   /** An extension cannot wait for the database, so its money is requested in advance. */
   #prepare(hold: Hold): void {
-    const { topUp: funding } = this.#options;
-    const { balance: cached, terms, coveredOutput } = hold;
+    const { balance, terms, coveredOutput } = hold;
     const isSoon = coveredOutput - hold.seenOutput <= this.stepTokens / 2;
-    if (!isSoon || hold.preparedOutput === coveredOutput || cached === undefined) return;
+    if (!isSoon || hold.preparedOutput === coveredOutput || balance === undefined) return;
     hold.preparedOutput = coveredOutput;
     const bound = boundOf(terms, coveredOutput + this.stepTokens);
-    if (bound > hold.held) funding.prepare(cached, money(bound - hold.held));
+    if (bound > hold.held) this.#options.topUp.prepare(balance, money(bound - hold.held));
   }
 
   /** Extends the hold: one step ahead of the seen tokens, or the part of a step that the balance allows. */
   #extend(hold: Hold): boolean {
-    const { balances: cachedBalances } = this.#options;
-    const { balance: cached, terms } = hold;
-    if (hold.ended || cached === undefined) return false;
+    const { balance, terms } = hold;
+    if (hold.ended || balance === undefined) return false;
     for (let step = this.stepTokens; ; step = Math.floor(step / 2)) {
       const output = hold.seenOutput + step;
       const bound = boundOf(terms, output);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);
-      if (cachedBalances.covers(cached, amount) && terms.cap?.covers(amount) !== false) {
-        this.#postExtension(hold, cached, output, amount);
+      if (balance.covers(amount) && terms.cap?.covers(amount) !== false) {
+        this.#postExtension(hold, balance, output, amount);
         return true;
       }
       if (step === 0) return false;
     }
   }
 
-  #postExtension(hold: Hold, cached: CachedBalance, output: number, amount: Money): void {
+  #postExtension(hold: Hold, balance: Balance, output: number, amount: Money): void {
     const { journal, clock } = this.#options;
     hold.coveredOutput = output;
     if (amount === 0n) return;
@@ -248,14 +237,14 @@ export class Reservations {
     const { id, accountId: account } = hold.terms;
     const part = hold.extensions;
     journal.append({ kind: 'EXTEND', id, at: clock.now(), account, part, output, amount: amount.toString() });
-    cached.posted = money(cached.posted - amount);
+    balance.extend(amount);
   }
 
   /** Ends a hold with its verdict. Never refused: a cost beyond the hold and the balance is posted in full. */
   settle(hold: Hold, verdict: Verdict, shares: Shares): void {
     if (hold.ended) return;
     hold.ended = true;
-    const { journal, backlog, balances: cachedBalances, clock } = this.#options;
+    const { journal, backlog, clock } = this.#options;
     const at = clock.now();
     let spent = zero;
     if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
@@ -270,12 +259,8 @@ export class Reservations {
     }
     this.#open.delete(hold);
     hold.terms.cap?.end(spent, at);
-    const { balance: cached } = hold;
-    if (cached === undefined) backlog.endRecovered(hold.terms.accountId, hold.sequence);
-    else {
-      backlog.end(cached, hold.held, spent, hold.sequence);
-      cachedBalances.release(cached);
-    }
+    if (hold.balance === undefined) backlog.endRecovered(hold.terms.accountId, hold.sequence);
+    else backlog.end(hold.balance, hold.held, spent, hold.sequence);
   }
 
   /**

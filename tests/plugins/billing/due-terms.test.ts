@@ -1,7 +1,7 @@
 /** When an account's due grants are looked for again, under clocks that go on, back, and on during the check. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { CachedBalance } from '../../../plugins/billing/ledger/cached-balance.ts';
+import { Balance } from '../../../plugins/billing/ledger/balance.ts';
 import { DueTerms } from '../../../plugins/billing/reservations/due-terms.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
@@ -58,10 +58,11 @@ test('a period that ends during the check is checked again before the next hold'
       return next;
     },
   });
-  const cached = { accountId: 'alice', term: 'a', upkeepFrom: -Infinity, upkeepAt: -Infinity } as CachedBalance;
-  await terms.apply(cached, undefined);
-  assert.equal(terms.areApplied(cached, host.clock.now()), false);
-  await Promise.all([terms.apply(cached, undefined), terms.apply(cached, undefined)]);
-  assert.equal(terms.areApplied(cached, host.clock.now()), true);
+  const balance = new Balance('alice', host.clock);
+  balance.reconcile({ balance: usd('1'), term: 'a' });
+  await terms.apply(balance, undefined);
+  assert.equal(balance.isChecked(host.clock.now()), false);
+  await Promise.all([terms.apply(balance, undefined), terms.apply(balance, undefined)]);
+  assert.equal(balance.isChecked(host.clock.now()), true);
   assert.equal(checks.length, 2);
 });

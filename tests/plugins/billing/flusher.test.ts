@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backlog, batchBytes } from '../../../plugins/billing/ledger/backlog.ts';
-import { availableIn, BalanceCache } from '../../../plugins/billing/ledger/balance-cache.ts';
-import type { CachedBalance } from '../../../plugins/billing/ledger/cached-balance.ts';
+import { Balance } from '../../../plugins/billing/ledger/balance.ts';
+import { BalanceCache } from '../../../plugins/billing/ledger/balance-cache.ts';
 import { Flusher } from '../../../plugins/billing/ledger/flusher.ts';
 import { type Money, money } from '../../../plugins/common/domain/money.ts';
 import { lookMs } from '../../../plugins/common/kit/pace.ts';
@@ -22,7 +22,7 @@ function newFlusher() {
     duringBatch: async () => {},
   };
   const fundsOf = async () => ({ balance: money(state.balance) });
-  const balances = new BalanceCache({ clock, limit: 10, idleMs: 1_000, fundsOf });
+  const balances = new BalanceCache({ clock, limit: 10, idleMs: 1_000, kind: Balance, fundsOf });
   const slab = Buffer.alloc(1_000);
   const freed: Buffer[] = [];
   const backlog = new Backlog((free) => freed.push(free));
@@ -48,11 +48,9 @@ function newFlusher() {
     },
   });
   /** As `Reservations` does: a hold moves the cached balance alone, an end is counted. */
-  const hold = (cached: CachedBalance, amount: bigint) => {
-    cached.posted = money(cached.posted - amount);
-  };
-  const end = (cached: CachedBalance, held: bigint, cost: bigint, sequence: number) =>
-    backlog.end(cached, money(held), money(cost), sequence);
+  const hold = (balance: Balance, amount: bigint) => balance.hold(money(amount));
+  const end = (balance: Balance, held: bigint, cost: bigint, sequence: number) =>
+    backlog.end(balance, money(held), money(cost), sequence);
   let used = 0;
   /** One line of a single word. */
   const write = (word: string, last: number) => {
@@ -128,7 +126,7 @@ test('a hold moves no money: nothing is sent before the end of a call, or until 
     assert.equal(flusher.advance(), undefined);
     advance(lookMs);
   }
-  assert.equal(availableIn(alice), -15n, 'what is held cannot be held again');
+  assert.equal(alice.available, -15n, 'what is held cannot be held again');
   writeEnd('end', ++last);
   await flusher.advance();
   assert.deepEqual(state.applied, [{ text: 'end\n', held: { carol: 0n }, cursor: last }]);
@@ -222,24 +220,24 @@ test('a returned balance is reduced by charges that the database lacks, and by h
     hold(alice, 7n);
   };
   assert.equal(await flusher.advance(), true);
-  assert.equal(availableIn(alice), -20n);
+  assert.equal(alice.available, -20n);
   state.balances = new Map([['alice', money(87n)]]);
   assert.equal(await flusher.drain(), true);
-  assert.equal(availableIn(alice), -20n);
-  assert.deepEqual([alice.rows, alice.appliedRows], [3, 2]);
+  assert.equal(alice.available, -20n);
+  assert.deepEqual([alice.rows, alice.hasApplied(2), alice.hasApplied(3)], [3, true, false]);
   write('three', 7);
   state.balances = new Map([['alice', money(-13n)]]);
   await flusher.drain();
-  assert.equal(availableIn(alice), -20n);
+  assert.equal(alice.available, -20n);
   end(alice, 7n, 0n, 7);
   write('four', 8);
   await flusher.drain();
-  assert.equal(availableIn(alice), -13n);
+  assert.equal(alice.available, -13n);
   assert.deepEqual(
     state.applied.map(({ held }) => held),
     [{ alice: 0n }, { alice: 0n }, { alice: 7n }, { alice: 0n }],
   );
-  balances.release(alice);
+  alice.release();
   balances.sweep(0);
   assert.equal(balances.find('alice'), undefined);
 });
@@ -299,7 +297,7 @@ test("an account's balance is read again once for all requests, and again for ne
   };
   assert.deepEqual(await Promise.all([flusher.refresh('alice'), flusher.refresh('alice')]), [true, true]);
   assert.equal(await late, true);
-  assert.deepEqual([availableIn(balance), state.readings], [9n, 2]);
+  assert.deepEqual([balance.available, state.readings], [9n, 2]);
 });
 
 test('news of an account survive a failing database', async () => {
@@ -312,7 +310,7 @@ test('news of an account survive a failing database', async () => {
   state.fails = false;
   advance(5_000);
   await flusher.drain();
-  assert.equal(availableIn(balance), 5n);
+  assert.equal(balance.available, 5n);
 });
 
 test('for refused calls the database is queried at most once a second', async () => {

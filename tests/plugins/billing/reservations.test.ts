@@ -1,9 +1,10 @@
 /** A hold of an account whose money is leased asks for more in the background when what is left falls below the low water. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LeasedBalance } from '../../../plugins/billing/leases/leased-balance.ts';
 import { Reservations, type ReservationsOptions } from '../../../plugins/billing/reservations/reservations.ts';
 import type { Terms } from '../../../plugins/billing/reservations/terms.ts';
-import { money, one, oneTool } from '../../../plugins/common/domain/money.ts';
+import { money, one, oneTool, zero } from '../../../plugins/common/domain/money.ts';
 import { PriceVersion } from '../../../plugins/common/domain/prices.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
@@ -14,16 +15,20 @@ const terms: Terms = {
 };
 
 test('money is requested by the hold that leaves less than the low water, and by each after it', () => {
-  const cached = { base: money(100n), posted: money(0n), lease: { lowWater: money(60n) } };
+  const host = fakeHost();
+  const balance = new LeasedBalance('a', host.clock);
+  balance.wait(money(7n));
+  const answer = { amount: money(100n), allowed: money(100n), rest: zero, elsewhere: zero, held: zero, nodes: 1 };
+  const now = host.clock.monotonic();
+  balance.grant(balance.request(now), answer, now, 60_000);
   const asked: string[] = [];
   let sequence = 0;
-  const { clock } = fakeHost();
   const reservations = new Reservations({
-    clock,
+    clock: host.clock,
     journal: { accepting: () => true, append: () => ++sequence },
     backlog: { rows: 0, bytes: 0 },
     flusher: { fenced: false },
-    balances: { find: () => cached, admits: () => true, use: () => cached },
+    balances: { find: () => balance },
     topUp: { topUp: () => void asked.push('more') },
     stepTokens: 1,
     backlogLimit: 10,
@@ -31,7 +36,7 @@ test('money is requested by the hold that leaves less than the low water, and by
   } as unknown as ReservationsOptions);
   const counts = [1, 2, 3, 4].map(() => {
     assert.ok(!(reservations.create(terms) instanceof Promise));
-    return [cached.base + cached.posted, asked.length];
+    return [balance.available, asked.length];
   });
   assert.deepEqual(counts, [
     [80n, 0],

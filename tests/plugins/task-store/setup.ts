@@ -255,7 +255,7 @@ export async function openTestbed(world: VendorWorld): Promise<Testbed> {
   const host = { ...fakeHost(), clock: { now: () => Date.now() + jumpedMs, monotonic: () => performance.now() } };
   const files = filesOf();
   const table = (name: string) => sql`${sql.identifier(database.schema)}.${sql.identifier(name)}`;
-  const ledgerService = openLedgerService(host, database, sqlStore(database), () => undefined);
+  const ledgerService = openLedgerService({ host, database, store: sqlStore(database), runtime: () => undefined });
   let requests = 0;
   let nodes = 0;
   const rows = new SqlTaskRows(database);
@@ -267,7 +267,7 @@ export async function openTestbed(world: VendorWorld): Promise<Testbed> {
     nodeHost.random.bytes(++nodes);
     const authorizations = new AuthorizationStore(
       nodeHost,
-      openLedgerService(nodeHost, store, sqlStore(store), () => undefined).changes,
+      openLedgerService({ host: nodeHost, database: store, store: sqlStore(store), runtime: () => undefined }).changes,
     );
     const tools: Tools = {
       store,

@@ -3,12 +3,11 @@
  * the database's leases.
  */
 import assert from 'node:assert/strict';
+import { LeasedBalance } from '../../../../plugins/billing/leases/leased-balance.ts';
 import { LeaseManager, leaseTimes } from '../../../../plugins/billing/leases/manager.ts';
-import { noteHold } from '../../../../plugins/billing/leases/share.ts';
 import type { Leased } from '../../../../plugins/billing/leases/store.ts';
 import { Backlog } from '../../../../plugins/billing/ledger/backlog.ts';
 import { BalanceCache } from '../../../../plugins/billing/ledger/balance-cache.ts';
-import type { CachedBalance } from '../../../../plugins/billing/ledger/cached-balance.ts';
 import { Flusher } from '../../../../plugins/billing/ledger/flusher.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 import { type FakeHost, fakeHost } from '../../../helpers/fakes.ts';
@@ -48,7 +47,7 @@ export interface Town {
 
 export interface FakeHold {
   readonly amount: Money;
-  readonly balance: CachedBalance;
+  readonly balance: LeasedBalance;
   readonly sequence: number;
 }
 
@@ -90,7 +89,7 @@ export class FakeNode {
   /** Why the last hold was refused: the money is not there, or it is not known. */
   refusal: 'lacking' | 'unknown' | undefined;
   readonly leases: LeaseManager;
-  readonly balances: BalanceCache;
+  readonly balances: BalanceCache<LeasedBalance>;
   readonly flusher: Flusher;
   readonly #town: Town;
   readonly #backlog: Backlog;
@@ -110,6 +109,7 @@ export class FakeNode {
       clock,
       limit: 10,
       idleMs: 60_000,
+      kind: LeasedBalance,
       fundsOf: () => assert.fail('a whole balance was asked for'),
       lease: (balance, need) => this.leases.open(balance, need),
     });
@@ -204,20 +204,20 @@ export class FakeNode {
     const balance = await this.balances.acquire(account, amount).catch(() => undefined);
     if (balance === undefined) return false;
     const since = clock.monotonic();
-    for (let tries = 0; !this.balances.admits(balance, amount); tries += 1) {
+    for (let tries = 0; !balance.admits(amount); tries += 1) {
       const again = await this.leases.request(balance, amount, { tries, since }).catch(() => undefined);
       if (again) continue;
       this.refusal = again === false ? 'lacking' : 'unknown';
-      this.balances.release(balance);
+      balance.release();
       return false;
     }
     if (this.#dead) return false;
-    balance.posted = money(balance.posted - amount);
+    const isLow = balance.hold(amount);
+    balance.release();
     this.#write();
     this.#town.truth -= amount;
     this.holds.push({ amount, balance, sequence: this.#sequence });
-    noteHold(balance.lease!, amount);
-    if (balance.base + balance.posted < balance.lease!.lowWater) this.leases.topUp(balance);
+    if (isLow) this.leases.topUp(balance);
     return true;
   }
 
@@ -232,7 +232,6 @@ export class FakeNode {
     this.#write();
     this.#town.truth += back;
     if (back < 0n) this.#town.overrun -= back;
-    this.balances.release(hold.balance);
   }
 
   flush(): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** What the database does with leases, as plain sums: the oracle of the statement, and the database of nodes without one. */
 
-import type { Answer, LeaseRequest } from '../../../../plugins/billing/leases/share.ts';
+import type { Answer, LeaseRequest } from '../../../../plugins/billing/leases/store.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 
 const positive = (amount: bigint) => (amount > 0n ? amount : 0n);

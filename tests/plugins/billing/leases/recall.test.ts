@@ -69,7 +69,7 @@ function sceneOf({ balance, living = 0n, dead = 0n, answersAfterMs, statementMs 
       answersAt = host.clock.monotonic() + answersAfterMs;
   };
   const database = { shared: true, announce } as unknown as Database;
-  const changes = new AccountChanges(host, database, store as unknown as Store, () => undefined);
+  const changes = new AccountChanges({ host, database, store: store as unknown as Store, runtime: () => undefined });
   const since = host.clock.monotonic();
   return {
     announced,

@@ -4,8 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import type { LeaseRequest } from '../../../../plugins/billing/leases/share.ts';
-import { listNodes, type Node, releaseNode, sqlLeases } from '../../../../plugins/billing/leases/store.ts';
+import {
+  type LeaseRequest,
+  listNodes,
+  type Node,
+  releaseNode,
+  sqlLeases,
+} from '../../../../plugins/billing/leases/store.ts';
 import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
 import { leasedOf } from '../../../../plugins/billing/ledger/entry-rows.ts';
 import { viewPool } from '../../../../plugins/billing/ledger/listing.ts';
