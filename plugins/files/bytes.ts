@@ -21,12 +21,6 @@ export interface Span {
   readonly last: number;
 }
 
-interface LinkDetails {
-  readonly mediaType: string;
-  readonly disposition: string;
-  readonly lifetimeMs: number;
-}
-
 export interface ByteStore {
   put(id: string, content: StoredContent, details: { mediaType: string; bytes: number }): Promise<void>;
   /** undefined: no such object. */
@@ -34,7 +28,10 @@ export interface ByteStore {
   /** Succeeds also if there is no such object. */
   remove(id: string): Promise<void>;
   /** An address from which the store itself serves the bytes; absent: the gateway serves them. */
-  link?(id: string, details: LinkDetails): Promise<string>;
+  link?(
+    id: string,
+    details: { readonly mediaType: string; readonly disposition: string; readonly lifetimeMs: number },
+  ): Promise<string>;
   /** For how long a store that may be away has not answered; 0: it answers. */
   awayMs?(): number;
   close(): void;

@@ -136,14 +136,11 @@ function transformsOf(host: Host) {
   };
 }
 
-interface Prepared {
-  readonly host: Host;
-  readonly tools: Tools;
-  readonly keptFiles: KeptFiles;
-}
-
 /** The secrets of seals are looked at in the database when their list is another one: other changes apply while it is away. */
-function preparing({ host, tools, keptFiles }: Prepared, use: (changed: ProtocolConvertConfig) => void) {
+function preparing(
+  { host, tools, keptFiles }: { readonly host: Host; readonly tools: Tools; readonly keptFiles: KeptFiles },
+  use: (changed: ProtocolConvertConfig) => void,
+) {
   let running = tools.config.seal_secret;
   return async (changed: ProtocolConvertConfig) => {
     const list = changed.seal_secret;

@@ -170,14 +170,11 @@ function tableTools(options: ConnectOptions, schema: string, waiting: StartWait)
   };
 }
 
-interface PollTools {
-  readonly changes: Changes;
-  readonly health: Health;
-  readonly listener: Listener;
-}
-
 /** Polls each time it is called; seldom while notifications arrive and the database is well. */
-function regularPoll(clock: Clock, { changes, health, listener }: PollTools): () => Promise<void> | undefined {
+function regularPoll(
+  clock: Clock,
+  { changes, health, listener }: { readonly changes: Changes; readonly health: Health; readonly listener: Listener },
+): () => Promise<void> | undefined {
   let polledAt = Number.NEGATIVE_INFINITY;
   return () => {
     const isSeldom = listener.hears && health.isGood();

@@ -29,12 +29,6 @@ import type { VendorBatch } from './rows.ts';
 /** Takes the place of sending at the centre of a line's exchange. */
 export const insteadOfSending = defineContextKey<(exchange: Exchange) => Promise<Answer>>('instead of sending');
 
-interface Placing {
-  readonly requestId: string;
-  readonly held: Authorization['amount'];
-  readonly request: string;
-}
-
 /** `call`: this line cannot be in the vendor's batch. `laterMs`: nothing was done. */
 type Placed = 'placed' | 'call' | { readonly refused: LineAnswer } | { readonly laterMs: number };
 
@@ -46,7 +40,10 @@ interface PlaceTools {
   /** Whether the vendor's batch has room for this request. */
   readonly fits: (request: string) => boolean;
   /** Writes the line in the transaction that sets its money aside. */
-  readonly place: (orm: Orm, placing: Placing) => Promise<void>;
+  readonly place: (
+    orm: Orm,
+    placing: { readonly requestId: string; readonly held: Authorization['amount']; readonly request: string },
+  ) => Promise<void>;
 }
 
 export async function placeLine(

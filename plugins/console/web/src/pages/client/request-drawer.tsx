@@ -13,12 +13,7 @@ import { Time } from '../../parts/time.tsx';
 import { ResultBadge } from './result-badge.tsx';
 import { useStory } from './use-story.ts';
 
-interface RequestDrawerProps {
-  readonly id: string | undefined;
-  readonly onClose: () => void;
-}
-
-export function RequestDrawer({ id, onClose }: RequestDrawerProps) {
+export function RequestDrawer({ id, onClose }: { readonly id: string | undefined; readonly onClose: () => void }) {
   const { t } = useTranslation();
   const story = useStory(id);
   return (

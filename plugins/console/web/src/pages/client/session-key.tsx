@@ -22,12 +22,7 @@ export function useSessionKey(): readonly [string, (key: string) => void] {
   return [key, change];
 }
 
-interface SessionKeyProps {
-  readonly value: string;
-  readonly onChange: (key: string) => void;
-}
-
-export function SessionKey({ value, onChange }: SessionKeyProps) {
+export function SessionKey({ value, onChange }: { readonly value: string; readonly onChange: (key: string) => void }) {
   const { t } = useTranslation();
   const me = useMe();
   const textOf = useErrorText();

@@ -14,12 +14,7 @@ import { ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
 import { TaskBadge } from './task-card.tsx';
 
-interface TaskDrawerProps {
-  readonly id: string | undefined;
-  readonly onClose: () => void;
-}
-
-export function TaskDrawer({ id, onClose }: TaskDrawerProps) {
+export function TaskDrawer({ id, onClose }: { readonly id: string | undefined; readonly onClose: () => void }) {
   const { t } = useTranslation();
   const task = useQuery({
     queryKey: ['tasks', 'one', id],

@@ -7,12 +7,7 @@ import { useInfo } from '../../api/session.ts';
 import { TextLink } from '../../parts/entry-frame.tsx';
 import { ColorsMenu, LanguageMenu } from '../../parts/header-menus.tsx';
 
-interface PublicFrameProps {
-  readonly title: string;
-  readonly children: ReactNode;
-}
-
-export function PublicFrame({ title, children }: PublicFrameProps) {
+export function PublicFrame({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   const { t } = useTranslation();
   const info = useInfo();
   const gateway = info?.gateway ?? '';

@@ -63,13 +63,8 @@ export default function Playground() {
   );
 }
 
-interface ModelChoiceProps {
-  readonly models: readonly ModelRow[];
-  readonly model: ModelRow;
-}
-
 /** Grouped by what the models make. It lives in the address bar. */
-function ModelChoice({ models, model }: ModelChoiceProps) {
+function ModelChoice({ models, model }: { readonly models: readonly ModelRow[]; readonly model: ModelRow }) {
   const { t } = useTranslation();
   const [, change] = useSearchState();
   const groups = Map.groupBy(models, ({ kind }) => kind);

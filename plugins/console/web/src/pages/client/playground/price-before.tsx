@@ -17,12 +17,7 @@ export interface OrderCounts {
   readonly media?: string;
 }
 
-interface PriceBeforeProps {
-  readonly model: ModelRow;
-  readonly counts: OrderCounts | undefined;
-}
-
-export function PriceBefore({ model, counts }: PriceBeforeProps) {
+export function PriceBefore({ model, counts }: { readonly model: ModelRow; readonly counts: OrderCounts | undefined }) {
   const { t, i18n } = useTranslation();
   const { data } = useQuery({
     queryKey: ['models', 'quote', model.id, counts],

@@ -94,12 +94,7 @@ function ByDay({ span }: { readonly span: AskedSpan }) {
   );
 }
 
-interface TotalsProps {
-  readonly totals: MoneyTotals;
-  readonly span: AskedSpan;
-}
-
-function Totals({ totals, span }: TotalsProps) {
+function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span: AskedSpan }) {
   const { t, i18n } = useTranslation();
   const { revenue, ownCost, ownCostUnknown, margin, absorbed, credited, sold, refunded, lapsed } = totals;
   const rows = (kind?: string) => ({

@@ -91,11 +91,6 @@ function Nothing() {
   );
 }
 
-interface FiguresProps {
-  readonly sums: Sums;
-  readonly span: AskedSpan;
-}
-
 /** The figures that are drawn, each with its change. */
 function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly span: AskedSpan }) {
   const { t } = useTranslation();
@@ -189,7 +184,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Asked
 }
 
 /** The parts that are not drawn. */
-function Others({ sums, span }: FiguresProps) {
+function Others({ sums, span }: { readonly sums: Sums; readonly span: AskedSpan }) {
   const { t, i18n } = useTranslation();
   const { requests, results, total, cost, ownCost, ownCostUnknown, margin } = sums;
   const count = (value: number) => countText(value, i18n.language);

@@ -6,14 +6,10 @@ import { resultOf } from '../../../parts/result-of.ts';
 import type { UpstreamState } from '../sums/upstream-state.ts';
 import type { OperatorRequest } from '../types.ts';
 
-interface WordProps {
-  readonly color: MantineColor;
-  readonly children: string;
-}
 /** Colours of normal states. */
 const quiet: readonly MantineColor[] = ['teal', 'gray'];
 
-export function Word({ color, children }: WordProps) {
+export function Word({ color, children }: { readonly color: MantineColor; readonly children: string }) {
   if (quiet.includes(color))
     return (
       <Text span fz="inherit" c={color === 'gray' ? 'dimmed' : undefined} className="nowrap">

@@ -15,12 +15,7 @@ interface LetInProps {
 const isEmail = (text: string) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text.trim());
 const roleNames = ['client', 'auditor', 'operator'] as const;
 
-interface EmailProps {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-function EmailField({ value, onChange }: EmailProps) {
+function EmailField({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
   const { t } = useTranslation();
   return (
     <TextInput

@@ -73,12 +73,7 @@ function progressCell({ progress, state }: OperatorTask) {
   );
 }
 
-interface DetailProps {
-  readonly task: OperatorTask;
-  readonly onDone: () => void;
-}
-
-function Detail({ task, onDone }: DetailProps) {
+function Detail({ task, onDone }: { readonly task: OperatorTask; readonly onDone: () => void }) {
   const { t } = useTranslation();
   const acts = useActs();
   return (

@@ -92,12 +92,7 @@ function useColumns(onRevoke: (token: Token) => void): Column<Token>[] {
   ];
 }
 
-interface MakeProps {
-  readonly onClose: () => void;
-  readonly onMade: (token: string) => void;
-}
-
-function MakeDialog({ onClose, onMade }: MakeProps) {
+function MakeDialog({ onClose, onMade }: { readonly onClose: () => void; readonly onMade: (token: string) => void }) {
   const { t } = useTranslation();
   const [name, setName] = useState('');
   const [expires, setExpires] = useState('');

@@ -56,13 +56,7 @@ export default function Chat({ model: { id: model }, apiKey, head }: KindProps<M
   );
 }
 
-interface TurnMeasuresProps {
-  readonly turn: Turn;
-  readonly busy: boolean;
-  readonly name?: string;
-}
-
-function TurnMeasures({ turn, ...shown }: TurnMeasuresProps) {
+function TurnMeasures({ turn, ...shown }: { readonly turn: Turn; readonly busy: boolean; readonly name?: string }) {
   const { t, i18n } = useTranslation();
   const count = (tokens: number | undefined) => (tokens === undefined ? '–' : countText(tokens, i18n.language));
   const facts = [

@@ -27,12 +27,7 @@ function usualCount(name: string): number {
   return name === 'character' ? 1_000 : name === 'audio' ? 60 : 1;
 }
 
-interface ExampleProps {
-  readonly at: Path;
-  readonly kind: ModelKind;
-}
-
-export function Example({ at, kind }: ExampleProps) {
+export function Example({ at, kind }: { readonly at: Path; readonly kind: ModelKind }) {
   const { t } = useTranslation();
   const { layers } = useForms();
   const nameOf = useClassName();
