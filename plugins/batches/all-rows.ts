@@ -3,30 +3,33 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { BatchAdmin, OwnedBatch } from '../common/domain/admin/batches.ts';
 import type { Page, PageRequest } from '../common/domain/admin/pages.ts';
 import type { Database } from '../common/domain/database.ts';
-import { money } from '../common/domain/money.ts';
 import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../common/kit/paging.ts';
-import { rowsOf, tableOf } from '../common/kit/sql.ts';
+import { column, columnsOf, jsonColumn, optional, rowsOf, tableOf, timeColumn, usdColumn } from '../common/kit/sql.ts';
 import type { Counts } from './batch.ts';
 
 type Filter = Parameters<BatchAdmin['listAll']>[0];
 
-interface Row extends Pick<OwnedBatch, 'id' | 'endpoint' | 'state' | 'total'> {
-  readonly account_id: string;
-  readonly key_id: string;
-  readonly outcome: NonNullable<OwnedBatch['outcome']> | null;
-  readonly counts: string | null;
-  readonly cost: string | null;
-  readonly provider: string | null;
-  /** Microseconds, as the database keeps them: a page begins at exactly one row. */
-  readonly created_us: string;
-  readonly ended_ms: string | null;
-  readonly cancel_ms: string | null;
-  readonly expires_ms: string;
-}
-
 // As the indexes have them.
 const stateWord = sql.raw('coalesce(batches.outcome, batches.state)');
 const endpointName = sql.raw("regexp_replace(batches.endpoint, '^(/v1beta/models/)[^/]+:', '\\1{model}:')");
+
+const columns = columnsOf({
+  id: column<string>('batches.id'),
+  accountId: column<string>('account_id'),
+  keyId: column<string>('key_id'),
+  endpoint: column<string>('endpoint'),
+  state: column<OwnedBatch['state']>('batches.state'),
+  outcome: optional(column<NonNullable<OwnedBatch['outcome']>>('outcome')),
+  total: column<number>('total'),
+  counts: optional(jsonColumn<Counts>('counts')),
+  cost: optional(usdColumn('cost')),
+  provider: optional(column<string>('provider')),
+  /** As the database keeps it: a page begins at exactly one row. */
+  createdUs: column<string>(sql`(extract(epoch from created_at) * 1000000)::bigint::text`),
+  endedAt: optional(timeColumn('batches.ended_at')),
+  cancelAt: optional(timeColumn('batches.cancel_at')),
+  expiresAt: timeColumn('batches.expires_at'),
+});
 
 export class AllBatchRows {
   readonly #database: Database;
@@ -36,16 +39,16 @@ export class AllBatchRows {
   }
 
   async list(filter: Filter, page: PageRequest): Promise<Page<OwnedBatch>> {
-    const rows = await rowsOf<Row>(this.#database.orm, this.statement(filter, page));
-    return pageOf(rows, page, ({ created_us, id }) => cursorFor([created_us, id]), viewOf);
+    const rows = (await rowsOf<never>(this.#database.orm, this.statement(filter, page))).map(columns.read);
+    const viewOf = ({ createdUs, ...row }: (typeof rows)[number]): OwnedBatch => {
+      return { ...row, createdAt: Math.floor(Number(createdUs) / 1000) };
+    };
+    return pageOf(rows, page, ({ createdUs, id }) => cursorFor([createdUs, id]), viewOf);
   }
 
   /** Reads one row more than the page has. */
   statement(filter: Filter, page: PageRequest): SQL {
-    const ms = (name: string) => sql.raw(`(extract(epoch from batches.${name}) * 1000)::bigint::text`);
-    return sql`select batches.id, account_id, key_id, endpoint, batches.state, outcome, total, counts::text as counts,
-        cost::text as cost, provider, (extract(epoch from created_at) * 1000000)::bigint::text as created_us,
-        ${ms('ended_at')} as ended_ms, ${ms('cancel_at')} as cancel_ms, ${ms('expires_at')} as expires_ms
+    return sql`select ${columns.select}
       from ${tableOf(this.#database, 'batches')} as batches
       left join ${tableOf(this.#database, 'vendor_batches')} as vendor on vendor.batch_id = batches.id
       where ${sql.join(conditionsOf(filter, page), sql` and `)}
@@ -76,21 +79,4 @@ function conditionsOf({ accountId, state, endpoint }: Filter, page: PageRequest)
             ('epoch'::timestamptz + ${after.createdAt}::bigint * interval '1 microsecond', ${after.id})`,
         ]),
   ];
-}
-
-function viewOf(row: Row): OwnedBatch {
-  const { id, endpoint, state, total } = row;
-  return {
-    ...{ id, endpoint, state, total },
-    accountId: row.account_id,
-    keyId: row.key_id,
-    outcome: row.outcome ?? undefined,
-    counts: row.counts === null ? undefined : (JSON.parse(row.counts) as Counts),
-    cost: row.cost === null ? undefined : money(BigInt(row.cost)),
-    provider: row.provider ?? undefined,
-    createdAt: Math.floor(Number(row.created_us) / 1000),
-    endedAt: row.ended_ms === null ? undefined : Number(row.ended_ms),
-    cancelAt: row.cancel_ms === null ? undefined : Number(row.cancel_ms),
-    expiresAt: Number(row.expires_ms),
-  };
 }

@@ -2,9 +2,20 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { BatchFigures } from '../common/domain/admin/stored-work.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
-import { money } from '../common/domain/money.ts';
 import { givenBack, Leases, nextDueMs } from '../common/kit/jobs/leases.ts';
-import { inMs, jsonOf, rowsOf, tableOf } from '../common/kit/sql.ts';
+import {
+  column,
+  columnsOf,
+  countColumn,
+  inMs,
+  jsonColumn,
+  jsonOf,
+  optional,
+  rowsOf,
+  tableOf,
+  timeColumn,
+  usdColumn,
+} from '../common/kit/sql.ts';
 import type { Batch, BatchDialect, BatchUsage, Counts, InputError, Outcome } from './batch.ts';
 import { type VendorChoice, vendorChoice } from './vendor/rows.ts';
 
@@ -32,32 +43,6 @@ export interface Page {
   readonly after: string | undefined;
 }
 
-interface Row {
-  readonly id: string;
-  readonly account_id: string;
-  readonly key_id: string;
-  readonly request_id: string | null;
-  readonly trace: string | null;
-  readonly remote_address: string;
-  readonly dialect: BatchDialect;
-  readonly endpoint: string;
-  readonly headers: string;
-  readonly input_file: string;
-  readonly metadata: string | null;
-  readonly state: Batch['state'];
-  readonly outcome: Outcome | null;
-  readonly errors: string | null;
-  readonly total: number;
-  readonly counts: string | null;
-  readonly usage: string | null;
-  readonly cost: string | null;
-  readonly held: string;
-  readonly output_file: string | null;
-  readonly error_file: string | null;
-  readonly output_lifetime_ms: string | null;
-  readonly times: string;
-}
-
 /** `stops`: it was cancelled, or has expired. */
 export interface Renewed {
   readonly stops: boolean;
@@ -65,6 +50,33 @@ export interface Renewed {
 }
 
 const isOpen = sql`state <> 'ended'`;
+const stored = {
+  id: column<string>('id'),
+  accountId: column<string>('account_id'),
+  keyId: column<string>('key_id'),
+  requestId: optional(column<string>('request_id')),
+  trace: column<string | null>('trace'),
+  remoteAddress: column<string>('remote_address'),
+  dialect: column<BatchDialect>('dialect'),
+  endpoint: column<string>('endpoint'),
+  headers: jsonColumn<Record<string, string>>('headers'),
+  inputFile: column<string>('input_file'),
+  metadata: optional(jsonColumn<Record<string, string>>('metadata')),
+  state: column<Batch['state']>('state'),
+  outcome: optional(column<Outcome>('outcome')),
+  errors: jsonColumn<InputError[]>(sql`coalesce(errors, '[]')`),
+  total: column<number>('total'),
+  usage: optional(jsonColumn<BatchUsage>('usage')),
+  outputFile: optional(column<string>('output_file')),
+  errorFile: optional(column<string>('error_file')),
+  outputLifetimeMs: optional(countColumn('output_lifetime_ms')),
+  createdAt: timeColumn('created_at'),
+  startedAt: optional(timeColumn('started_at')),
+  finishingAt: optional(timeColumn('finishing_at')),
+  endedAt: optional(timeColumn('ended_at')),
+  cancelAt: optional(timeColumn('cancel_at')),
+  expiresAt: timeColumn('expires_at'),
+};
 const none: Counts = { succeeded: 0, errored: 0, cancelled: 0, expired: 0 };
 
 export class BatchRows {
@@ -237,58 +249,26 @@ export class BatchRows {
   }
 
   async #select(which: SQL, ending: SQL): Promise<Batch[]> {
-    const time = (name: string) => sql`'${sql.raw(name)}', (extract(epoch from ${sql.raw(name)}) * 1000)::bigint`;
-    const names = ['created_at', 'started_at', 'finishing_at', 'ended_at', 'cancel_at', 'expires_at'];
-    const rows = await rowsOf<Row>(
+    const rows = await rowsOf<never>(
       this.#orm,
-      sql`select id, account_id, key_id, request_id, trace, remote_address, dialect, endpoint, headers::text as headers, input_file,
-          metadata::text as metadata, state, outcome, errors::text as errors, total, usage, output_file, error_file,
-          output_lifetime_ms::text as output_lifetime_ms,
-          coalesce(counts::text, (select json_build_object(
-            'succeeded', count(*) filter (where result = 'succeeded'), 'errored', count(*) filter (where result = 'errored'),
-            'cancelled', count(*) filter (where result = 'cancelled'), 'expired', count(*) filter (where result = 'expired'))::text
-            from ${this.#lines} as lines where lines.batch_id = batches.id)) as counts,
-          json_build_object(${sql.join(names.map(time), sql`, `)})::text as times,
-          (case when state = 'ended' then cost else ${this.#costOfLines(sql`batches.id`)} end)::text as cost,
-          (select coalesce(sum(held), 0) from ${this.#lines} as lines
-            where lines.batch_id = batches.id and lines.state = 'placed')::text as held
-        from ${this.#batches} as batches where ${which} ${ending}`,
+      sql`select ${this.#columns.select} from ${this.#batches} as batches where ${which} ${ending}`,
     );
-    return rows.map(batchOf);
+    return rows.map(this.#columns.read);
   }
-}
 
-function batchOf(row: Row): Batch {
-  const times = JSON.parse(row.times) as Record<string, number | null>;
-  const at = (name: string) => times[name] ?? undefined;
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    keyId: row.key_id,
-    requestId: row.request_id ?? undefined,
-    trace: row.trace,
-    remoteAddress: row.remote_address,
-    dialect: row.dialect,
-    endpoint: row.endpoint,
-    headers: JSON.parse(row.headers) as Record<string, string>,
-    inputFile: row.input_file,
-    metadata: row.metadata === null ? undefined : (JSON.parse(row.metadata) as Record<string, string>),
-    state: row.state,
-    outcome: row.outcome ?? undefined,
-    errors: row.errors === null ? [] : (JSON.parse(row.errors) as InputError[]),
-    total: row.total,
-    cost: row.cost === null ? undefined : money(BigInt(row.cost)),
-    held: money(BigInt(row.held)),
-    counts: row.counts === null ? none : (JSON.parse(row.counts) as Counts),
-    usage: row.usage === null ? undefined : (JSON.parse(row.usage) as BatchUsage),
-    outputFile: row.output_file ?? undefined,
-    errorFile: row.error_file ?? undefined,
-    outputLifetimeMs: row.output_lifetime_ms === null ? undefined : Number(row.output_lifetime_ms),
-    createdAt: at('created_at')!,
-    startedAt: at('started_at'),
-    finishingAt: at('finishing_at'),
-    endedAt: at('ended_at'),
-    cancelAt: at('cancel_at'),
-    expiresAt: at('expires_at')!,
-  };
+  get #columns() {
+    const lines = (condition: SQL) => sql`from ${this.#lines} as lines where lines.batch_id = batches.id ${condition}`;
+    const counted = sql`coalesce(counts::text, (select json_build_object(
+      'succeeded', count(*) filter (where result = 'succeeded'), 'errored', count(*) filter (where result = 'errored'),
+      'cancelled', count(*) filter (where result = 'cancelled'), 'expired', count(*) filter (where result = 'expired'))::text
+      ${lines(sql``)}))`;
+    return columnsOf({
+      ...stored,
+      counts: jsonColumn<Counts>(counted),
+      cost: optional(
+        usdColumn(sql`(case when state = 'ended' then cost else ${this.#costOfLines(sql`batches.id`)} end)`),
+      ),
+      held: usdColumn(sql`(select coalesce(sum(held), 0) ${lines(sql`and lines.state = 'placed'`)})`),
+    });
+  }
 }

@@ -3,20 +3,20 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { FileAdmin, OwnedFile } from '../common/domain/admin/files.ts';
 import type { Database } from '../common/domain/database.ts';
 import type { UploadedFile, UploadQuery } from '../common/domain/stored-files.ts';
-import { instant, rowsOf } from '../common/kit/sql.ts';
+import { column, columnsOf, countColumn, instant, optional, rowsOf, timeColumn } from '../common/kit/sql.ts';
 
-interface Row {
-  readonly id: string;
-  readonly account_id: string;
-  readonly name: string;
-  readonly chosen_name: string | null;
-  readonly purpose: string;
-  readonly sha256: string | null;
-  readonly media_type: string;
-  readonly bytes: string;
-  readonly created_ms: string;
-  readonly sweep_ms: string;
-}
+const columns = columnsOf({
+  id: column<string>('id'),
+  accountId: column<string>('account_id'),
+  name: column<string>('name'),
+  chosenName: optional(column<string>('chosen_name')),
+  purpose: column<string>('purpose'),
+  sha256: optional(column<string>('sha256')),
+  mediaType: column<string>('media_type'),
+  bytes: countColumn('bytes'),
+  createdAt: timeColumn('created_at'),
+  expiresAt: timeColumn('sweep_at'),
+});
 
 /** A file of a task, without a name. */
 interface TaskFile {
@@ -66,7 +66,7 @@ export class UploadRows {
 
   /** Files of all accounts, newest first. */
   async listAll(filter: Filter, page: UploadPage, now: number): Promise<OwnedFile[]> {
-    return (await rowsOf<Row>(this.#database.orm, this.statement(filter, page, now))).map(fileOf);
+    return (await rowsOf<never>(this.#database.orm, this.statement(filter, page, now))).map(columns.read);
   }
 
   statement({ accountId, purpose }: Filter, { limit, after }: UploadPage, now: number): SQL {
@@ -82,7 +82,7 @@ export class UploadRows {
 
   /** Files of a task without a name, by their numbers. */
   async ofTask(accountId: string, taskId: string, now: number): Promise<TaskFile[]> {
-    const rows = await rowsOf<Pick<Row, 'id' | 'bytes'> & { number: number }>(
+    const rows = await rowsOf<{ id: string; number: number; bytes: string }>(
       this.#database.orm,
       sql`select id, number, bytes::text as bytes from ${this.#files}
         where account_id = ${accountId} and task_id = ${taskId} and state = 'kept' and sweep_at > ${instant(now)}
@@ -102,13 +102,11 @@ export class UploadRows {
   }
 
   async #select(which: SQL, now: number, ending: SQL): Promise<OwnedFile[]> {
-    return (await rowsOf<Row>(this.#database.orm, this.#selection(which, now, ending))).map(fileOf);
+    return (await rowsOf<never>(this.#database.orm, this.#selection(which, now, ending))).map(columns.read);
   }
 
   #selection(which: SQL, now: number, ending: SQL): SQL {
-    return sql`select id, account_id, name, chosen_name, purpose, sha256, media_type, bytes::text as bytes,
-        (extract(epoch from created_at) * 1000)::bigint::text as created_ms,
-        (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms
+    return sql`select ${columns.select}
       from ${this.#files} where ${which} and purpose is not null and state = 'kept' and sweep_at > ${instant(now)}
       ${ending}`;
   }
@@ -116,19 +114,4 @@ export class UploadRows {
   get #files(): SQL {
     return sql`${sql.identifier(this.#database.schema)}.files`;
   }
-}
-
-function fileOf(row: Row): OwnedFile {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    name: row.name,
-    chosenName: row.chosen_name ?? undefined,
-    purpose: row.purpose,
-    sha256: row.sha256 ?? undefined,
-    mediaType: row.media_type,
-    bytes: Number(row.bytes),
-    createdAt: Number(row.created_ms),
-    expiresAt: Number(row.sweep_ms),
-  };
 }

@@ -2,7 +2,17 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../../common/domain/database.ts';
 import type { Money } from '../../common/domain/money.ts';
-import { jsonOf, type Runner, rowsOf, tableOf } from '../../common/kit/sql.ts';
+import {
+  column,
+  columnsOf,
+  jsonColumn,
+  jsonOf,
+  optional,
+  type Runner,
+  rowsOf,
+  tableOf,
+  timeColumn,
+} from '../../common/kit/sql.ts';
 import type { InputLine, LineAnswer } from '../batch.ts';
 import type { VendorResults } from './api.ts';
 
@@ -31,22 +41,22 @@ export interface PlacedLine extends InputLine {
   readonly request: string;
 }
 
-interface Row {
-  readonly provider: string;
-  readonly protocol: string;
-  readonly model: string;
-  readonly asked: string;
-  readonly credential: string | null;
-  readonly state: VendorBatch['state'];
-  readonly sent_at: string | null;
-  readonly sent_ago: string | null;
-  readonly ordered_at: string | null;
-  readonly lines: number;
-  readonly file_id: string | null;
-  readonly vendor_id: string | null;
-  readonly cancel_sent: boolean;
-  readonly results: string | null;
-}
+const columns = columnsOf({
+  provider: column<string>('provider'),
+  protocol: column<string>('protocol'),
+  model: column<string>('model'),
+  asked: column<string>('asked'),
+  credential: optional(column<string>('credential')),
+  state: column<VendorBatch['state']>('state'),
+  sentAt: optional(timeColumn('sent_at')),
+  sentAgoMs: optional(timeColumn(sql`(now() - sent_at)`)),
+  orderedAt: optional(timeColumn('ordered_at')),
+  lines: column<number>('lines'),
+  fileId: optional(column<string>('file_id')),
+  vendorId: optional(column<string>('vendor_id')),
+  cancelSent: column<boolean>('cancel_sent'),
+  results: optional(jsonColumn<VendorResults>('results')),
+});
 
 interface LineRow {
   readonly number: number;
@@ -78,15 +88,13 @@ export class VendorRows {
   }
 
   async find(batchId: string): Promise<VendorBatch | undefined> {
-    const ms = (time: SQL) => sql`(extract(epoch from ${time}) * 1000)::bigint::text`;
-    const [row] = await rowsOf<Row>(
+    const [row] = await rowsOf<never>(
       this.#orm,
-      sql`select provider, protocol, model, asked, credential, state, ${ms(sql`sent_at`)} as sent_at,
-          ${ms(sql`(now() - sent_at)`)} as sent_ago, ${ms(sql`ordered_at`)} as ordered_at, lines, file_id, vendor_id,
-          cancel_sent, results::text as results
-        from ${this.#vendors} where batch_id = ${batchId}`,
+      sql`select ${columns.select} from ${this.#vendors} where batch_id = ${batchId}`,
     );
-    return row && vendorBatchOf(row);
+    if (row === undefined) return undefined;
+    const { sentAt: at, sentAgoMs: agoMs, ...vendor } = columns.read(row);
+    return { ...vendor, sent: at === undefined ? undefined : { at, agoMs: agoMs! } };
   }
 
   /** Throws when another worker has the batch now. */
@@ -235,20 +243,6 @@ function inputLineOf(row: LineRow): InputLine {
 
 function placedLineOf(row: LineRow): PlacedLine {
   return { ...inputLineOf(row), requestId: row.request_id!, request: row.request ?? '' };
-}
-
-function vendorBatchOf(row: Row): VendorBatch {
-  const { provider, protocol, model, asked, state, lines } = row;
-  return {
-    ...{ provider, protocol, model, asked, state, lines },
-    credential: row.credential ?? undefined,
-    sent: row.sent_at === null ? undefined : { at: Number(row.sent_at), agoMs: Number(row.sent_ago) },
-    orderedAt: row.ordered_at === null ? undefined : Number(row.ordered_at),
-    fileId: row.file_id ?? undefined,
-    vendorId: row.vendor_id ?? undefined,
-    cancelSent: row.cancel_sent,
-    results: row.results === null ? undefined : (JSON.parse(row.results) as VendorResults),
-  };
 }
 
 export function lost(): Error {

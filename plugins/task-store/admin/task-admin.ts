@@ -7,7 +7,7 @@ import { cursorIn, pageOf, rowsFor } from '../../common/kit/paging.ts';
 import { jsonOf, rowsOf } from '../../common/kit/sql.ts';
 import type { Tools } from '../engine/dependencies.ts';
 import type { StoredTask } from '../engine/rows.ts';
-import { type Row, taskOf, viewColumns } from '../engine/sql-rows.ts';
+import { viewColumns } from '../engine/sql-rows.ts';
 import { Queries } from '../orders/queries.ts';
 import { targetOf } from '../orders/targets.ts';
 import { statesNamed, viewOf } from '../orders/view.ts';
@@ -59,12 +59,12 @@ async function readPage(
     conditions.push(
       sql`(created_at, id) < (select created_at, id from ${table} as last where last.id = ${after} and ${owned})`,
     );
-  const rows = await rowsOf<Row>(
+  const rows = await rowsOf<never>(
     store.orm,
-    sql`select ${viewColumns} from ${table} as taken where ${sql.join(conditions, sql` and `)}
+    sql`select ${viewColumns.select} from ${table} as taken where ${sql.join(conditions, sql` and `)}
         order by taken.created_at desc, taken.id desc limit ${limit}::int`,
   );
-  return rows.map(taskOf);
+  return rows.map(viewColumns.read);
 }
 
 /** Rows in one of these states as they are shown: an expired task is stored as failed. */

@@ -3,7 +3,18 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Database, Orm } from '../../common/domain/database.ts';
 import { givenBack, Leases } from '../../common/kit/jobs/leases.ts';
-import { inMs, jsonOf, millisecondsOf, type Runner, rowsOf, tableOf } from '../../common/kit/sql.ts';
+import {
+  column,
+  columnsOf,
+  inMs,
+  jsonColumn,
+  jsonOf,
+  millisecondsOf,
+  optional,
+  type Runner,
+  rowsOf,
+  tableOf,
+} from '../../common/kit/sql.ts';
 import type { Made, MediaKind, Order, Reference } from '../../common/media/adapters.ts';
 import type {
   Changes,
@@ -24,13 +35,13 @@ export class SqlTaskRows implements TaskRows {
   readonly #store: Database;
   readonly #table: SQL;
   readonly #callbacks: SQL;
-  readonly #leases: Leases<Row>;
+  readonly #leases: Leases<never>;
 
   constructor(store: Database) {
     this.#store = store;
     this.#table = tableOf(store, 'tasks');
     this.#callbacks = tableOf(store, 'task_callbacks');
-    this.#leases = new Leases({ runner: store.orm, table: this.#table, columns: workColumns });
+    this.#leases = new Leases({ runner: store.orm, table: this.#table, columns: workColumns.select });
   }
 
   async insert(transaction: Orm, task: NewTask): Promise<void> {
@@ -46,7 +57,7 @@ export class SqlTaskRows implements TaskRows {
   }
 
   async take(token: string, limit: number, leaseMs: number): Promise<StoredTask[]> {
-    return (await this.#leases.take(token, limit, leaseMs)).map(taskOf);
+    return (await this.#leases.take(token, limit, leaseMs)).map(workColumns.read);
   }
 
   async renew(id: string, token: string, leaseMs: number): Promise<boolean> {
@@ -55,11 +66,11 @@ export class SqlTaskRows implements TaskRows {
 
   async find(id: string, accountId?: string): Promise<StoredTask | undefined> {
     const owned = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
-    const [row] = await rowsOf<Row>(
+    const [row] = await rowsOf<never>(
       this.#store.orm,
-      sql`select ${viewColumns} from ${this.#table} as taken where id = ${id} ${owned}`,
+      sql`select ${viewColumns.select} from ${this.#table} as taken where id = ${id} ${owned}`,
     );
-    return row && taskOf(row);
+    return row && viewColumns.read(row);
   }
 
   move(id: string, from: From, { state, dueMs, keepLease }: To, changes: Changes = {}): Promise<boolean> {
@@ -124,73 +135,39 @@ function rightOf({ by }: From): SQL {
 }
 
 /** Columns for views, without the large ones. */
-export const viewColumns = columnsWith(sql`null as order_refs, null as vendor_files`);
+export const viewColumns = columnsWith(sql`null`, sql`null`);
 /** Columns that a worker needs. */
-const workColumns = columnsWith(sql`order_refs::text as order_refs, vendor_files::text as vendor_files`);
+const workColumns = columnsWith(sql`order_refs`, sql`vendor_files`);
 
-function columnsWith(large: SQL): SQL {
-  return sql`taken.id, request_id::text as request_id, account_id, key_id, trace, kind, model, state, progress::int as progress,
-  order_head::text as order_head, callback_url, attempts::text as attempts, vendor_id,
-  made::text as made, results::text as results, error::text as error, tries, ${large},
-  ${millisecondsOf(sql`created_at`)} as created_ms, ${millisecondsOf(sql`updated_at`)} as updated_ms,
-  ${millisecondsOf(sql`completed_at`)} as completed_ms,
-  (extract(epoch from deadline_at - now()) * 1000)::float8 as left_ms`;
-}
-
-export interface Row {
-  readonly id: string;
-  readonly request_id: string;
-  readonly account_id: string;
-  readonly key_id: string;
-  readonly trace: string | null;
-  readonly kind: MediaKind;
-  readonly model: string;
-  readonly state: StoredState;
-  readonly progress: number;
-  readonly order_head: string;
-  readonly order_refs: string | null;
-  readonly callback_url: string | null;
-  readonly attempts: string;
-  readonly vendor_id: string | null;
-  readonly made: string | null;
-  readonly vendor_files: string | null;
-  readonly results: string;
-  readonly error: string | null;
-  readonly tries: number;
-  readonly created_ms: number;
-  readonly updated_ms: number;
-  readonly completed_ms: number | null;
-  readonly left_ms: number;
-}
-
-export function taskOf(row: Row): StoredTask {
-  const references = read<Reference[]>(row.order_refs) ?? [];
-  return {
-    id: row.id,
-    requestId: row.request_id,
-    accountId: row.account_id,
-    keyId: row.key_id,
-    trace: row.trace,
-    kind: row.kind,
-    model: row.model,
-    state: row.state,
-    progress: row.progress,
-    order: { ...(JSON.parse(row.order_head) as Omit<Order, 'references'>), references },
-    callbackUrl: row.callback_url ?? undefined,
-    attempts: JSON.parse(row.attempts) as Attempt[],
-    vendorId: row.vendor_id ?? undefined,
-    made: read<Made>(row.made),
-    vendorFiles: read<VendorFile[]>(row.vendor_files) ?? [],
-    results: JSON.parse(row.results) as StoredResult[],
-    error: read<TaskError>(row.error),
-    createdAtMs: row.created_ms,
-    updatedAtMs: row.updated_ms,
-    completedAtMs: row.completed_ms ?? undefined,
-    leftMs: row.left_ms,
-    tries: row.tries,
+function columnsWith(references: SQL, vendorFiles: SQL) {
+  const { select, read } = columnsOf({
+    id: column<string>('taken.id'),
+    requestId: column<string>(sql`request_id::text`),
+    accountId: column<string>('account_id'),
+    keyId: column<string>('key_id'),
+    trace: column<string | null>('trace'),
+    kind: column<MediaKind>('kind'),
+    model: column<string>('model'),
+    state: column<StoredState>('state'),
+    progress: column<number>(sql`progress::int`),
+    head: jsonColumn<Omit<Order, 'references'>>('order_head'),
+    references: optional(jsonColumn<Reference[]>(references)),
+    callbackUrl: optional(column<string>('callback_url')),
+    attempts: jsonColumn<Attempt[]>('attempts'),
+    vendorId: optional(column<string>('vendor_id')),
+    made: optional(jsonColumn<Made>('made')),
+    vendorFiles: optional(jsonColumn<VendorFile[]>(vendorFiles)),
+    results: jsonColumn<StoredResult[]>('results'),
+    error: optional(jsonColumn<TaskError>('error')),
+    createdAtMs: column<number>(millisecondsOf(sql`created_at`)),
+    updatedAtMs: column<number>(millisecondsOf(sql`updated_at`)),
+    completedAtMs: optional(column<number>(millisecondsOf(sql`completed_at`))),
+    leftMs: column<number>(millisecondsOf(sql`(deadline_at - now())`)),
+    tries: column<number>('tries'),
+  });
+  const taskOf = (row: Parameters<typeof read>[0]): StoredTask => {
+    const { head, references = [], vendorFiles: files = [], ...task } = read(row);
+    return { ...task, order: { ...head, references }, vendorFiles: files };
   };
-}
-
-function read<Value>(text: string | null): Value | undefined {
-  return text === null ? undefined : (JSON.parse(text) as Value);
+  return { select, read: taskOf };
 }

@@ -4,7 +4,7 @@ import type { Database } from '../../common/domain/database.ts';
 import { jsonOf, rowsOf } from '../../common/kit/sql.ts';
 import type { MediaKind } from '../../common/media/adapters.ts';
 import type { StoredState, StoredTask } from '../engine/rows.ts';
-import { type Row, taskOf, viewColumns } from '../engine/sql-rows.ts';
+import { viewColumns } from '../engine/sql-rows.ts';
 
 /** Absent members do not filter. */
 export interface Filter {
@@ -42,12 +42,12 @@ export class TaskLists {
       conditions.push(sql`(created_at, id) ${behind} (select created_at, id from ${this.#table} as last
         where last.id = ${from.after} and last.account_id = ${accountId})`);
     const offset = from !== undefined && 'offset' in from ? from.offset : 0;
-    const found = await rowsOf<Row>(
+    const found = await rowsOf<never>(
       this.#store.orm,
-      sql`select ${viewColumns} from ${this.#table} as taken where ${sql.join(conditions, sql` and `)}
+      sql`select ${viewColumns.select} from ${this.#table} as taken where ${sql.join(conditions, sql` and `)}
           order by created_at ${direction}, id ${direction} limit ${limit}::int offset ${offset}::int`,
     );
-    return found.map(taskOf);
+    return found.map(viewColumns.read);
   }
 
   async count(accountId: string, filter: Filter): Promise<number> {

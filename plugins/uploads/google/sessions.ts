@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { Database } from '../../common/domain/database.ts';
-import { instant, tableOf } from '../../common/kit/sql.ts';
+import { column, columnsOf, countColumn, instant, optional, rowsOf, tableOf } from '../../common/kit/sql.ts';
 
 export const sessionLifetimeMs = 86_400_000;
 /** Sessions of one account. */
@@ -22,15 +22,15 @@ export interface UploadSession {
   readonly bytes: number | undefined;
 }
 
-interface Row {
-  readonly account_id: string;
-  readonly key_id: string;
-  readonly file_id: string;
-  readonly name: string;
-  readonly chosen_name: string | null;
-  readonly media_type: string;
-  readonly bytes: string | null;
-}
+const columns = columnsOf({
+  accountId: column<string>('account_id'),
+  keyId: column<string>('key_id'),
+  fileId: column<string>('file_id'),
+  name: column<string>('name'),
+  chosenName: optional(column<string>('chosen_name')),
+  mediaType: column<string>('media_type'),
+  bytes: optional(countColumn('bytes')),
+});
 
 export class UploadSessions {
   readonly #database: Database;
@@ -65,20 +65,11 @@ export class UploadSessions {
   /** undefined: there never was one, it was cancelled, or has expired. */
   async find(secret: string): Promise<UploadSession | undefined> {
     if (!secretFormat.test(secret)) return undefined;
-    const [row] = (await this.#database.orm.execute(sql`
-      select account_id, key_id, file_id, name, chosen_name, media_type, bytes::text as bytes from ${this.#table}
-      where digest = ${digestOf(secret)} and expires_at > ${this.#in(0)}`)) as unknown as Row[];
-    return (
-      row && {
-        accountId: row.account_id,
-        keyId: row.key_id,
-        fileId: row.file_id,
-        name: row.name,
-        chosenName: row.chosen_name ?? undefined,
-        mediaType: row.media_type,
-        bytes: row.bytes === null ? undefined : Number(row.bytes),
-      }
+    const [row] = await rowsOf<never>(
+      this.#database.orm,
+      sql`select ${columns.select} from ${this.#table} where digest = ${digestOf(secret)} and expires_at > ${this.#in(0)}`,
     );
+    return row && columns.read(row);
   }
 
   async remove(secret: string): Promise<void> {

@@ -3,7 +3,16 @@ import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { Database } from '../../common/domain/database.ts';
-import { instant, rowsOf, tableOf } from '../../common/kit/sql.ts';
+import {
+  column,
+  columnsOf,
+  countColumn,
+  instant,
+  optional,
+  rowsOf,
+  tableOf,
+  timeColumn,
+} from '../../common/kit/sql.ts';
 
 /** Lifetime of an upload that is not completed, by OpenAI's rule. */
 export const lifetimeMs = 3_600_000;
@@ -29,18 +38,18 @@ export interface PartUpload {
   readonly expiresAt: number;
 }
 
-interface Row {
-  readonly id: string;
-  readonly account_id: string;
-  readonly file_id: string;
-  readonly name: string;
-  readonly purpose: string;
-  readonly media_type: string;
-  readonly bytes: string;
-  readonly lifetime_ms: string | null;
-  readonly status: PartUpload['status'];
-  readonly created_ms: string;
-}
+const columns = columnsOf({
+  id: column<string>('id'),
+  accountId: column<string>('account_id'),
+  fileId: column<string>('file_id'),
+  name: column<string>('name'),
+  purpose: column<string>('purpose'),
+  mediaType: column<string>('media_type'),
+  bytes: countColumn('bytes'),
+  lifetimeMs: optional(countColumn('lifetime_ms')),
+  status: column<PartUpload['status']>('status'),
+  createdAt: timeColumn('created_at'),
+});
 
 export class PartUploads {
   readonly #database: Database;
@@ -72,11 +81,12 @@ export class PartUploads {
   /** undefined: the account has none of this id, or it has expired. */
   async find(accountId: string, id: string): Promise<PartUpload | undefined> {
     if (!idFormat.test(id)) return undefined;
-    const [row] = await this.#rows<Row>(sql`
-      select id, account_id, file_id, name, purpose, media_type, bytes::text as bytes, lifetime_ms::text as lifetime_ms, status,
-        (extract(epoch from created_at) * 1000)::bigint::text as created_ms
+    const [row] = await this.#rows<never>(sql`
+      select ${columns.select}
       from ${this.#uploads} where id = ${id} and account_id = ${accountId} and created_at > ${this.#oldest}`);
-    return row && uploadOf(row);
+    if (row === undefined) return undefined;
+    const upload = columns.read(row);
+    return { ...upload, expiresAt: upload.createdAt + lifetimeMs };
   }
 
   /** Makes room for a part of this many bytes, within the announced size. */
@@ -145,23 +155,6 @@ export class PartUploads {
   get #parts(): SQL {
     return tableOf(this.#database, 'upload_parts');
   }
-}
-
-function uploadOf(row: Row): PartUpload {
-  const createdAt = Number(row.created_ms);
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    fileId: row.file_id,
-    name: row.name,
-    purpose: row.purpose,
-    mediaType: row.media_type,
-    bytes: Number(row.bytes),
-    lifetimeMs: row.lifetime_ms === null ? undefined : Number(row.lifetime_ms),
-    status: row.status,
-    createdAt,
-    expiresAt: createdAt + lifetimeMs,
-  };
 }
 
 function tooMany(message: string): GatewayError {
