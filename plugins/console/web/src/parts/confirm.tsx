@@ -1,8 +1,9 @@
 /** Asks before an action that cannot be undone. */
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ErrorState } from './states.tsx';
+import { useWork } from './use-work.ts';
 
 interface ConfirmProps {
   readonly opened: boolean;
@@ -18,32 +19,20 @@ interface ConfirmProps {
 
 export function Confirm({ opened, title, children, action, danger = false, onConfirm, onClose }: ConfirmProps) {
   const { t } = useTranslation();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const run = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onConfirm();
-      onClose();
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { busy, problem, run } = useWork((error) => error);
+  const confirm = () => run(() => onConfirm().then(onClose));
   return (
     <Modal opened={opened} onClose={onClose} title={title} size="md">
       <Stack>
         <Text fz="sm" component="div">
           {children}
         </Text>
-        {error !== undefined && <ErrorState error={error} />}
+        {problem !== undefined && <ErrorState error={problem} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             {t('shell.cancel')}
           </Button>
-          <Button color={danger ? 'red' : undefined} loading={busy} onClick={() => void run()}>
+          <Button color={danger ? 'red' : undefined} loading={busy} onClick={() => void confirm()}>
             {action}
           </Button>
         </Group>

@@ -9,7 +9,7 @@ import { askAgain } from '../../api/again.ts';
 import { addressOf, send } from '../../api/client.ts';
 import { has, useMe } from '../../api/session.ts';
 import type { FileRow } from '../../api/types.ts';
-import { timeColumn } from '../../parts/columns.tsx';
+import { textColumn, timeColumn } from '../../parts/columns.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { TextLink } from '../../parts/entry-frame.tsx';
@@ -61,29 +61,20 @@ export default function Files() {
 function useColumns(onRemove: (file: FileRow) => void): Column<FileRow>[] {
   const { t, i18n } = useTranslation();
   return [
-    {
-      key: 'name',
-      title: t('shell.word.name'),
+    textColumn('name', t('shell.word.name'), {
       cell: ({ id, name }) => (
         <Text span inherit title={id}>
           {name}
         </Text>
       ),
-      plain: ({ name }) => name,
-    },
-    {
-      key: 'purpose',
-      title: t('client.files.purpose'),
+    }),
+    textColumn('purpose', t('client.files.purpose'), {
       cell: ({ purpose }) => <span className="mono">{purpose}</span>,
-      plain: ({ purpose }) => purpose,
-    },
-    {
-      key: 'bytes',
-      title: t('client.files.size'),
+    }),
+    textColumn('bytes', t('client.files.size'), {
       right: true,
       cell: ({ bytes }) => bytesText(bytes, i18n.language),
-      plain: ({ bytes }) => bytes,
-    },
+    }),
     timeColumn('createdAt', t('client.files.created'), { minor: true }),
     timeColumn('expiresAt', t('client.files.expires'), { relative: true }),
     {

@@ -13,12 +13,12 @@ import {
 } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/client.ts';
 import { modelsQuery, useOwnProjects } from '../../api/models.ts';
 import type { KeyRow, KeyTerms } from '../../api/types.ts';
 import { ErrorState } from '../../parts/states.tsx';
+import { useWork } from '../../parts/use-work.ts';
 import { fieldsOf, isAmount, termsOf } from './key-terms.ts';
 
 interface KeyFormProps {
@@ -44,21 +44,13 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
   const form = useKeyForm(row);
   const models = useQuery(modelsQuery).data?.rows.map(({ id }) => id) ?? [];
   const projects = useOwnProjects();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const submit = form.onSubmit(async (fields) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onSend(termsOf(fields, Date.now()));
-    } catch (failure) {
-      const field = failure instanceof ApiError ? failure.field : undefined;
-      if (field === 'name' || field === 'project') form.setFieldError(field, (failure as ApiError).message);
-      else setError(failure);
-    } finally {
-      setBusy(false);
-    }
+  const { busy, problem, run } = useWork((error) => {
+    const field = error instanceof ApiError ? error.field : undefined;
+    if (field !== 'name' && field !== 'project') return error;
+    form.setFieldError(field, (error as ApiError).message);
+    return undefined;
   });
+  const submit = form.onSubmit((fields) => run(() => onSend(termsOf(fields, Date.now()))));
   return (
     <form onSubmit={submit}>
       <Stack>
@@ -97,7 +89,7 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
         />
         <OwnLimits form={form} />
         <Images form={form} />
-        {error !== undefined && <ErrorState error={error} />}
+        {problem !== undefined && <ErrorState error={problem} />}
         <Group justify="flex-end">
           <Button type="submit" loading={busy}>
             {button}

@@ -11,6 +11,7 @@ import { Confirm } from '../../parts/confirm.tsx';
 import { Panel } from '../../parts/page.tsx';
 import { ErrorState, useErrorText } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
+import { useWork } from '../../parts/use-work.ts';
 
 const passkeysKey = ['passkeys'] as const;
 
@@ -66,26 +67,17 @@ function Add({ onAdded }: { readonly onAdded: () => Promise<unknown> }) {
   const { t } = useTranslation();
   const textOf = useErrorText();
   const [name, setName] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const wordsOf = (error: unknown) => {
+  const { busy, problem, run } = useWork((error) => {
     // Whatever the browser says, nothing was added; the usual reason is that the person shut its dialog.
     if (!(error instanceof ApiError)) return t('entry.signIn.cancelled');
     return error.code === 'session_not_fresh' ? t('client.profile.fresh') : textOf(error);
-  };
-  const add = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
+  });
+  const add = () =>
+    run(async () => {
       await addPasskey(name.trim() || t('client.profile.unnamed'));
       setName('');
       await onAdded();
-    } catch (error) {
-      setProblem(wordsOf(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+    });
   if (!canUsePasskeys()) return <Text fz="sm">{t('client.profile.noSupport')}</Text>;
   return (
     <Group gap="xs" align="flex-start">

@@ -8,30 +8,23 @@ import type { Redemption } from '../../api/types.ts';
 import { moneyText } from '../../parts/format.ts';
 import { Panel } from '../../parts/page.tsx';
 import { useErrorText } from '../../parts/states.tsx';
+import { useWork } from '../../parts/use-work.ts';
 import { useMoneyChanged } from './money-changed.ts';
 
 export function Redeem() {
   const { t, i18n } = useTranslation();
-  const textOf = useErrorText();
   const changed = useMoneyChanged();
   const [code, setCode] = useState('');
-  const [problem, setProblem] = useState<string>();
   const [gift, setGift] = useState<Redemption>();
-  const [busy, setBusy] = useState(false);
-  const redeem = async (event: FormEvent) => {
+  const { busy, problem, run } = useWork(useErrorText());
+  const redeem = (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setProblem(undefined);
     setGift(undefined);
-    try {
+    return run(async () => {
       setGift(await send<Redemption>('POST', '/wallet/redeem', { code: code.trim() }));
       setCode('');
       await changed();
-    } catch (error) {
-      setProblem(textOf(error));
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   return (
     <Panel title={t('client.wallet.redeem')} hint={t('client.wallet.redeemHint')}>

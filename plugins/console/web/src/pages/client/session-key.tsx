@@ -7,6 +7,7 @@ import { has, useMe } from '../../api/session.ts';
 import type { KeyTerms, NewKey } from '../../api/types.ts';
 import { useErrorText } from '../../parts/states.tsx';
 import './playground-texts.ts';
+import { useWork } from '../../parts/use-work.ts';
 
 /** Outlives the page, not the tab: going to another page and back keeps it. */
 let kept = '';
@@ -25,12 +26,8 @@ export function useSessionKey(): readonly [string, (key: string) => void] {
 export function SessionKey({ value, onChange }: { readonly value: string; readonly onChange: (key: string) => void }) {
   const { t } = useTranslation();
   const me = useMe();
-  const textOf = useErrorText();
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const make = async () => {
-    setBusy(true);
-    setProblem(undefined);
+  const { busy, problem, run } = useWork(useErrorText());
+  const make = () => {
     const terms: KeyTerms = {
       name: t('client.playground.keyName'),
       project: null,
@@ -41,13 +38,7 @@ export function SessionKey({ value, onChange }: { readonly value: string; readon
       images: 'task',
       expiresAt: new Date(Date.now() + lifetimeMs).toISOString(),
     };
-    try {
-      onChange((await send<NewKey>('POST', '/keys', terms)).key);
-    } catch (error) {
-      setProblem(textOf(error));
-    } finally {
-      setBusy(false);
-    }
+    return run(async () => onChange((await send<NewKey>('POST', '/keys', terms)).key));
   };
   return (
     <Stack gap={6}>

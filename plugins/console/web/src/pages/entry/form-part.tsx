@@ -1,8 +1,9 @@
 /** What the forms before the session share: how they are sent, their errors, their checks. */
 import { Alert, Button, Stack } from '@mantine/core';
 import i18next from 'i18next';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import type { FormEvent, ReactNode } from 'react';
 import { useErrorText } from '../../parts/states.tsx';
+import { useWork } from '../../parts/use-work.ts';
 
 interface EntryFormProps {
   readonly button: string;
@@ -13,20 +14,11 @@ interface EntryFormProps {
 }
 
 export function EntryForm({ button, onSend, words, children }: EntryFormProps) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
   const textOf = useErrorText();
-  const send = async (event: FormEvent) => {
+  const { busy, problem, run } = useWork((error) => words?.(error) ?? textOf(error));
+  const send = (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await onSend();
-    } catch (error) {
-      setProblem(words?.(error) ?? textOf(error));
-    } finally {
-      setBusy(false);
-    }
+    return run(onSend);
   };
   return (
     <form onSubmit={(event) => void send(event)}>

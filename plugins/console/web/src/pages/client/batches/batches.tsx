@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useLiveInterval } from '../../../api/live.ts';
 import { has, useMe } from '../../../api/session.ts';
 import type { BatchRow } from '../../../api/types.ts';
-import { moneyColumn, timeColumn } from '../../../parts/columns.tsx';
+import { moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
 import { DataTable } from '../../../parts/data-table.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
@@ -70,12 +70,9 @@ function useColumns(): Column<BatchRow>[] {
   const withCost = has(useMe(), 'wallet');
   return [
     timeColumn('createdAt', t('client.batches.created')),
-    {
-      key: 'endpoint',
-      title: t('client.batches.endpoint'),
+    textColumn('endpoint', t('client.batches.endpoint'), {
       cell: ({ endpoint }) => <span className="mono">{endpoint}</span>,
-      plain: ({ endpoint }) => endpoint,
-    },
+    }),
     {
       key: 'state',
       title: t('client.batches.state'),
@@ -89,13 +86,10 @@ function useColumns(): Column<BatchRow>[] {
       cell: (batch) => <Done batch={batch} />,
       plain: madeOf,
     },
-    {
-      key: 'errored',
-      title: t('client.batches.errored'),
+    textColumn('errored', t('client.batches.errored'), {
       right: true,
       cell: (batch) => batch.errored,
-      plain: ({ errored }) => errored,
-    },
+    }),
     ...(withCost ? [moneyColumn<BatchRow>('cost', t('client.batches.cost'), ({ cost }) => cost)] : []),
   ];
 }

@@ -9,6 +9,7 @@ import { CodeBlock } from '../../../parts/code-block.tsx';
 import { listKey } from '../../../parts/data-table.tsx';
 import { countText } from '../../../parts/format.ts';
 import { useErrorText } from '../../../parts/states.tsx';
+import { useWork } from '../../../parts/use-work.ts';
 import { SessionKey, useSessionKey } from '../session-key.tsx';
 import { Faults } from './faults.tsx';
 import { type CheckedFile, OrderError, start, uploadAndCheck } from './order.ts';
@@ -22,19 +23,9 @@ export function NewBatch({ onStarted }: { readonly onStarted: (id: string) => vo
   const [key, setKey] = useSessionKey();
   const [chosen, setChosen] = useState<File | null>(null);
   const [checked, setChecked] = useState<CheckedFile>();
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const run = async (work: () => Promise<void>) => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await work();
-    } catch (error) {
-      setProblem(error instanceof OrderError ? error.message : textOf(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { busy, problem, setProblem, run } = useWork((error) =>
+    error instanceof OrderError ? error.message : textOf(error),
+  );
   const check = () => run(async () => setChecked(await uploadAndCheck(chosen!, key)));
   const begin = () =>
     run(async () => {

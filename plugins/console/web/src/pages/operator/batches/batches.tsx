@@ -86,21 +86,15 @@ function useColumns(): Column<OperatorBatch>[] {
       minor: true,
       cell: ({ provider }) => provider ?? t('operator.batches.calls'),
     }),
-    {
-      key: 'total',
-      title: t('operator.batches.lines'),
+    textColumn('total', t('operator.batches.lines'), {
       right: true,
       cell: ({ total }) => count(total),
-      plain: ({ total }) => total,
-    },
-    {
-      key: 'errored',
-      title: t('client.batches.errored'),
+    }),
+    textColumn('errored', t('client.batches.errored'), {
       right: true,
       minor: true,
       cell: ({ errored }) => count(errored),
-      plain: ({ errored }) => errored,
-    },
+    }),
     moneyColumn('cost', t('operator.column.cost'), ({ cost }) => cost),
   ];
 }

@@ -71,13 +71,10 @@ function useColumns(): Column<OperatorFile>[] {
     textColumn('purpose', t('client.files.purpose'), {
       cell: ({ purpose }) => <span className="mono">{purpose}</span>,
     }),
-    {
-      key: 'bytes',
-      title: t('client.files.size'),
+    textColumn('bytes', t('client.files.size'), {
       right: true,
       cell: ({ bytes }) => bytesText(bytes, i18n.language),
-      plain: ({ bytes }) => bytes,
-    },
+    }),
     timeColumn('expiresAt', t('client.files.expires'), { relative: true, minor: true }),
     timeColumn('createdAt', t('client.files.created')),
   ];

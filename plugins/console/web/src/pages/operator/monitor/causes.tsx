@@ -2,6 +2,7 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Meter } from '../../../parts/bars.tsx';
+import { textColumn } from '../../../parts/columns.tsx';
 import { countText, shareText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
@@ -29,29 +30,20 @@ function Table({ rows, span }: { readonly rows: readonly CauseRow[]; readonly sp
     rows.reduce((sum, row) => (row.result === result ? sum + row.requests : sum), 0);
   const wholes = { client_error: ofResult('client_error'), upstream_error: ofResult('upstream_error') };
   const columns: Column<CauseRow>[] = [
-    {
-      key: 'cause',
-      title: t('operator.traffic.causes.cause'),
+    textColumn('cause', t('operator.traffic.causes.cause'), {
       cell: ({ cause }) => <span className="mono">{/^\d{3}$/.test(cause) ? `HTTP ${cause}` : cause}</span>,
-      plain: ({ cause }) => cause,
-    },
-    {
-      key: 'result',
-      title: t('shell.word.result'),
+    }),
+    textColumn('result', t('shell.word.result'), {
       cell: ({ result }) => t(`operator.result.${result}`),
-      plain: ({ result }) => result,
-    },
-    {
-      key: 'requests',
-      title: t('shell.word.requests'),
+    }),
+    textColumn('requests', t('shell.word.requests'), {
       right: true,
       cell: ({ cause, result, requests }) => (
         <RowLink to="/admin/requests" search={{ ...span.search, result, cause }}>
           {countText(requests, i18n.language)}
         </RowLink>
       ),
-      plain: ({ requests }) => requests,
-    },
+    }),
     {
       key: 'share',
       title: t('operator.traffic.causes.share'),

@@ -3,7 +3,7 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Meter } from '../../../parts/bars.tsx';
-import { knownColumn, moneyColumn } from '../../../parts/columns.tsx';
+import { knownColumn, moneyColumn, textColumn } from '../../../parts/columns.tsx';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { projectName } from '../../../parts/project.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
@@ -77,9 +77,7 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Col
         ),
       plain: ({ group }) => group,
     },
-    {
-      key: 'requests',
-      title: t('shell.word.requests'),
+    textColumn('requests', t('shell.word.requests'), {
       right: true,
       cell: ({ group, requests }) => (
         <div>
@@ -91,8 +89,7 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Col
           </div>
         </div>
       ),
-      plain: ({ requests }) => requests,
-    },
+    }),
     {
       key: 'success',
       title: t('operator.column.success'),

@@ -8,6 +8,7 @@ import { askAgain } from '../../../api/again.ts';
 import { newAttempt } from '../../../api/client.ts';
 import { isOperator, useMe } from '../../../api/session.ts';
 import { ErrorState } from '../../../parts/states.tsx';
+import { useWork } from '../../../parts/use-work.ts';
 
 /** Whether the signed-in person may change things; auditors may not. */
 export function useActs(): boolean {
@@ -65,26 +66,19 @@ function ActForm(props: ActProps) {
   const client = useQueryClient();
   const [reason, setReason] = useState('');
   const [tried, setTried] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, problem, run } = useWork((error) => error);
   const once = useRef(newAttempt());
   const noReason = withReason && reason.trim() === '';
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setTried(true);
     if (noReason || missing) return;
-    setBusy(true);
-    setError(undefined);
-    try {
+    await run(async () => {
       const done = await act(reason.trim(), once.current);
       if (done !== undefined) notifications.show({ message: done, color: 'teal' });
       for (const queryKey of props.stale ?? []) void askAgain(client, queryKey);
       onClose();
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   return (
     <form onSubmit={(event) => void submit(event)} noValidate>
@@ -109,7 +103,7 @@ function ActForm(props: ActProps) {
             onChange={({ currentTarget }) => setReason(currentTarget.value)}
           />
         )}
-        {error !== undefined && <ErrorState error={error} />}
+        {problem !== undefined && <ErrorState error={problem} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             {t('shell.cancel')}

@@ -3,6 +3,7 @@
 import { Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PriceSheet } from '../../../api/types.ts';
+import { textColumn } from '../../../parts/columns.tsx';
 import { Money } from '../../../parts/money.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { Time } from '../../../parts/time.tsx';
@@ -49,30 +50,18 @@ function useColumns(): Column<Row>[] {
   const { t } = useTranslation();
   const always = t('operator.sales.prices.always');
   return [
-    {
-      key: 'of',
-      title: t('shell.word.kind'),
+    textColumn('of', t('shell.word.kind'), {
       cell: ({ of }) => t(`operator.sales.prices.${of}`),
-      plain: ({ of }) => of,
-    },
-    {
-      key: 'state',
-      title: t('shell.word.state'),
+    }),
+    textColumn('state', t('shell.word.state'), {
       cell: ({ state }) => <Word color={colors[state]}>{t(`operator.sales.prices.versionState.${state}`)}</Word>,
-      plain: ({ state }) => state,
-    },
-    {
-      key: 'validFrom',
-      title: t('operator.sales.prices.validFrom'),
+    }),
+    textColumn('validFrom', t('operator.sales.prices.validFrom'), {
       cell: ({ validFrom }) => <Time at={validFrom} absent={always} />,
-      plain: ({ validFrom }) => validFrom,
-    },
-    {
-      key: 'validUntil',
-      title: t('operator.sales.prices.validUntil'),
+    }),
+    textColumn('validUntil', t('operator.sales.prices.validUntil'), {
       cell: ({ validUntil }) => <Time at={validUntil} />,
-      plain: ({ validUntil }) => validUntil,
-    },
+    }),
     {
       key: 'prices',
       title: t('operator.sales.prices.official'),
