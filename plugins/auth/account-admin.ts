@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
+import { invalid } from '../../core/json/request-body.ts';
 import type { AccountAdmin, AccountView, KeyView } from '../common/domain/admin/accounts.ts';
 import { isUuid } from '../common/domain/database.ts';
 import type { PriceFloor } from '../common/domain/models.ts';
@@ -9,7 +10,7 @@ import { one, parseRatio } from '../common/domain/money.ts';
 import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../common/kit/paging.ts';
 import type { AccountAdminStore, KeyDetails } from './account-queries.ts';
 import { type AccountService, checkExpiry, noAccount } from './accounts.ts';
-import { invalid, rowOfTerms, termsOfRow, validName } from './key-terms.ts';
+import { rowOfTerms, termsOfRow, validName } from './key-terms.ts';
 import type { AccountRow } from './store.ts';
 
 /** Limit of active keys per account, as users create them freely. */
@@ -46,7 +47,7 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
     async rename(accountId, text) {
       const { id } = await existing(accountId);
       const name = validName(text, 'name');
-      if (isUuid(name)) throw invalid('name', 'An account cannot be named like an id.');
+      if (isUuid(name)) throw invalid('An account cannot be named like an id.', 'name');
       if (!(await store.rename(id, name)))
         throw new GatewayError('conflict', `An account named "${name}" exists already.`, { field: 'name' });
     },
@@ -92,7 +93,7 @@ function keyProjects(store: AccountAdminStore): Pick<AccountAdmin, 'projects' | 
     async projects(accountId) {
       const rows = await store.keysInProjects(accountId, mostInProjects + 1);
       if (rows.length > mostInProjects)
-        throw invalid('accountId', `More than ${mostInProjects} keys are in projects; choose an account.`);
+        throw invalid(`More than ${mostInProjects} keys are in projects; choose an account.`, 'accountId');
       const ids = Map.groupBy(rows, ({ project }) => project);
       return [...ids].map(([project, keys]) => ({ project, keyIds: keys.map(({ id }) => id) }));
     },
@@ -143,12 +144,12 @@ function checkedRatio(text: string, floor: PriceFloor | undefined): string | und
   try {
     ratio = parseRatio(text);
   } catch (error) {
-    throw invalid('multiplier', `${(error as Error).message}.`);
+    throw invalid(`${(error as Error).message}.`, 'multiplier');
   }
   const losses = floor?.losses(ratio) ?? [];
   if (losses.length > 0) {
     const more = losses.length > 1 ? ` (and ${losses.length - 1} more)` : '';
-    throw invalid('multiplier', `With this ratio ${losses[0]}${more}.`);
+    throw invalid(`With this ratio ${losses[0]}${more}.`, 'multiplier');
   }
   return ratio.numerator === ratio.denominator ? undefined : text.trim();
 }

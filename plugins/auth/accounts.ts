@@ -1,11 +1,13 @@
 /** Accounts and their keys: the service that other plugins and the commands use. */
+
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
+import { invalid } from '../../core/json/request-body.ts';
 import type { Account, Accounts } from '../common/domain/accounts.ts';
 import type { KeyTerms } from '../common/domain/admin/accounts.ts';
 import { isUuid } from '../common/domain/database.ts';
 import { displayPrefix, makeKey } from './key.ts';
-import { invalid, rowOfTerms, validName, validProject } from './key-terms.ts';
+import { rowOfTerms, validName, validProject } from './key-terms.ts';
 import type { Peppers } from './peppers.ts';
 import type { AccountRow, KeyRow, Store } from './store.ts';
 
@@ -61,7 +63,7 @@ export function openAccounts({ store, peppers, clock, random }: AccountDependenc
     async create(name, plan): Promise<Account> {
       const row = { name: validName(name, 'name'), plan, createdAt: today() };
       // A name in the form of an id could be mistaken for another account's id.
-      if (isUuid(row.name)) throw invalid('name', 'An account cannot be named like an id.');
+      if (isUuid(row.name)) throw invalid('An account cannot be named like an id.', 'name');
       const inserted = await store.insertAccount(row);
       if (inserted !== undefined) return inserted;
       throw new GatewayError('conflict', `An account named "${row.name}" exists already.`, { field: 'name' });
@@ -111,5 +113,5 @@ export const noAccount = (nameOrId: string) =>
   new GatewayError('not_found', `There is no account "${nameOrId}".`, { field: 'account' });
 
 export function checkExpiry(expiresAt: Date | null, now: number): void {
-  if (expiresAt !== null && expiresAt.getTime() <= now) throw invalid('expiresAt', 'A key cannot expire in the past.');
+  if (expiresAt !== null && expiresAt.getTime() <= now) throw invalid('A key cannot expire in the past.', 'expiresAt');
 }

@@ -1,18 +1,18 @@
 /** Operator commands for accounts and keys. */
+
 import type { Command, CommandResult } from '../../core/contract/commands.ts';
 import type { Host } from '../../core/contract/contract.ts';
-import { GatewayError } from '../../core/contract/errors.ts';
 import { count, duration } from '../../core/contract/schema.ts';
+import { invalid } from '../../core/json/request-body.ts';
 import type { ImageAnswer, KeyCap } from '../common/domain/accounts.ts';
 import { type Ledger, ledger } from '../common/domain/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../common/domain/money.ts';
 import { type Limits, plans } from '../common/domain/plans.ts';
+import { amountOf, columns, type Values } from '../common/kit/commands/arguments.ts';
 import { type AccountService, noAccount } from './accounts.ts';
 import { capOf } from './key-terms.ts';
 import type { AccountRow, KeyRow } from './store.ts';
-
-type Values = Record<string, string | boolean | undefined>;
 
 export function accountCommands(host: Host, accountService: AccountService): Command[] {
   return [
@@ -96,7 +96,7 @@ export function keyCommands(host: Host, accountService: AccountService): Command
 async function createAccount(host: Host, accountService: AccountService, values: Values): Promise<CommandResult> {
   const known = host.find(plans);
   const plan = text(values, 'plan') ?? known?.default ?? 'default';
-  if (known !== undefined && !known.has(plan)) throw wrong('plan', `There is no plan "${plan}".`);
+  if (known !== undefined && !known.has(plan)) throw invalid(`There is no plan "${plan}".`, 'plan');
   const credit = text(values, 'credit');
   const opening = credit === undefined ? undefined : openingCredit(host, credit);
   const account = await accountService.create(text(values, 'name') ?? '', plan);
@@ -119,14 +119,8 @@ async function createAccount(host: Host, accountService: AccountService, values:
 function openingCredit(host: Host, amountText: string): { accountService: Ledger; amount: Money } {
   const accountService = host.find(ledger);
   if (accountService === undefined)
-    throw wrong('credit', 'This gateway keeps no ledger, so an account cannot have credit.');
-  try {
-    const amount = parseUsd(amountText);
-    if (amount > 0n) return { accountService, amount };
-  } catch {
-    // Falls through to the common error.
-  }
-  throw wrong('credit', `"${amountText}" is not an amount of USD above zero with at most nine decimals.`);
+    throw invalid('This gateway keeps no ledger, so an account cannot have credit.', 'credit');
+  return { accountService, amount: amountOf(amountText, 'credit') };
 }
 
 function listAccounts(rows: readonly AccountRow[], now: number): CommandResult {
@@ -138,7 +132,7 @@ function listAccounts(rows: readonly AccountRow[], now: number): CommandResult {
     row.disabled ? 'disabled' : 'active',
     row.id,
   ]);
-  return { json: rows, text: table(['NAME', 'PLAN', 'ENDS', 'RATIO', 'STATE', 'ID'], lines) };
+  return { json: rows, text: columns(['NAME', 'PLAN', 'ENDS', 'RATIO', 'STATE', 'ID'], lines) };
 }
 
 /** An account keeps its plan's name after the plan's end, so that it can be renewed; the default plan applies then. */
@@ -168,7 +162,7 @@ async function setMultiplier(host: Host, accountService: AccountService, values:
   const losses = host.find(priceFloor)?.losses(multiplier) ?? [];
   if (losses.length > 0 && values['belowCost'] !== true) {
     const more = losses.length > 1 ? ` (and ${losses.length - 1} more)` : '';
-    throw wrong('ratio', `With this ratio ${losses[0]}${more}; --below-cost sets it all the same.`);
+    throw invalid(`With this ratio ${losses[0]}${more}; --below-cost sets it all the same.`, 'ratio');
   }
   const isOne = multiplier.numerator === multiplier.denominator;
   await accountService.setMultiplier(account.id, isOne ? undefined : written);
@@ -183,13 +177,13 @@ function readRatio(written: string): Ratio {
   try {
     return parseRatio(written);
   } catch (error) {
-    throw wrong('ratio', `${(error as Error).message}.`);
+    throw invalid(`${(error as Error).message}.`, 'ratio');
   }
 }
 
 async function createKey(host: Host, accountService: AccountService, values: Values): Promise<CommandResult> {
   const owner = text(values, 'account');
-  if (owner === undefined) throw wrong('account', 'Name the account that the key belongs to: --account NAME.');
+  if (owner === undefined) throw invalid('Name the account that the key belongs to: --account NAME.', 'account');
   const account = await accountNamed(accountService, owner);
   const name = text(values, 'name') ?? 'default';
   const models = listed(values, 'models');
@@ -225,7 +219,7 @@ function counted(values: Values, name: 'rpm' | 'tpm'): Limits {
   const written = text(values, name);
   if (written === undefined) return {};
   const read = count().safeParse(written);
-  if (!read.success) throw wrong(name, `"${written}" is not a whole number such as 600 or 40k.`);
+  if (!read.success) throw invalid(`"${written}" is not a whole number such as 600 or 40k.`, name);
   return { [name]: read.data };
 }
 
@@ -238,7 +232,7 @@ function readCap(written: string): KeyCap {
   } catch {
     // Falls through to the common error.
   }
-  throw wrong('cap', `"${written}" is not an amount of USD such as 20, 5/day, 50/week or 100/month.`);
+  throw invalid(`"${written}" is not an amount of USD such as 20, 5/day, 50/week or 100/month.`, 'cap');
 }
 
 /** `30d` from now, or a date; a date without a zone is UTC. */
@@ -246,7 +240,7 @@ function readExpiry(expires: string, now: number): Date {
   const span = duration().safeParse(expires);
   const at = span.success ? new Date(now + span.data) : new Date(utc(expires));
   if (!Number.isNaN(at.getTime())) return at;
-  throw wrong('expires', `"${expires}" is neither a date such as 2030-01-31 nor a duration such as 30d.`);
+  throw invalid(`"${expires}" is neither a date such as 2030-01-31 nor a duration such as 30d.`, 'expires');
 }
 
 function utc(date: string): string {
@@ -271,7 +265,7 @@ async function listKeys(accountService: AccountService, owner: string | undefine
   ]);
   return {
     json: rows,
-    text: table(['KEY', 'ACCOUNT', 'NAME', 'PROJECT', 'MODELS', 'BOUNDS', 'EXPIRES', 'LAST USED', 'ID'], lines),
+    text: columns(['KEY', 'ACCOUNT', 'NAME', 'PROJECT', 'MODELS', 'BOUNDS', 'EXPIRES', 'LAST USED', 'ID'], lines),
   };
 }
 
@@ -296,19 +290,4 @@ async function accountNamed(accountService: AccountService, nameOrId: string): P
 function text(values: Values, name: string): string | undefined {
   const value = values[name];
   return typeof value === 'string' ? value : undefined;
-}
-
-const wrong = (field: string, message: string) => new GatewayError('invalid_request', message, { field });
-
-/** Renders rows in columns under a heading, for the terminal. */
-function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
-  return [heading, ...rows]
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

@@ -1,6 +1,6 @@
 /** The terms of a key: parsed from requests, stored in its row, and rendered. Pure. */
 
-import { GatewayError } from '../../core/contract/errors.ts';
+import { invalid } from '../../core/json/request-body.ts';
 import { imageAnswers, type KeyCap } from '../common/domain/accounts.ts';
 import { type KeyTerms, noProject } from '../common/domain/admin/accounts.ts';
 import { money } from '../common/domain/money.ts';
@@ -34,10 +34,10 @@ export interface TermsRow {
 export function rowOfTerms(terms: KeyTerms): TermsRow {
   const { models, expiresAt, addresses, cap, images } = terms;
   if (expiresAt !== undefined && Number.isNaN(new Date(expiresAt).getTime()))
-    throw invalid('expiresAt', 'A key expires at a time.');
+    throw invalid('A key expires at a time.', 'expiresAt');
   if (cap !== undefined) checkCap(cap);
   if (images !== undefined && !imageAnswers.includes(images))
-    throw invalid('images', `A key answers orders of images by ${imageAnswers.join(' or ')}.`);
+    throw invalid(`A key answers orders of images by ${imageAnswers.join(' or ')}.`, 'images');
   return {
     name: validName(terms.name, 'name'),
     models: models === undefined ? null : validModels(models),
@@ -80,7 +80,7 @@ function given(cap: KeyCap | undefined): { cap?: KeyCap } {
 export function validName(text: string, field: string): string {
   const name = text.trim();
   if (name === '' || name.length > maxNameLength || /\p{Cc}/u.test(name))
-    throw invalid(field, `A ${field} has 1 to ${maxNameLength} characters and none that control the terminal.`);
+    throw invalid(`A ${field} has 1 to ${maxNameLength} characters and none that control the terminal.`, field);
   return name;
 }
 
@@ -88,13 +88,13 @@ export function validName(text: string, field: string): string {
 export function validProject(text: string | undefined): string | null {
   if (text === undefined) return null;
   const project = validName(text, 'project');
-  if (project === noProject) throw invalid('project', `"${noProject}" stands for keys without a project.`);
+  if (project === noProject) throw invalid(`"${noProject}" stands for keys without a project.`, 'project');
   return project;
 }
 
 function validModels(models: readonly string[]): string[] {
   if (models.length === 0 || models.length > maxModels)
-    throw invalid('models', `A key that is bound to models names 1 to ${maxModels} of them.`);
+    throw invalid(`A key that is bound to models names 1 to ${maxModels} of them.`, 'models');
   return models.map((model) => validName(model, 'models'));
 }
 
@@ -102,7 +102,7 @@ function validAddresses(addresses: readonly string[]): string[] {
   const trimmed = addresses.map((address) => address.trim());
   const problem = addressProblem(trimmed);
   if (problem === undefined) return trimmed;
-  throw invalid('addresses', `A key that is bound to addresses ${problem}.`);
+  throw invalid(`A key that is bound to addresses ${problem}.`, 'addresses');
 }
 
 /** The limits that are set; null: none is. */
@@ -111,15 +111,13 @@ function validLimits(limits: Limits | undefined): Limits | null {
     const value = limits?.[name];
     if (value === undefined) return [];
     if (Number.isSafeInteger(value) && value >= 1 && value <= maxLimits[name]) return [[name, value] as const];
-    throw invalid(`limits.${name}`, `The limit ${name} of a key is a whole number from 1 to ${maxLimits[name]}.`);
+    throw invalid(`The limit ${name} of a key is a whole number from 1 to ${maxLimits[name]}.`, `limits.${name}`);
   });
   return set.length === 0 ? null : Object.fromEntries(set);
 }
 
 function checkCap({ amount, every }: KeyCap): void {
-  if (!capPeriods.includes(every)) throw invalid('cap.every', `A spend cap is for ${capPeriods.join(', ')}.`);
+  if (!capPeriods.includes(every)) throw invalid(`A spend cap is for ${capPeriods.join(', ')}.`, 'cap.every');
   if (amount <= 0n || amount > maxCap)
-    throw invalid('cap.amount', 'A spend cap is above 0 and at most 1,000,000,000 USD.');
+    throw invalid('A spend cap is above 0 and at most 1,000,000,000 USD.', 'cap.amount');
 }
-
-export const invalid = (field: string, message: string) => new GatewayError('invalid_request', message, { field });

@@ -1,7 +1,9 @@
 /** `prices check` and `prices quote`: problems of the prices, and the cost of a usage. */
+
 import type { Command, CommandResult } from '../../core/contract/commands.ts';
 import type { Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import { invalid } from '../../core/json/request-body.ts';
 import { accounts } from '../common/domain/accounts.ts';
 import { formulaOf } from '../common/domain/formula.ts';
 import { cost, formatUsd, parseRatio, type Ratio } from '../common/domain/money.ts';
@@ -9,6 +11,7 @@ import { plans } from '../common/domain/plans.ts';
 import { type PriceContext, type Priced, priceFor, versionAt } from '../common/domain/prices.ts';
 import { providers } from '../common/domain/upstreams.ts';
 import { readCount, type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
+import type { Values } from '../common/kit/commands/arguments.ts';
 import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './checks/floors.ts';
 import { undersellingPlans, undersoldAccounts } from './checks/undersold.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
@@ -16,7 +19,6 @@ import { importCommand } from './import-command.ts';
 import { isoTime, reportPrices } from './price-report.ts';
 import { vendorModelsCommand } from './vendor-models-command.ts';
 
-type Values = Parameters<Command['run']>[0];
 const dayMs = 86_400_000;
 
 export function priceCommands(host: Host, config: ModelsConfig): Command[] {
@@ -57,7 +59,7 @@ function optionOf(name: UsageClass): string {
 
 async function check(host: Host, config: ModelsConfig, values: Values): Promise<CommandResult> {
   const days = readCount(values['days'] ?? '30');
-  if (days === undefined) throw wrong('days', '--days is a whole number.');
+  if (days === undefined) throw invalid('--days is a whole number.', 'days');
   const at = host.clock.now();
   const report = reportPrices(config, host.find(plans), at, days * dayMs);
   const lowest = lowestRatioIn(host);
@@ -103,7 +105,7 @@ function quote(host: Host, config: ModelsConfig, values: Values): CommandResult 
   if (priced === undefined) throw new GatewayError('not_found', `${id} has no price at ${isoTime(at)}.`);
   const asked = context.services?.['tier'];
   if (asked !== undefined && versionAt(book, at)?.prices(asked) !== true)
-    throw wrong('service', `${id} has no price for the service "${asked}" and is not sold with it.`);
+    throw invalid(`${id} has no price for the service "${asked}" and is not sold with it.`, 'service');
   const amount = cost(charged(usage, priced), priced.price, ratio);
   const own = model.cost === undefined ? undefined : priceFor(model.cost, at, usage, context);
   const paid = own === undefined ? undefined : cost(charged(usage, own), own.price);
@@ -140,7 +142,7 @@ function readUsage(values: Values): Usage {
     const text = values[optionOf(name)];
     if (text === undefined) continue;
     const count = readCount(text);
-    if (count === undefined) throw wrong(optionOf(name), `${flagOf(name)} is a whole number.`);
+    if (count === undefined) throw invalid(`${flagOf(name)} is a whole number.`, optionOf(name));
     usage[name] = count;
   }
   return usage;
@@ -159,17 +161,13 @@ function readTime(value: unknown, now: number): number {
   if (value === undefined) return now;
   const at = /^\d{4}-\d\d-\d\d/.test(String(value)) ? Date.parse(String(value)) : Number.NaN;
   if (Number.isFinite(at)) return at;
-  throw wrong('at', '--at is a date such as 2026-11-21, or a time such as 2026-11-21T16:00Z.');
+  throw invalid('--at is a date such as 2026-11-21, or a time such as 2026-11-21T16:00Z.', 'at');
 }
 
 function readRatio(text: string): Ratio {
   try {
     return parseRatio(text);
   } catch (error) {
-    throw wrong('ratio', `${(error as Error).message}.`);
+    throw invalid(`${(error as Error).message}.`, 'ratio');
   }
-}
-
-function wrong(field: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { field });
 }

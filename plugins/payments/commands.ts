@@ -2,7 +2,7 @@
 import type { Command, CommandResult } from '../../core/contract/commands.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { formatUsd } from '../common/domain/money.ts';
-import { readCount } from '../common/domain/usage.ts';
+import { countOf, textOf } from '../common/kit/commands/arguments.ts';
 import { uuidForm } from '../common/kit/paging.ts';
 import { orderOfSession } from './restored.ts';
 import type { Order } from './rows.ts';
@@ -18,12 +18,9 @@ export function commandsOf(services: SettlementServices): Command[] {
       name: 'payments list',
       summary: 'Lists payments, newest first, with how each stands here and its name at the payment service',
       options: { '--account <id>': 'Only those of this account', '--limit <n>': `How many (${usual})` },
-      run: async ({ account, limit }) => {
-        const count = readCount(limit ?? usual);
-        if (count === undefined || count < 1 || count > most)
-          throw wrong('limit', `--limit is a whole number from 1 to ${most}.`);
-        const accountId = typeof account === 'string' ? account : undefined;
-        return resultOf(await services.rows.page(accountId, count, undefined));
+      run: async (values) => {
+        const count = countOf(values, 'limit', usual, most);
+        return resultOf(await services.rows.page(textOf(values, 'account'), count, undefined));
       },
     },
     {
@@ -60,8 +57,4 @@ function resultOf(orders: readonly Order[]): CommandResult {
     return `${at}  ${state.padEnd(8)}  ${usd.padStart(9)} USD${returned}  ${account}  ${id}  ${session ?? ''}`.trimEnd();
   });
   return { json, text: lines.length > 0 ? lines.join('\n') : 'There are no payments.' };
-}
-
-function wrong(field: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { field });
 }

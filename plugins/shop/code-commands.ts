@@ -1,11 +1,22 @@
 /** Commands about redeem codes. */
+
 import type { Command, CommandResult } from '../../core/contract/commands.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import { invalid } from '../../core/json/request-body.ts';
 import type { CodeGift, CodeView } from '../common/domain/admin/shop.ts';
 import { formatUsd } from '../common/domain/money.ts';
+import {
+  accountOf,
+  amountOf,
+  columns,
+  countOf,
+  spanOf,
+  textOf,
+  timeText,
+  type Values,
+} from '../common/kit/commands/arguments.ts';
 import type { CodeLists } from './code-lists.ts';
 import { endCodes, makeCodes, mostCodes, mostDays, mostUses } from './codes.ts';
-import { accountOf, amountOf, columns, countOf, spanOf, textOf, timeText, type Values, wrong } from './command-text.ts';
 import type { PlanTools } from './plan-commands.ts';
 import type { CodeStore } from './store.ts';
 
@@ -86,12 +97,12 @@ function readGift(values: Values): CodeGift {
   const [usd, plan] = [textOf(values, 'usd'), textOf(values, 'plan')];
   const lastsMs = spanOf(values, 'lasts');
   if ((usd === undefined) === (plan === undefined))
-    throw wrong('usd', 'A code gives either --usd AMOUNT or --plan NAME.');
+    throw invalid('A code gives either --usd AMOUNT or --plan NAME.', 'usd');
   if (usd !== undefined) {
-    if (textOf(values, 'days') !== undefined) throw wrong('days', '--days belongs to --plan.');
+    if (textOf(values, 'days') !== undefined) throw invalid('--days belongs to --plan.', 'days');
     return { kind: 'balance', amount: amountOf(usd, 'usd'), lastsMs };
   }
-  if (lastsMs !== undefined) throw wrong('lasts', '--lasts belongs to --usd; a plan takes --days.');
+  if (lastsMs !== undefined) throw invalid('--lasts belongs to --usd; a plan takes --days.', 'lasts');
   if (textOf(values, 'days') === undefined) return { kind: 'plan', plan: plan! };
   return { kind: 'days', plan: plan!, days: countOf(values, 'days', 0, mostDays) };
 }

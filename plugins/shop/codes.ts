@@ -1,9 +1,10 @@
 /** Creates and revokes codes, with the same rules for the command line and the console. */
+
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
+import { invalid } from '../../core/json/request-body.ts';
 import type { CodeGift, ShopAdmin } from '../common/domain/admin/shop.ts';
 import type { Plans } from '../common/domain/plans.ts';
 import { hashCode, makeCode, prefixOf } from './code.ts';
-import { wrong } from './command-text.ts';
 import { offerNamed } from './sale.ts';
 import type { CodeStore } from './store.ts';
 
@@ -31,12 +32,12 @@ export async function makeCodes(
   checkCount('maxUses', maxUses, mostUses);
   checkGift(gift, plans);
   if (expiresAt !== undefined && !(expiresAt > now && expiresAt <= now + longestMs)) {
-    throw wrong('expiresAt', 'Codes expire at a time to come, within a hundred years.');
+    throw invalid('Codes expire at a time to come, within a hundred years.', 'expiresAt');
   }
   const made = Array.from({ length: count }, () => makeCode(random));
   const batch = named ?? `batch-${new Date(now).toISOString().slice(0, 10)}-${prefixOf(made[0]!)}`;
   if (!/^[\w.:-]{1,100}$/.test(batch))
-    throw wrong('batch', 'A batch is named by up to 100 letters, digits, and . : - _');
+    throw invalid('A batch is named by up to 100 letters, digits, and . : - _', 'batch');
   await codes.insert({
     batch,
     gift,
@@ -61,11 +62,11 @@ function checkGift(gift: CodeGift, plans: Plans): void {
     return;
   }
   if (gift.amount <= 0n || gift.amount > largestGift)
-    throw wrong('amount', 'The amount must be above 0 and at most 1,000,000,000 USD.');
+    throw invalid('The amount must be above 0 and at most 1,000,000,000 USD.', 'amount');
   if (gift.lastsMs !== undefined) checkCount('lastsMs', gift.lastsMs, longestMs);
 }
 
 function checkCount(field: string, count: number, most: number): void {
   if (Number.isSafeInteger(count) && count >= 1 && count <= most) return;
-  throw wrong(field, `"${field}" is a whole number from 1 to ${most}.`);
+  throw invalid(`"${field}" is a whole number from 1 to ${most}.`, field);
 }

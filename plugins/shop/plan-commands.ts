@@ -1,11 +1,21 @@
 /** Commands about plans. */
+
 import type { Command, CommandResult } from '../../core/contract/commands.ts';
 import type { Host } from '../../core/contract/contract.ts';
+import { invalid } from '../../core/json/request-body.ts';
 import type { Accounts } from '../common/domain/accounts.ts';
 import type { Pool } from '../common/domain/ledger.ts';
 import { formatUsd, type Ratio, timesExactly, zero } from '../common/domain/money.ts';
 import type { PlanOffer, Plans, Shop } from '../common/domain/plans.ts';
-import { accountOf, columns, spanOf, spanText, textOf, timeText, type Values, wrong } from './command-text.ts';
+import {
+  accountOf,
+  columns,
+  spanOf,
+  spanText,
+  textOf,
+  timeText,
+  type Values,
+} from '../common/kit/commands/arguments.ts';
 import { enterPlan, offerNamed } from './sale.ts';
 
 export interface PlanTools {
@@ -100,7 +110,7 @@ function windowsOf({ windows = {} }: PlanOffer): [string, string][] {
 
 async function buy({ host, shop, accounts }: PlanTools, values: Values): Promise<CommandResult> {
   const plan = textOf(values, 'plan');
-  if (plan === undefined) throw wrong('plan', 'Name the plan.');
+  if (plan === undefined) throw invalid('Name the plan.', 'plan');
   const account = await accountOf(accounts, values);
   const reference = textOf(values, 'reference') ?? `command:${host.random.bytes(16).toString('hex')}`;
   const { price, endsAt, balance } = await shop.buy(account.id, plan, reference);

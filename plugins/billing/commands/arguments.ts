@@ -1,7 +1,8 @@
 /** Argument parsing and shared services of the money commands. */
-import type { Command } from '../../../core/contract/commands.ts';
+
 import type { Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { invalid } from '../../../core/json/request-body.ts';
 import { type Account, accounts } from '../../common/domain/accounts.ts';
 import type { Database } from '../../common/domain/database.ts';
 import type { Ledger, Pool } from '../../common/domain/ledger.ts';
@@ -31,14 +32,8 @@ export interface CommandTools {
   };
 }
 
-export type Values = Parameters<Command['run']>[0];
-
-export function missing(field: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { field });
-}
-
 export async function findAccount(host: Host, name: unknown): Promise<Account> {
-  if (typeof name !== 'string' || name === '') throw missing('account', 'Name an account.');
+  if (typeof name !== 'string' || name === '') throw invalid('Name an account.', 'account');
   const directory = host.find(accounts);
   if (directory === undefined) throw new GatewayError('unsupported', 'This gateway has no accounts.');
   const account = await directory.find(name);

@@ -4,8 +4,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Command, CommandResult } from '../../../core/contract/commands.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { formatUsd } from '../../common/domain/money.ts';
+import type { Values } from '../../common/kit/commands/arguments.ts';
 import { applySound, type Findings, findingsIn, keepRest, sumsByAccount } from '../journal/salvage.ts';
-import type { CommandTools, Values } from './arguments.ts';
+import type { CommandTools } from './arguments.ts';
 
 const options = { '--directory <path>': 'A journal that was moved away; otherwise that of this gateway' };
 

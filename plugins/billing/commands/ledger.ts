@@ -1,15 +1,18 @@
 /** The operator's commands on the ledger: show an account's rows, check the invariants. */
+
 import type { Command, CommandResult } from '../../../core/contract/commands.ts';
+import { invalid } from '../../../core/json/request-body.ts';
 import { requestSumsAudit } from '../../common/domain/admin/requests.ts';
 import { formulaOf } from '../../common/domain/formula.ts';
 import type { PoolView } from '../../common/domain/ledger.ts';
 import { cost, formatUsd, money } from '../../common/domain/money.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
+import type { Values } from '../../common/kit/commands/arguments.ts';
 import { type RebuildProgress, rebuildSums } from '../../common/rollups/rebuild.ts';
 import { withArchivedCalls } from '../archive/commands.ts';
 import { decodePrice, decodeRatio } from '../model/records.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
-import { type CommandTools, findAccount, missing, type Values } from './arguments.ts';
+import { type CommandTools, findAccount } from './arguments.ts';
 import { journalCommands, movedAway } from './journal.ts';
 import { leaseCommands } from './leases.ts';
 import { moneyCommands } from './money.ts';
@@ -46,7 +49,7 @@ async function showLedger(tools: CommandTools, values: Values): Promise<CommandR
   const account = await findAccount(tools.host, values['account'] ?? values['name']);
   const limit = readCount(values['limit'] ?? 50);
   if (limit === undefined || limit < 1 || limit > 10_000) {
-    throw missing('limit', '--limit is a whole number from 1 to 10,000.');
+    throw invalid('--limit is a whole number from 1 to 10,000.', 'limit');
   }
   // Due grants and expiries are posted before the rows are read.
   const view = await tools.pool.view(account.id);
@@ -140,7 +143,7 @@ const printed =
 /** A day (UTC) in wall-clock milliseconds. */
 function dayIn(text: string | boolean): number {
   const at = typeof text === 'string' && /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at)) throw missing('sums-from', '--sums-from is a day such as 2026-10-25.');
+  if (Number.isNaN(at)) throw invalid('--sums-from is a day such as 2026-10-25.', 'sums-from');
   return at;
 }
 
@@ -148,7 +151,7 @@ async function showAudit(tools: CommandTools, values: Values): Promise<CommandRe
   const { archive, audit, host, store, watch } = tools;
   const days = values['sumDays'] === undefined ? undefined : readCount(values['sumDays']);
   if (values['sumDays'] !== undefined && (days === undefined || days < 1)) {
-    throw missing('sum-days', '--sum-days is a whole number from 1 on.');
+    throw invalid('--sum-days is a whole number from 1 on.', 'sum-days');
   }
   const from = values['sumsFrom'] === undefined ? undefined : dayIn(values['sumsFrom']);
   if (values['rebuildSums'] === true) {

@@ -1,10 +1,12 @@
 /** The operator's commands that move money: credit, debit, refund. */
+
 import type { Command, CommandResult } from '../../../core/contract/commands.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import { duration } from '../../../core/contract/schema.ts';
+import { invalid } from '../../../core/json/request-body.ts';
 import type { Account } from '../../common/domain/accounts.ts';
 import { formatUsd, type Money, money, parseUsd } from '../../common/domain/money.ts';
-import { type CommandTools, findAccount, missing, type Values } from './arguments.ts';
+import { spanOf, textOf, type Values } from '../../common/kit/commands/arguments.ts';
+import { type CommandTools, findAccount } from './arguments.ts';
 
 const reference = { '--reference <text>': 'Names the event: a second one of the same reference changes nothing' };
 
@@ -53,7 +55,7 @@ interface Movement {
 
 async function readMovement({ host }: CommandTools, values: Values): Promise<Movement> {
   const reason = values['reason'];
-  if (typeof reason !== 'string' || reason === '') throw missing('reason', '--reason says why, for the ledger.');
+  if (typeof reason !== 'string' || reason === '') throw invalid('--reason says why, for the ledger.', 'reason');
   const account = await findAccount(host, values['name']);
   const given = textOf(values, 'reference');
   return {
@@ -67,8 +69,9 @@ async function readMovement({ host }: CommandTools, values: Values): Promise<Mov
 async function credit(tools: CommandTools, values: Values): Promise<CommandResult> {
   const { account, amount, ...entry } = await readMovement(tools, values);
   const kind = textOf(values, 'kind') ?? 'top-up';
-  if (kind !== 'top-up' && kind !== 'promotion') throw missing('kind', '--kind is top-up or promotion.');
-  const expiresAt = readExpiry(values, tools.host.clock.now());
+  if (kind !== 'top-up' && kind !== 'promotion') throw invalid('--kind is top-up or promotion.', 'kind');
+  const lastsMs = spanOf(values, 'lasts');
+  const expiresAt = lastsMs === undefined ? undefined : tools.host.clock.now() + lastsMs;
   await tools.ledger.credit(account.id, amount, { kind, ...entry, expiresAt });
   const balance = await balanceOf(tools, account);
   const json = { account: account.name, credited: formatUsd(amount), balance };
@@ -86,7 +89,7 @@ async function debit(tools: CommandTools, values: Values): Promise<CommandResult
 async function refund(tools: CommandTools, values: Values): Promise<CommandResult> {
   const [request, of] = [textOf(values, 'request'), textOf(values, 'credit')];
   if ((request === undefined) === (of === undefined)) {
-    throw missing('of', 'Name the refunded charge or credit: --request ID or --credit REFERENCE.');
+    throw invalid('Name the refunded charge or credit: --request ID or --credit REFERENCE.', 'of');
   }
   const { account, amount, ...entry } = await readMovement(tools, values);
   if (request === undefined) await tools.pool.refundCredit(account.id, of!, amount, entry);
@@ -108,17 +111,4 @@ function readAmount(value: unknown): Money {
   } catch (error) {
     throw new GatewayError('invalid_request', `${(error as Error).message}.`, { field: 'usd' });
   }
-}
-
-function readExpiry(values: Values, now: number): number | undefined {
-  const text = textOf(values, 'lasts');
-  if (text === undefined) return undefined;
-  const span = duration().safeParse(text);
-  if (span.success && span.data > 0) return now + span.data;
-  throw missing('lasts', `"${text}" is not a duration such as 12h or 30d.`);
-}
-
-function textOf(values: Values, name: string): string | undefined {
-  const value = values[name];
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }

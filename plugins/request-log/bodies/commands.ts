@@ -3,10 +3,10 @@ import type { Command } from '../../../core/contract/commands.ts';
 import type { Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { duration } from '../../../core/contract/schema.ts';
+import { invalid } from '../../../core/json/request-body.ts';
 import { accounts } from '../../common/domain/accounts.ts';
 import type { RecordedBodies, Recording } from '../../common/domain/admin/recorded-bodies.ts';
-
-type Values = Parameters<Command['run']>[0];
+import type { Values } from '../../common/kit/commands/arguments.ts';
 
 export function bodyCommands(host: Pick<Host, 'find' | 'clock'>, queries: RecordedBodies): Command[] {
   return [
@@ -99,6 +99,3 @@ function lineOf({ id, accountId: account, keyId, model, errorsOnly, until, by }:
   ].filter(Boolean);
   return `${id}  until ${new Date(until).toISOString()}  ${whose.join(', ')}  (${by})`;
 }
-
-const invalid = (message: string, field?: string) =>
-  new GatewayError('invalid_request', message, field === undefined ? {} : { field });

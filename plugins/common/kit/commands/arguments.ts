@@ -1,10 +1,12 @@
-/** Option parsing and text output of the shop's commands. */
-import type { Command } from '../../core/contract/commands.ts';
-import { GatewayError } from '../../core/contract/errors.ts';
-import { duration } from '../../core/contract/schema.ts';
-import type { Account, Accounts } from '../common/domain/accounts.ts';
-import { type Money, parseUsd } from '../common/domain/money.ts';
-import { readCount } from '../common/domain/usage.ts';
+/** Arguments of operators' commands, and rows as text. */
+
+import type { Command } from '../../../../core/contract/commands.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import { duration } from '../../../../core/contract/schema.ts';
+import { invalid } from '../../../../core/json/request-body.ts';
+import type { Account, Accounts } from '../../domain/accounts.ts';
+import { type Money, parseUsd } from '../../domain/money.ts';
+import { readCount } from '../../domain/usage.ts';
 
 export type Values = Parameters<Command['run']>[0];
 
@@ -13,13 +15,9 @@ export function textOf(values: Values, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-export function wrong(field: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { field });
-}
-
 export async function accountOf(accounts: Accounts, values: Values): Promise<Account> {
   const name = textOf(values, 'account');
-  if (name === undefined) throw wrong('account', 'Name the account: --account NAME.');
+  if (name === undefined) throw invalid('Name the account: --account NAME.', 'account');
   const account = await accounts.find(name);
   if (account === undefined)
     throw new GatewayError('not_found', `There is no account "${name}".`, { field: 'account' });
@@ -33,14 +31,14 @@ export function amountOf(text: string, field: string): Money {
   } catch {
     // Falls through to the one message.
   }
-  throw wrong(field, `"${text}" is not an amount of USD above zero with at most nine decimals.`);
+  throw invalid(`"${text}" is not an amount of USD above zero with at most nine decimals.`, field);
 }
 
 /** A whole number from 1 to `most`. */
 export function countOf(values: Values, name: string, otherwise: number, most: number): number {
   const count = readCount(textOf(values, name) ?? otherwise);
   if (count !== undefined && count >= 1 && count <= most) return count;
-  throw wrong(name, `--${name} is a whole number from 1 to ${most}.`);
+  throw invalid(`--${name} is a whole number from 1 to ${most}.`, name);
 }
 
 /** `30d` as milliseconds. */
@@ -49,7 +47,7 @@ export function spanOf(values: Values, name: string): number | undefined {
   if (text === undefined) return undefined;
   const span = duration().safeParse(text);
   if (span.success && span.data > 0) return span.data;
-  throw wrong(name, `"${text}" is not a duration such as 12h or 30d.`);
+  throw invalid(`"${text}" is not a duration such as 12h or 30d.`, name);
 }
 
 const units = [
