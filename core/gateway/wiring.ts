@@ -47,8 +47,8 @@ function missingPoints(plugins: readonly Plugin[], owners: Owners): string[] {
   const missing = plugins.flatMap((plugin) =>
     (plugin.extends ?? []).filter((point) => !owned.has(point)).map((point) => ({ point, adder: plugin.name })),
   );
-  return [...Map.groupBy(missing, ({ point }) => point)].map(([point, those]) => {
-    const adders = those.map(({ adder }) => adder);
+  return [...Map.groupBy(missing, ({ point }) => point)].map(([point, group]) => {
+    const adders = group.map(({ adder }) => adder);
     return `${subject(adders, 'adds')} to the extension point "${point.name}", which no plugin of the list owns: ${addAbove(owners(point), undefined)}.`;
   });
 }
@@ -68,8 +68,8 @@ function missingServices(plugins: readonly Plugin[], owners: Owners): string[] {
       .filter((service) => !plugins.slice(0, index).some((other) => other.services?.provides?.includes(service)))
       .map((service) => ({ service, reader: plugin.name })),
   );
-  return [...Map.groupBy(missing, ({ service }) => service)].map(([service, those]) => {
-    const readers = those.map(({ reader }) => reader);
+  return [...Map.groupBy(missing, ({ service }) => service)].map(([service, group]) => {
+    const readers = group.map(({ reader }) => reader);
     const need = `${subject(readers, 'needs')} the service "${service.name}"`;
     const later = plugins.find((other) => other.services?.provides?.includes(service));
     return later === undefined
@@ -119,7 +119,7 @@ export function checkContext(
   const mistakes = Map.groupBy(misfits, ({ kind, key, later }) =>
     later === undefined ? `${kind === 'used' ? 'required' : kind} ${key.name}` : `${later} ${key.name}`,
   );
-  return [...clashes(installed), ...[...mistakes.values()].map((those) => sentenceFor(those, order, owners))];
+  return [...clashes(installed), ...[...mistakes.values()].map((group) => sentenceFor(group, order, owners))];
 }
 
 function checkEndpoint(endpoint: Endpoint, installed: readonly InstalledPlugin[]): Misfit[] {

@@ -69,14 +69,14 @@ async function tokenBy(
   request: RequestInit,
   { clock, fetch: send }: TokenTools,
 ): Promise<Perishable<string>> {
-  const askedAt = clock.now();
+  const requestedAt = clock.now();
   const answer = await send(url, { ...request, redirect: 'error' });
   const body = tryParse(await boundedText(answer, mostBytes, () => new Error(`${who} sent too long an answer`)));
   const { access_token: token, expires_in: seconds } = isObject(body) ? body : {};
   if (!answer.ok || !isToken(token)) throw new Error(refusalText(who, answer.status, isObject(body) ? body : {}));
   const lifeMs = Number(seconds) * 1_000;
   if (!(lifeMs > 0)) throw new Error(`${who} gave a token without a lifetime`);
-  return { value: token, endsAt: askedAt + lifeMs };
+  return { value: token, endsAt: requestedAt + lifeMs };
 }
 
 async function proofOf(

@@ -15,7 +15,7 @@ import { buildUpstreamRequest } from '../common/kit/upstream-request.ts';
 import { asBytes, isWhole, wholeBody } from '../common/wire/answer-body.ts';
 import type { AnswerContext, AnswerReader, Opened, Prepared } from './description.ts';
 import { foreignRefusal } from './errors.ts';
-import { askedFor, completed, pricedIn } from './metering.ts';
+import { completed, pricedIn, requestedUsage } from './metering.ts';
 import { MeteredStream } from './stream.ts';
 
 const attemptEvent = defineEvent('endpoints.attempt', (form: string, left: string | null) =>
@@ -28,7 +28,7 @@ export interface CallTools {
   /** The gateway's own error bodies, if it has any. */
   shape(): AnswerContext['shapeOf'];
   /** Relayed answers name the model as the client did. */
-  namesAsked(): boolean;
+  namesRequested(): boolean;
 }
 
 /** The client's answer. Throws an UpstreamRefusal, or a GatewayError for what this target cannot serve. */
@@ -36,7 +36,7 @@ export async function makeCall(
   exchange: Exchange,
   opened: Opened,
   target: Target,
-  { clock, shape, namesAsked }: CallTools,
+  { clock, shape, namesRequested }: CallTools,
   next: Next,
 ): Promise<Answer> {
   const prepared = opened.prepare(target);
@@ -47,7 +47,7 @@ export async function makeCall(
   exchange.set(upstreamRequest, requestFor(exchange, prepared, target));
   const answer = await next();
   const context = { call: opened.call, exchange, shapeOf: shape() };
-  const read = { context, opened, prepared, target, clock, namesAsked: namesAsked() && !prepared.converted };
+  const read = { context, opened, prepared, target, clock, namesRequested: namesRequested() && !prepared.converted };
   try {
     if (answer.status >= 300 || isPage(answer.headers)) return await refuse(read, answer);
     const { answer: reader } = prepared;
@@ -66,7 +66,7 @@ interface Read {
   readonly prepared: Prepared;
   readonly target: Target;
   readonly clock: Clock;
-  readonly namesAsked: boolean;
+  readonly namesRequested: boolean;
 }
 
 function requestFor({ request }: Exchange, prepared: Prepared, target: Target) {
@@ -88,7 +88,7 @@ async function readWhole(read: Read, reader: AnswerReader & { form: 'whole' }, a
   const { usage, upstreamId, contentType = answer.headers['content-type'] ?? 'application/json' } = reading;
   exchange.set(usageReport, reportOf(exchange, opened, reading.seen, usage, upstreamId));
   const given = reading.body ?? body;
-  const named = read.namesAsked ? withModel(given, opened.call.model) : given;
+  const named = read.namesRequested ? withModel(given, opened.call.model) : given;
   return { status: answer.status, headers: { 'content-type': contentType }, body: named };
 }
 
@@ -115,7 +115,7 @@ function reportOf(
   reported?: Usage,
   upstreamId?: string,
 ): UsageReport {
-  const measured = completed(reported, { ...askedFor(call), ...seen }, pricedIn(exchange));
+  const measured = completed(reported, { ...requestedUsage(call), ...seen }, pricedIn(exchange));
   return { ...measured, terminal: true, upstreamId: storable(upstreamId), finish: undefined };
 }
 

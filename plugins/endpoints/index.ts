@@ -96,7 +96,7 @@ export default definePlugin<Config>({
     const tools: CallTools = {
       clock: host.clock,
       shape: () => host.find(errorShape)?.members,
-      namesAsked: () => answerModel === 'asked',
+      namesRequested: () => answerModel === 'asked',
     };
     const offered = endpointTable.filter(({ operation }) => config.expose.includes(operation));
     const own = new Set(offered.map((description) => endpointOf(description, () => limits, spool)));

@@ -36,7 +36,7 @@ const sides: readonly ReadonlySet<UsageClass>[] = [
 ];
 
 /** Properties of a call that are known before its answer. */
-export function askedFor({ inputTokens, counted }: Call): Usage {
+export function requestedUsage({ inputTokens, counted }: Call): Usage {
   return { input: inputTokens, ...counted };
 }
 

@@ -81,8 +81,8 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
     expiries: (fileIds) => keeper.expiries(fileIds),
     read: (accountId, fileId) => keeper.read(accountId, fileId),
     answer: (accountId, fileId, exchange) => keeper.answer(accountId, fileId, exchange),
-    address(fileId, askedHost) {
-      return origin(askedHost) + signedPath(keys.all()[0], host.schema, fileId, host.clock.now() + config.links);
+    address(fileId, requestedHost) {
+      return origin(requestedHost) + signedPath(keys.all()[0], host.schema, fileId, host.clock.now() + config.links);
     },
     removeFilesOfTask: (accountId, taskId) => keeper.removeFilesOfTask(accountId, taskId),
     removeOfAccount: (accountId) => keeper.removeOfAccount(accountId),

@@ -160,12 +160,12 @@ async function subjectToken(
 
 async function metadataToken({ metadata, scope, clock, signal }: TokenSource): Promise<Token> {
   const address = `${metadata.replace(/\/+$/, '')}/computeMetadata/v1/instance/service-accounts/default/token`;
-  const askedAt = clock.now();
+  const requestedAt = clock.now();
   const { json } = await fetched('the metadata server', `${address}?scopes=${encodeURIComponent(scope)}`, fetch, {
     headers: { 'metadata-flavor': 'Google' },
     signal,
   });
-  return issued(json, askedAt);
+  return issued(json, requestedAt);
 }
 
 async function asked(
@@ -173,17 +173,17 @@ async function asked(
   address: string,
   form: Record<string, string>,
 ): Promise<Token> {
-  const askedAt = clock.now();
+  const requestedAt = clock.now();
   const { json } = await fetched('the token server', address, send, {
     method: 'POST',
     body: new URLSearchParams(form),
     signal,
   });
-  return issued(json, askedAt);
+  return issued(json, requestedAt);
 }
 
-function issued(json: JsonObject, askedAt: number): Token {
-  return { value: tokenIn(json, 'access_token'), endsAt: endOf(askedAt + Number(json['expires_in']) * 1_000) };
+function issued(json: JsonObject, requestedAt: number): Token {
+  return { value: tokenIn(json, 'access_token'), endsAt: endOf(requestedAt + Number(json['expires_in']) * 1_000) };
 }
 
 function endOf(milliseconds: number): number {

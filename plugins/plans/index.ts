@@ -138,9 +138,9 @@ function withoutEffect(host: Host, offers: readonly Offer[]): Notice[] {
   const limits = (offer: Offer) => Object.keys(offer.limits);
   const limited = offers.filter((offer) => limits(offer).length > 0);
   const names = [...new Set(limited.flatMap(limits))].join(', ');
-  const about = (those: readonly Offer[], text: string): Notice[] =>
-    those.length === 0 ? [] : [{ level: 'warning', text: `${subject(those)} ${text}` }];
-  const pick = (those: readonly Offer[], one: string, many: string) => (those.length === 1 ? one : many);
+  const about = (found: readonly Offer[], text: string): Notice[] =>
+    found.length === 0 ? [] : [{ level: 'warning', text: `${subject(found)} ${text}` }];
+  const pick = (found: readonly Offer[], one: string, many: string) => (found.length === 1 ? one : many);
   const sold = offers.filter(isSold);
   const granted = offers.filter(({ grant }) => grant !== undefined);
   const bound = offers.filter(({ models }) => models !== undefined);

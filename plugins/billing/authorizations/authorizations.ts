@@ -9,7 +9,7 @@ import type {
 } from '../../common/domain/ledger.ts';
 import { catalog } from '../../common/domain/models.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import { type AskedUsage, unknownSize } from '../../common/wire/possible-usage.ts';
+import { type RequestedUsage, unknownSize } from '../../common/wire/possible-usage.ts';
 import type { AccountChanges } from '../accounts/changes.ts';
 import { bindingWindow, lockedAt } from '../grants/balances.ts';
 import type { Entries } from '../ledger/entries.ts';
@@ -109,7 +109,7 @@ export class AuthorizationStore implements Authorizations {
             sent,
             report,
             outcome: 'complete',
-            asked: askedBy(terms),
+            asked: requestedUsage(terms),
             size: terms.entry ?? unknownSize,
             seenOutput: 0,
           });
@@ -128,7 +128,7 @@ export class AuthorizationStore implements Authorizations {
 }
 
 /** The ordered usage, by the terms: all of it was held. */
-function askedBy({ inputTokens, outputTokens, allowance }: Terms): AskedUsage {
+function requestedUsage({ inputTokens, outputTokens, allowance }: Terms): RequestedUsage {
   const { tools, images, seconds, others } = allowance;
   const counted = others === undefined ? {} : { counted: others };
   return { inputTokens, maxOutputTokens: outputTokens, choices: 1, toolCalls: tools, images, seconds, ...counted };

@@ -9,7 +9,7 @@ import type { Terms } from '../reservations/terms.ts';
 import { AnswerCounts, SizeCounts } from './running-counts.ts';
 
 /** What a call asked for, as far as its estimate depends on it; beside the mark of its conversation and the target of its attempt. */
-export type Asked = Pick<Terms, 'accountId' | 'inputTokens'>;
+export type EstimatedCall = Pick<Terms, 'accountId' | 'inputTokens'>;
 type Target = Pick<Attempt, 'provider' | 'model'>;
 
 const mostAccounts = 10_000;
@@ -57,14 +57,21 @@ export class PromptMemory {
   readonly #targets = new Map<string, TargetCounts>();
 
   /** Whether there is anything to estimate the prompt by. */
-  knows({ accountId, inputTokens }: Asked, mark: number, to: Target): boolean {
+  knows({ accountId, inputTokens }: EstimatedCall, mark: number, to: Target): boolean {
     if (this.#session(accountId, mark, to) !== undefined) return true;
     const target = this.#targets.get(targetName(to));
     return target !== undefined && sizesOf(target, mark).ratio(inputTokens) !== undefined;
   }
 
   /** `bytes`: of the answer's text. */
-  learn({ accountId, inputTokens }: Asked, mark: number, to: Target, usage: Usage, bytes: number, at: number): void {
+  learn(
+    { accountId, inputTokens }: EstimatedCall,
+    mark: number,
+    to: Target,
+    usage: Usage,
+    bytes: number,
+    at: number,
+  ): void {
     const prompt = promptTokens(usage);
     if (prompt === 0 || inputTokens === 0) return;
     const session = this.#session(accountId, mark, to) ?? this.#begin(accountId, mark, to);
@@ -82,7 +89,7 @@ export class PromptMemory {
     session.at = at;
   }
 
-  likely({ accountId, inputTokens }: Asked, mark: number, to: Target, at: number): Likely {
+  likely({ accountId, inputTokens }: EstimatedCall, mark: number, to: Target, at: number): Likely {
     const session = this.#session(accountId, mark, to);
     const target = session?.target ?? this.#targets.get(targetName(to));
     const tokensPerByte = target?.answers.tokensPerByte;

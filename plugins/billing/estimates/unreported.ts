@@ -5,13 +5,13 @@ import { target } from '../../common/domain/upstreams.ts';
 import { boundOf } from '../reservations/charge.ts';
 import type { Likely, Verdict } from '../reservations/outcome.ts';
 import type { Terms } from '../reservations/terms.ts';
-import { type Asked, PromptMemory } from './prompt-memory.ts';
+import { type EstimatedCall, PromptMemory } from './prompt-memory.ts';
 
 export class Estimates {
   readonly #memory = new PromptMemory();
 
   /** Before an attempt is sent: keeps the request if nothing else is known by which its prompt could be estimated. */
-  sending(exchange: Exchange, asked: Asked): void {
+  sending(exchange: Exchange, asked: EstimatedCall): void {
     const talk = exchange.find(conversation);
     const to = exchange.find(attempts)?.at(-1);
     if (talk?.mark === undefined || to === undefined || !isChat(exchange)) return;
@@ -19,7 +19,7 @@ export class Estimates {
   }
 
   /** The estimate for unreported usage; a promise where the prompt has to be counted, undefined where sizes stay. */
-  of(exchange: Exchange, asked: Asked, at: number): undefined | Likely | Promise<Likely> {
+  of(exchange: Exchange, asked: EstimatedCall, at: number): undefined | Likely | Promise<Likely> {
     const talk = exchange.find(conversation);
     const to = exchange.find(attempts)?.at(-1);
     if (talk?.mark === undefined || to === undefined || !isChat(exchange)) return undefined;
@@ -31,7 +31,7 @@ export class Estimates {
   }
 
   /** After the end: remembers the reported usage. */
-  ended(exchange: Exchange, asked: Asked, verdict: Verdict, at: number): void {
+  ended(exchange: Exchange, asked: EstimatedCall, verdict: Verdict, at: number): void {
     const talk = exchange.find(conversation);
     talk?.forget?.();
     if (verdict.kind === 'VOID' || verdict.estimated || !verdict.terminal || verdict.served !== undefined) return;
@@ -41,7 +41,7 @@ export class Estimates {
   }
 }
 
-function withPrompt(likely: Likely, tokens: number | undefined, { inputTokens }: Asked): Likely {
+function withPrompt(likely: Likely, tokens: number | undefined, { inputTokens }: EstimatedCall): Likely {
   return tokens === undefined ? likely : { ...likely, prompt: { input: Math.min(tokens, inputTokens) } };
 }
 

@@ -33,7 +33,7 @@ export async function recallLeases(
   until: number,
 ): Promise<void> {
   const { clock } = host;
-  let askedAt = Number.NEGATIVE_INFINITY;
+  let requestedAt = Number.NEGATIVE_INFINITY;
   for (let tries = 0; ; tries += 1) {
     const { leased, byLiving } = await store.leases.leasedOf(accountId);
     const at = clock.now();
@@ -43,8 +43,8 @@ export async function recallLeases(
     const free = balance - leased - locked;
     const now = clock.monotonic();
     if (free >= amount || free + byLiving < amount || now >= until) return;
-    if (now - askedAt >= askAgainMs) {
-      askedAt = now;
+    if (now - requestedAt >= askAgainMs) {
+      requestedAt = now;
       await database.announce('lease wanted', ` ${accountId}`);
     }
     await pauseBefore(tries);

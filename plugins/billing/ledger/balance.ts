@@ -48,7 +48,7 @@ export class Balance {
   #users = 0;
   #usedAt = never;
   /** When the database was last asked because of a refused request. */
-  #askedAt = never;
+  #queriedAt = never;
   /** The last turn of the backlog with an end of it, and its totals in the last batch. */
   #turn = -1;
   #totals: Totals | undefined;
@@ -232,8 +232,8 @@ export class Balance {
   /** Whether the database may be asked again for a call that is not covered. */
   mayAsk(): boolean {
     const now = this.clock.monotonic();
-    if (now - this.#askedAt < askEveryMs) return false;
-    this.#askedAt = now;
+    if (now - this.#queriedAt < askEveryMs) return false;
+    this.#queriedAt = now;
     return true;
   }
 

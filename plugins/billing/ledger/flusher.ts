@@ -80,10 +80,10 @@ export class Flusher {
    */
   advance(): Promise<boolean> | undefined {
     const { backlog } = this.#options;
-    const isAsked = this.#stale.size > 0 || this.#isWanted();
+    const isRequested = this.#stale.size > 0 || this.#isWanted();
     // Text that makes no row goes with the next that does, or when there is much of it.
     const isDue = backlog.hasRows ? this.#pace.isDue(backlog.bytes) : backlog.bytes >= batchBytes;
-    if (!isAsked && !isDue) return undefined;
+    if (!isRequested && !isDue) return undefined;
     return this.#applyThrough(backlog.newest);
   }
 

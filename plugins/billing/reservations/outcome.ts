@@ -4,7 +4,7 @@ import type { Attempt, Unreported, UsageReport } from '../../common/domain/calls
 import { isDelivered, type ServedAnswer, type ServedBy } from '../../common/domain/ledger.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import { readCount, type Usage, type UsageClass } from '../../common/domain/usage.ts';
-import { type AskedUsage, type ModelSize, possibleUsage } from '../../common/wire/possible-usage.ts';
+import { type ModelSize, possibleUsage, type RequestedUsage } from '../../common/wire/possible-usage.ts';
 import type { AttemptNote, SentAttempt } from '../model/records.ts';
 
 export interface Ending {
@@ -17,7 +17,7 @@ export interface Ending {
   /** A plugin gave the answer without an attempt. */
   readonly served?: ServedAnswer | undefined;
   /** The requested output and the model's size, which bound the usage. Charged when nothing better is known. */
-  readonly asked: AskedUsage;
+  readonly asked: RequestedUsage;
   readonly size: ModelSize;
   /** Output tokens seen: charged when nothing better is known. */
   readonly seenOutput: number;

@@ -5,7 +5,7 @@
 
 import type { Attempt } from '../../common/domain/calls.ts';
 import { type Money, money, zero } from '../../common/domain/money.ts';
-import { type AskedUsage, possibleUsage, unknownSize } from '../../common/wire/possible-usage.ts';
+import { possibleUsage, type RequestedUsage, unknownSize } from '../../common/wire/possible-usage.ts';
 import type { AttemptNote } from '../model/records.ts';
 import { officialBound, officialCost, ownBound } from './charge.ts';
 import { believable, type Verdict } from './outcome.ts';
@@ -86,7 +86,7 @@ function consumedBy(
 ): Consumed | undefined {
   if (seen !== undefined) {
     const believed = believable(seen.usage, inputTokens, 0, allowance.others);
-    const usage = possibleUsage(believed, askedIn(inputTokens, allowance), entry ?? unknownSize, nothingSeen);
+    const usage = possibleUsage(believed, requestedUsage(inputTokens, allowance), entry ?? unknownSize, nothingSeen);
     return { usage, estimated: seen.estimated || usage !== seen.usage };
   }
   if (result !== 'unknown' && result !== 'answered') return undefined;
@@ -96,7 +96,10 @@ function consumedBy(
 const nothingSeen = { bytes: 0, tokens: 0 };
 
 /** The client's own bound of the answer is not kept with the terms. */
-function askedIn(inputTokens: number, { tools, images, seconds, others: counted }: Terms['allowance']): AskedUsage {
+function requestedUsage(
+  inputTokens: number,
+  { tools, images, seconds, others: counted }: Terms['allowance'],
+): RequestedUsage {
   const asked = { inputTokens, maxOutputTokens: undefined, choices: 1, toolCalls: tools, images, seconds };
   return counted === undefined ? asked : { ...asked, counted };
 }

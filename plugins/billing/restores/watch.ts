@@ -60,7 +60,7 @@ export class RestoreWatch {
   #hasFailed = false;
   #looked: Promise<void> | undefined;
   #isWaiting = false;
-  #askedAt = Number.NEGATIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ host, rows, journal }: WatchOptions) {
     this.#host = host;
@@ -82,13 +82,13 @@ export class RestoreWatch {
   }
 
   async #ask(): Promise<void> {
-    this.#askedAt = this.#host.clock.monotonic();
+    this.#checkedAt = this.#host.clock.monotonic();
     this.#isWaiting = (await this.rows.list('waiting')).length > 0;
   }
 
   #askAgain(): Promise<void> | undefined {
     const everyMs = this.#isWaiting ? askWhileWaitingMs : askMs;
-    return this.#host.clock.monotonic() - this.#askedAt < everyMs ? undefined : this.#ask();
+    return this.#host.clock.monotonic() - this.#checkedAt < everyMs ? undefined : this.#ask();
   }
 
   /** For commands: finds what this directory remembers and the database lacks. */

@@ -7,7 +7,7 @@ import type { Model } from '../domain/models.ts';
 import { promptTokens, tokenClasses, type Usage, type UsageClass, usageClasses } from '../domain/usage.ts';
 
 /** The members of a call that bound its usage. */
-export type AskedUsage = Pick<
+export type RequestedUsage = Pick<
   Call,
   'inputTokens' | 'maxOutputTokens' | 'choices' | 'toolCalls' | 'images' | 'seconds' | 'counted' | 'kind'
 >;
@@ -40,21 +40,21 @@ const slack = (tokens: number): number => tokens + Math.ceil(tokens / 4) + 256;
 const contextOf = ({ contextTokens }: ModelSize): number => contextTokens ?? unknownContext;
 const longestAnswer = (size: ModelSize): number => size.maxOutputTokens ?? contextOf(size);
 /** The model runs again after each call of a tool that the vendor runs. */
-const runsOf = ({ toolCalls = 0 }: AskedUsage): number => 1 + toolCalls;
+const runsOf = ({ toolCalls = 0 }: RequestedUsage): number => 1 + toolCalls;
 
 /** Output tokens without reasoning, which some vendors do not count within the request's own bound. */
-function mostAnswer(asked: AskedUsage, size: ModelSize): number {
+function mostAnswer(asked: RequestedUsage, size: ModelSize): number {
   const longest = longestAnswer(size);
   const bound = Math.min(asked.maxOutputTokens ?? longest, longest);
   return slack(asked.choices * runsOf(asked) * bound);
 }
 
 /** All output tokens. */
-function mostOutput(asked: AskedUsage, size: ModelSize): number {
+function mostOutput(asked: RequestedUsage, size: ModelSize): number {
   return mostAnswer(asked, size) + slack(asked.choices * runsOf(asked) * longestAnswer(size));
 }
 
-function mostPrompt(asked: AskedUsage, size: ModelSize): number {
+function mostPrompt(asked: RequestedUsage, size: ModelSize): number {
   const estimate = asked.inputTokens + (asked.counted === undefined ? 0 : promptTokens(asked.counted));
   // A reranker reads the query with each document.
   if (asked.kind === 'rerank') return estimate * estimate + addedTokens;
@@ -66,7 +66,7 @@ function mostPrompt(asked: AskedUsage, size: ModelSize): number {
   return Math.min(bySize, slack(runsOf(asked) * contextOf(size)) + 2 * estimate);
 }
 
-function mostPieces(name: UsageClass, { toolCalls = 0, images, seconds, counted }: AskedUsage): number {
+function mostPieces(name: UsageClass, { toolCalls = 0, images, seconds, counted }: RequestedUsage): number {
   if (name === 'request') return 1;
   if (name === 'image') return usualPieces + 2 * (images ?? 0);
   if (name === 'second') return 60 * usualPieces + 2 * (seconds ?? 0);
@@ -80,7 +80,7 @@ const mostMeasured = (counted: number | undefined): number => 64 * ((counted ?? 
  * The usage itself where all of it is possible. Else with estimates for the impossible counts: of the prompt by the request, of
  * the answer by `seen`, of pieces by what was asked for.
  */
-export function possibleUsage(usage: Usage, asked: AskedUsage, size: ModelSize, seen: SeenAnswer): Usage {
+export function possibleUsage(usage: Usage, asked: RequestedUsage, size: ModelSize, seen: SeenAnswer): Usage {
   const isPrompt = promptTokens(usage) <= mostPrompt(asked, size);
   const isAnswer = isPossibleAnswer(usage, asked, size, seen);
   let arePieces = true;
@@ -91,7 +91,7 @@ export function possibleUsage(usage: Usage, asked: AskedUsage, size: ModelSize, 
   if (!isPrompt) replace(possible, promptClasses, { ...counted, input: asked.inputTokens + (counted.input ?? 0) });
   if (!isAnswer) replace(possible, answerClasses, { output: seen.tokens + (counted.output ?? 0) });
   for (const name of usageClasses)
-    if (!isPossibleCount(name, usage, asked)) replace(possible, [name], { [name]: askedFor(name, asked) });
+    if (!isPossibleCount(name, usage, asked)) replace(possible, [name], { [name]: requestedCount(name, asked) });
   return possible;
 }
 
@@ -103,7 +103,7 @@ function replace(usage: { [K in UsageClass]?: number }, names: readonly UsageCla
 }
 
 /** Tokens are bounded as sums of their classes. */
-function isPossibleCount(name: UsageClass, usage: Usage, asked: AskedUsage): boolean {
+function isPossibleCount(name: UsageClass, usage: Usage, asked: RequestedUsage): boolean {
   const count = usage[name];
   if (count === undefined || tokens.has(name)) return true;
   if (name === 'character' || name === 'audio') return count <= mostMeasured(asked.counted?.[name]);
@@ -113,14 +113,14 @@ function isPossibleCount(name: UsageClass, usage: Usage, asked: AskedUsage): boo
 const tokens: ReadonlySet<UsageClass> = new Set(tokenClasses);
 
 /** A token has at least one byte, so the passed bytes are a bound; reasoning may be hidden. */
-export function isPossibleAnswer(usage: Usage, asked: AskedUsage, size: ModelSize, { bytes }: SeenAnswer): boolean {
+export function isPossibleAnswer(usage: Usage, asked: RequestedUsage, size: ModelSize, { bytes }: SeenAnswer): boolean {
   const answer = (usage.output ?? 0) + (usage.output_audio ?? 0) + (usage.output_image ?? 0);
   const reasoning = usage.reasoning ?? 0;
   if (answer + reasoning <= bytes) return true;
   return answer <= Math.max(bytes, mostAnswer(asked, size)) && answer + reasoning <= mostOutput(asked, size);
 }
 
-function askedFor(name: UsageClass, { images, seconds, toolCalls, counted }: AskedUsage): number {
+function requestedCount(name: UsageClass, { images, seconds, toolCalls, counted }: RequestedUsage): number {
   if (name === 'request') return 1;
   if (name === 'image') return images ?? 1;
   if (name === 'second') return seconds ?? 0;

@@ -85,7 +85,7 @@ export function activityRoutes(services: ConsoleServices) {
     });
 }
 
-type Asked = z.output<typeof bucketQuery> & {
+type ActivityQuery = z.output<typeof bucketQuery> & {
   readonly by: RequestGroup | 'project';
   readonly limit?: number | undefined;
   readonly tz?: string | undefined;
@@ -99,7 +99,7 @@ interface Stacked {
 async function activityOf(
   services: ConsoleServices,
   filter: RequestFilter,
-  query: Asked,
+  query: ActivityQuery,
 ): Promise<z.infer<typeof activity>> {
   const { tz, bucketMs, bounds } = bucketsOf(filter, query);
   const { by, limit = usualGroups } = query;

@@ -28,14 +28,14 @@ export const usualZone = 'UTC';
 const zoned = (at: number, zone: string) => Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
 const dayMinutes = 1_440;
 
-interface Asked {
+interface SpanQuery {
   readonly from?: number | undefined;
   readonly until?: number | undefined;
   readonly tz?: string | undefined;
 }
 
 /** The span of a query; without a start so many days of its zone, today or the last day among them. */
-export function spanOfDays({ from, until, tz = usualZone }: Asked, now: number, days: number): Span {
+export function spanOfDays({ from, until, tz = usualZone }: SpanQuery, now: number, days: number): Span {
   const end = until ?? now + 1;
   return { from: from ?? startOfDay(end - 1, tz, days - 1), until: end };
 }

@@ -35,21 +35,21 @@ export function withHashedSessions(inner: DBAdapter): DBAdapter {
   return outer;
 }
 
-interface Asked {
+interface SessionQuery {
   readonly model: string;
   where?: Where[] | undefined;
 }
 
-function looking<Question extends Asked>(asked: Question): Question {
+function looking<Question extends SessionQuery>(asked: Question): Question {
   return hashed(asked, sessionHash);
 }
 
 /** What a list has shown may be ended. */
-function ending<Question extends Asked>(asked: Question): Question {
+function ending<Question extends SessionQuery>(asked: Question): Question {
   return hashed(asked, (token) => (token.startsWith(mark) ? token : sessionHash(token)));
 }
 
-function hashed<Question extends Asked>(asked: Question, hash: (token: string) => string): Question {
+function hashed<Question extends SessionQuery>(asked: Question, hash: (token: string) => string): Question {
   if (asked.model !== 'session' || asked.where === undefined) return asked;
   const where = asked.where.map((term): Where => {
     if (term.field !== 'token') return term;
@@ -59,7 +59,7 @@ function hashed<Question extends Asked>(asked: Question, hash: (token: string) =
   return { ...asked, where };
 }
 
-function withToken(asked: Asked, found: unknown): unknown {
+function withToken(asked: SessionQuery, found: unknown): unknown {
   if (asked.model !== 'session' || found === null || typeof found !== 'object') return found;
   const given = asked.where?.find(({ field }) => field === 'token')?.value;
   return typeof given === 'string' ? { ...found, token: given } : found;

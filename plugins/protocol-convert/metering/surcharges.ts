@@ -69,8 +69,8 @@ export function picturesOf(tools: unknown, kinds?: unknown): Pick<Call, 'images'
     .map(objectOf)
     .find((one) => one?.['type'] === 'image_generation');
   if (tool === undefined) {
-    const isAsked = listOf(kinds).some((kind) => nameOf(kind) === 'image');
-    return isAsked ? { images: usualPictures } : undefined;
+    const isRequested = listOf(kinds).some((kind) => nameOf(kind) === 'image');
+    return isRequested ? { images: usualPictures } : undefined;
   }
   const media = [tool['size'], tool['quality']].flatMap((word) => textOf(word)?.slice(0, 40).toLowerCase() ?? []);
   const known = media.filter((word) => word !== 'auto');

@@ -14,7 +14,7 @@ export interface AnswerEdit {
 }
 
 /** The name by which the client asked for the model. */
-export function askedModel({ modelPlaces = [] }: AnsweringProtocol, name: string): AnswerEdit {
+export function requestedModel({ modelPlaces = [] }: AnsweringProtocol, name: string): AnswerEdit {
   return {
     bytes(bytes, from) {
       for (const path of modelPlaces) {

@@ -27,9 +27,9 @@ import { RelayedAnswer } from '../transforms/relayed-answer.ts';
 import { makerOf, withoutConversation } from '../translate/call.ts';
 import { ResponseTranslation } from '../translate/response-mapping.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
-import { askedModel, inConversation } from './answer-edits.ts';
+import { inConversation, requestedModel } from './answer-edits.ts';
 import { EditedAnswer } from './edited-answer.ts';
-import { type Asked, relayAnswer } from './relay.ts';
+import { type RelayedCall, relayAnswer } from './relay.ts';
 import { changedMembers, type SpokenProtocol } from './variants.ts';
 
 /** Throws or rejects as `relayAnswer` does. `give`: called with the client's answer. */
@@ -62,7 +62,7 @@ export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) =
   };
   const reshape = named(opened, transforms ?? opened.reshape, tools);
   const answered = reshape === undefined ? opened : { ...opened, reshape };
-  const relaying: Asked = { exchange, opened: answered, prepared, tools, hooks };
+  const relaying: RelayedCall = { exchange, opened: answered, prepared, tools, hooks };
   if (variant !== undefined) return relayVariant(relaying, variant, next).then(give);
   return next().then((answer) => {
     const relayed = relayAnswer(relaying, answer);
@@ -75,7 +75,7 @@ function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools):
   const { protocol, call, conversation } = opened;
   if ((config.answer_model === 'vendor' && conversation === undefined) || !call.billable) return reshape;
   const edits = [
-    ...(config.answer_model === 'vendor' ? [] : [askedModel(protocol, call.model)]),
+    ...(config.answer_model === 'vendor' ? [] : [requestedModel(protocol, call.model)]),
     ...(conversation === undefined ? [] : [inConversation(conversation.id)]),
   ];
   return new EditedAnswer(protocol, edits, reshape);
@@ -152,7 +152,7 @@ function contextOf({ exchange, opened, target, tools }: Attempt): Omit<ReplyCont
 }
 
 /** Error bodies that have to be read in a form of their own are not handed on byte for byte. */
-async function relayVariant(asked: Asked, { answering }: Variant, next: Next): Promise<Answer> {
+async function relayVariant(asked: RelayedCall, { answering }: Variant, next: Next): Promise<Answer> {
   const opened = { ...asked.opened, protocol: answering };
   try {
     return await relayAnswer({ ...asked, opened }, await next());

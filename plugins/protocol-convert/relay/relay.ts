@@ -40,7 +40,7 @@ export interface Answered extends Pick<Opened, 'call' | 'reshape'> {
 }
 
 /** A request of which the answer is relayed. */
-export interface Asked {
+export interface RelayedCall {
   readonly exchange: Exchange;
   readonly opened: Answered;
   readonly prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>;
@@ -53,7 +53,7 @@ export interface Asked {
  * UpstreamRefusal for a response that is no answer of the protocol, as long as nothing was sent to the client. Error bodies are
  * read up to the bound for forwarded bodies.
  */
-export function relayAnswer(asked: Asked, answer: Answer): Answer | Promise<Answer> {
+export function relayAnswer(asked: RelayedCall, answer: Answer): Answer | Promise<Answer> {
   if (answer.status >= 300 || isHtml(answer.headers)) return refuse(asked, answer);
   if (asked.opened.call.stream) return relayStream(asked, answer);
   const { body } = answer;
@@ -67,7 +67,7 @@ function withDropped({ dropped }: Pick<Prepared, 'dropped'>, relayed: Answer): A
   return relayed;
 }
 
-async function refuse(asked: Asked, { status, headers, body }: Answer): Promise<never> {
+async function refuse(asked: RelayedCall, { status, headers, body }: Answer): Promise<never> {
   const { exchange, opened, tools } = asked;
   if (status < 300) {
     if (!isWhole(body)) await body[Symbol.asyncIterator]().return?.();
@@ -86,7 +86,7 @@ function readable(body: Uint8Array, headers: Headers, { readError }: AnsweringPr
 }
 
 /** A refusal that reports usage was billed. */
-function setUsage(asked: Asked, body: Uint8Array, headers: Headers): void {
+function setUsage(asked: RelayedCall, body: Uint8Array, headers: Headers): void {
   const json = tryParseBytes(body);
   if (!isObject(json)) return;
   const { exchange, opened } = asked;
@@ -96,7 +96,7 @@ function setUsage(asked: Asked, body: Uint8Array, headers: Headers): void {
   exchange.set(usageReport, new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize));
 }
 
-function relayWhole(asked: Asked, answer: Answer, body: Uint8Array): Answer | Promise<Answer> {
+function relayWhole(asked: RelayedCall, answer: Answer, body: Uint8Array): Answer | Promise<Answer> {
   const { exchange, opened, tools, hooks } = asked;
   const { protocol, call, reshape } = opened;
   const json = tryParseBytes(body);
@@ -129,7 +129,11 @@ function relayWhole(asked: Asked, answer: Answer, body: Uint8Array): Answer | Pr
   return converted instanceof Promise ? converted.then(give) : give(converted);
 }
 
-async function relayStream(asked: Asked, answer: Answer, prefersDocument = !asked.opened.call.stream): Promise<Answer> {
+async function relayStream(
+  asked: RelayedCall,
+  answer: Answer,
+  prefersDocument = !asked.opened.call.stream,
+): Promise<Answer> {
   const { exchange, opened, prepared, tools, hooks } = asked;
   const { protocol, call } = opened;
   const other = call.stream ? undefined : hooks.otherForm?.();
@@ -183,7 +187,7 @@ function requireAnswer({ finish, text, error }: UsageMeter): void {
 }
 
 /** One document came, from a body that was read as a stream. */
-function relayDocument(asked: Asked, answer: Answer, document: Uint8Array): Answer | Promise<Answer> {
+function relayDocument(asked: RelayedCall, answer: Answer, document: Uint8Array): Answer | Promise<Answer> {
   const { opened, hooks } = asked;
   if (!opened.call.stream) return relayWhole(asked, answer, document);
   const { otherForm, issued } = hooks;
@@ -203,7 +207,7 @@ async function gathered(
 }
 
 function usageMeterOptions(
-  { exchange, opened, tools, hooks }: Asked,
+  { exchange, opened, tools, hooks }: RelayedCall,
   headers: Headers,
   withholdUsage = false,
 ): UsageMeterOptions {

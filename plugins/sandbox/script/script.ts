@@ -119,8 +119,8 @@ function callsOf(modelRequest: ModelRequest, choice: number): ToolCall[] {
 /** The tools to call, in order: the forced ones, or those from a directive or for an eager model, once for each user turn. */
 function calledOffers(modelRequest: ModelRequest): ToolOffer[] {
   const { tool, tools } = modelRequest.directives;
-  const isAsked = tool !== undefined || tools !== undefined || modelRequest.model.endsWith(eagerEnd);
-  const ordered = isAsked && modelRequest.results.length === 0;
+  const isRequested = tool !== undefined || tools !== undefined || modelRequest.model.endsWith(eagerEnd);
+  const ordered = isRequested && modelRequest.results.length === 0;
   if (modelRequest.tools.length === 0 || (modelRequest.forced === undefined && !ordered)) return [];
   const allowed = modelRequest.tools.filter(
     (offer) =>

@@ -42,7 +42,7 @@ export function tokenEndpoints(host: Tools, tokens: LiveTokens): Endpoint[] {
 async function create(exchange: Exchange, host: Tools, tokens: LiveTokens): Promise<Answer> {
   const identity = exchange.find(caller);
   if (identity === undefined) throw new GatewayError('forbidden', 'Tokens are made with a key of an account.');
-  const asked = askedOf(bodyOf(exchange), host.clock.now());
+  const asked = tokenRequest(bodyOf(exchange), host.clock.now());
   const model = asked.setup?.['model'];
   if (model !== undefined)
     checkedModel(exchange, host, textOf(model)?.replace(/^models\//, ''), 'bidiGenerateContentSetup.model');
@@ -68,11 +68,11 @@ function bodyOf({ request: { body } }: Exchange): JsonObject {
   throw new GatewayError('invalid_request', 'The body must be a JSON object.');
 }
 
-interface Asked extends Omit<NewToken, 'keyId' | 'setup'> {
+interface TokenRequest extends Omit<NewToken, 'keyId' | 'setup'> {
   readonly setup: JsonObject | undefined;
 }
 
-function askedOf(body: JsonObject, now: number): Asked {
+function tokenRequest(body: JsonObject, now: number): TokenRequest {
   const member = (camel: string, snake: string): unknown => body[camel] ?? body[snake] ?? undefined;
   const uses = body['uses'] ?? 1;
   if (typeof uses !== 'number' || !Number.isInteger(uses) || uses < 0 || uses > mostUses)

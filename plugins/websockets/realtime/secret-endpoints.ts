@@ -14,14 +14,14 @@ const longestBytes = 64 * 1024;
 /** Lifetime of a secret in seconds, with the bounds of the vendor's interface. */
 const seconds = { usual: 600, least: 10, most: 7_200, ofSessions: 60 };
 
-interface Asked {
+interface SecretRequest {
   readonly session: JsonObject;
   readonly seconds: number;
 }
 
 export function secretEndpoints(host: Pick<Host, 'find' | 'clock'>, secrets: RealtimeSecrets): Endpoint[] {
   const common = { method: 'POST', body: 'whole', operation: 'realtime-secrets', renderError: envelopeAnswer } as const;
-  const make = async (exchange: Exchange, { session, seconds: valid }: Asked) => {
+  const make = async (exchange: Exchange, { session, seconds: valid }: SecretRequest) => {
     const model = checkedModel(exchange, host, session['model'], 'session.model');
     const identity = exchange.find(caller);
     if (identity === undefined)
@@ -46,7 +46,7 @@ export function secretEndpoints(host: Pick<Host, 'find' | 'clock'>, secrets: Rea
         },
       ],
       handle: async (exchange) => {
-        const { value, expiresAt, shown } = await make(exchange, askedOf(bodyOf(exchange)));
+        const { value, expiresAt, shown } = await make(exchange, secretRequest(bodyOf(exchange)));
         return json({ value, expires_at: expiresAt, session: { type: 'realtime', ...shown } });
       },
     },
@@ -72,7 +72,7 @@ function bodyOf({ request: { body } }: Exchange): JsonObject {
   return value;
 }
 
-function askedOf(body: JsonObject): Asked {
+function secretRequest(body: JsonObject): SecretRequest {
   const { session = {}, expires_after: after = {} } = body;
   if (!isObject(session)) throw invalid('The field "session" must be an object.', 'session');
   if (session['type'] === 'transcription')

@@ -25,7 +25,7 @@ interface Remembered {
 }
 
 /** What the answer of a turn depends on. */
-interface Asked {
+interface TurnRequest {
   readonly streamId: string | undefined;
   readonly stored: boolean;
   /** The response that this connection has, and the turn continues. */
@@ -176,7 +176,7 @@ export class ResponsesSession implements Session {
   /** `items`: the conversation up to the answer; undefined: it cannot be continued. */
   async #follow(
     answer: Promise<DirectAnswer>,
-    asked: Asked,
+    asked: TurnRequest,
     items: Buffer | undefined,
     continues: boolean,
   ): Promise<void> {
@@ -216,7 +216,7 @@ export class ResponsesSession implements Session {
   }
 
   /** Sends the answer's events as they come. undefined: there is nothing that could be continued. */
-  async #answer(answer: DirectAnswer, { streamId, previousId }: Asked): Promise<Ending | undefined> {
+  async #answer(answer: DirectAnswer, { streamId, previousId }: TurnRequest): Promise<Ending | undefined> {
     const send = (message: string) => this.#connection.send(inLane(message, streamId));
     if (answer.status < 300) return this.#relay(answer, previousId, send);
     await send(errorMessage(answer.status, answer.headers, await read(answer)));

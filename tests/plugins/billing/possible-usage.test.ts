@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { call } from '../../../plugins/common/domain/calls.ts';
 import { totalTokens, type Usage, usageClasses } from '../../../plugins/common/domain/usage.ts';
-import { type AskedUsage, possibleUsage, unknownSize } from '../../../plugins/common/wire/possible-usage.ts';
+import { possibleUsage, type RequestedUsage, unknownSize } from '../../../plugins/common/wire/possible-usage.ts';
 import { fc } from '../../helpers/properties.ts';
 import { families, recordings } from '../../helpers/recordings.ts';
 import { errorsIn200 } from '../../helpers/relay-rules.ts';
 import { requestFor } from '../../helpers/replay.ts';
 import { open, readBody, relay, streamAnswer, wholeAnswer } from '../protocol-convert/harness.ts';
 
-const asked: AskedUsage = { inputTokens: 40, maxOutputTokens: 100, choices: 1 };
+const asked: RequestedUsage = { inputTokens: 40, maxOutputTokens: 100, choices: 1 };
 const size = { contextTokens: 200_000, maxOutputTokens: 64_000 };
 const fiveWords = { bytes: 25, tokens: 9 };
 
-const table: [title: string, usage: Usage, expected: Usage, change?: Partial<AskedUsage>][] = [
+const table: [title: string, usage: Usage, expected: Usage, change?: Partial<RequestedUsage>][] = [
   ['billions of output tokens', { input: 20, output: 4_000_000_000 }, { input: 20, output: 9 }],
   ['output beyond the bound of the request', { input: 20, output: 9_000 }, { input: 20, output: 9 }],
   ['reasoning beyond what the model can produce', { output: 5, reasoning: 300_000 }, { output: 9 }],
@@ -39,7 +39,7 @@ for (const [title, usage, expected, change] of table)
     assert.deepEqual(possibleUsage(usage, { ...asked, ...change }, size, fiveWords), expected);
   });
 
-const kept: [title: string, usage: Usage, change?: Partial<AskedUsage>, bytes?: number][] = [
+const kept: [title: string, usage: Usage, change?: Partial<RequestedUsage>, bytes?: number][] = [
   ['a few tokens above the bound', { output: 103 }],
   ['as many tokens as bytes have passed', { output: 9_000 }, {}, 9_000],
   ["hidden reasoning within the model's longest answer", { output: 90, reasoning: 60_000 }],

@@ -10,7 +10,7 @@ import type { Activity, ActivityBucket } from '../api/types.ts';
 import { Chart, type Series, seriesColors } from './chart.tsx';
 import { countText, durationText, pointText } from './format.ts';
 import { useSearchState } from './search-state.ts';
-import type { AskedSpan } from './span.tsx';
+import type { ChosenSpan } from './span.tsx';
 import { ErrorState } from './states.tsx';
 
 type MetricName = 'cost' | 'tokens' | 'requests' | 'errors' | 'firstByte';
@@ -31,7 +31,7 @@ export interface Metric {
 interface ActivityProps<By extends string> {
   readonly path: string;
   readonly query: Query;
-  readonly span: AskedSpan;
+  readonly span: ChosenSpan;
   readonly metrics: readonly Metric[];
   readonly by: readonly { readonly value: By; readonly label: string }[];
   /** The shown name of a group, where it differs from the group's value. */

@@ -1,5 +1,5 @@
 /** Projects in filters and charts: calls without one have a name of their own there. */
-import type { AskedSpan } from './span.tsx';
+import type { ChosenSpan } from './span.tsx';
 
 const noProject = '-';
 
@@ -10,7 +10,7 @@ export const projectChoices = (projects: readonly string[], none: string) =>
   [...projects, noProject].map((value) => ({ value, label: projectName(value, none) }));
 
 /** The span of one project alone: in questions, in those about the time before, and in addresses of other pages. */
-export function spanOfProject(span: AskedSpan, project: string | undefined): AskedSpan {
+export function spanOfProject(span: ChosenSpan, project: string | undefined): ChosenSpan {
   if (project === undefined) return span;
   const { query, previous, search } = span;
   return {

@@ -18,7 +18,7 @@ type Times = {
   readonly project?: string;
 };
 
-export interface AskedSpan {
+export interface ChosenSpan {
   readonly name: SpanName | 'custom';
   readonly ms: number;
   /** Length of a row by time, and of a bar of a chart; undefined: the API chooses. */
@@ -33,7 +33,7 @@ export interface AskedSpan {
 }
 
 /** The span of the address bar, or else the page's own. */
-export function useSpan(otherwise: SpanName): AskedSpan {
+export function useSpan(otherwise: SpanName): ChosenSpan {
   const [search] = useSearchState();
   const { span, from, until } = search;
   const minute = Math.floor(Date.now() / minuteMs);
@@ -44,7 +44,7 @@ export function useSpan(otherwise: SpanName): AskedSpan {
   }, [span, from, until, otherwise, minute]);
 }
 
-function namedSpan(name: SpanName, now: Date): AskedSpan {
+function namedSpan(name: SpanName, now: Date): ChosenSpan {
   const start = startOf(name, now);
   return {
     name,
@@ -62,7 +62,7 @@ function namedSpan(name: SpanName, now: Date): AskedSpan {
 }
 
 /** undefined: there is no beginning, or it is not before the end. */
-function customSpan({ from, until }: SearchState, now: Date): AskedSpan | undefined {
+function customSpan({ from, until }: SearchState, now: Date): ChosenSpan | undefined {
   const start = Date.parse(from ?? '');
   const end = until === undefined ? now.getTime() : Date.parse(until);
   if (!(start < end)) return undefined;

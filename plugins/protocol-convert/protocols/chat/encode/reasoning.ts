@@ -16,14 +16,14 @@ export function encodeReasoning(
   const { traits, dropped } = context;
   // Such a model reasons by default and then refuses tools: reasoning must be switched off explicitly.
   if (hasTools && traits.reasoning_with_tools === false) {
-    const isAsked = reasoning !== undefined && (effortOf(reasoning) ?? 'none') !== 'none';
-    if (isAsked) dropped.drop('reasoning');
+    const isRequested = reasoning !== undefined && (effortOf(reasoning) ?? 'none') !== 'none';
+    if (isRequested) dropped.drop('reasoning');
     return { reasoning_effort: 'none' };
   }
-  return reasoning === undefined ? {} : encodeAsked(reasoning, context, maxOutputTokens);
+  return reasoning === undefined ? {} : encodeRequested(reasoning, context, maxOutputTokens);
 }
 
-function encodeAsked(
+function encodeRequested(
   reasoning: ReasoningSettings,
   context: EncodeContext,
   maxOutputTokens: number | undefined,

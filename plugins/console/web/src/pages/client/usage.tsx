@@ -13,7 +13,7 @@ import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { projectName } from '../../parts/project.ts';
 import { useSearchState } from '../../parts/search-state.ts';
-import { type AskedSpan, SpanPicker, useSpan } from '../../parts/span.tsx';
+import { type ChosenSpan, SpanPicker, useSpan } from '../../parts/span.tsx';
 import { EmptyState } from '../../parts/states.tsx';
 import { useRequestColumns } from './request-columns.tsx';
 import { RequestDrawer } from './request-drawer.tsx';
@@ -67,7 +67,7 @@ function useSums(query: Filter) {
   }).data;
 }
 
-function Activity({ filter, span }: { readonly filter: Filter; readonly span: AskedSpan }) {
+function Activity({ filter, span }: { readonly filter: Filter; readonly span: ChosenSpan }) {
   const { t } = useTranslation();
   const keys = useQuery(keysQuery);
   const metrics = useMetrics(useSums({ ...span.query, ...filter }), useSums({ ...span.previous, ...filter }));

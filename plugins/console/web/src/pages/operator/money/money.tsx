@@ -8,7 +8,7 @@ import { countText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
-import { type AskedSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
+import { type ChosenSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
@@ -77,7 +77,7 @@ function Overview() {
   );
 }
 
-function ByDay({ span }: { readonly span: AskedSpan }) {
+function ByDay({ span }: { readonly span: ChosenSpan }) {
   const { t } = useTranslation();
   const { query, bucketMinutes } = span;
   const series = useAnswer<MonitorSeries>('/admin/monitor/series', { ...query, bucketMinutes });
@@ -94,7 +94,7 @@ function ByDay({ span }: { readonly span: AskedSpan }) {
   );
 }
 
-function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span: AskedSpan }) {
+function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span: ChosenSpan }) {
   const { t, i18n } = useTranslation();
   const { revenue, ownCost, ownCostUnknown, margin, absorbed, credited, sold, refunded, lapsed } = totals;
   const rows = (kind?: string) => ({

@@ -6,13 +6,13 @@ import { textColumn } from '../../../parts/columns.tsx';
 import { countText, shareText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
-import type { AskedSpan } from '../../../parts/span.tsx';
+import type { ChosenSpan } from '../../../parts/span.tsx';
 import { CsvTable } from '../parts/csv-table.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { RowLink } from '../parts/names.tsx';
 import type { CauseRow, FailureCauses } from '../types.ts';
 
-export function Causes({ span }: { readonly span: AskedSpan }) {
+export function Causes({ span }: { readonly span: ChosenSpan }) {
   const { t } = useTranslation();
   const causes = useAnswer<FailureCauses>('/admin/monitor/causes', span.query, 30_000);
   return (
@@ -24,7 +24,7 @@ export function Causes({ span }: { readonly span: AskedSpan }) {
   );
 }
 
-function Table({ rows, span }: { readonly rows: readonly CauseRow[]; readonly span: AskedSpan }) {
+function Table({ rows, span }: { readonly rows: readonly CauseRow[]; readonly span: ChosenSpan }) {
   const { t, i18n } = useTranslation();
   const ofResult = (result: CauseRow['result']) =>
     rows.reduce((sum, row) => (row.result === result ? sum + row.requests : sum), 0);

@@ -7,7 +7,7 @@ import { knownColumn, moneyColumn, textColumn } from '../../../parts/columns.tsx
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { projectName } from '../../../parts/project.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
-import type { AskedSpan } from '../../../parts/span.tsx';
+import type { ChosenSpan } from '../../../parts/span.tsx';
 import { CsvTable } from '../parts/csv-table.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { AccountLink, RowLink } from '../parts/names.tsx';
@@ -15,7 +15,7 @@ import type { Group, GroupName } from '../types.ts';
 
 interface GroupsTableProps {
   readonly by: GroupName;
-  readonly span: AskedSpan;
+  readonly span: ChosenSpan;
   readonly label: string;
 }
 
@@ -57,7 +57,7 @@ export function GroupsTable({ by, span, label }: GroupsTableProps) {
   );
 }
 
-function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Column<Group>[] {
+function useColumns(by: GroupName, span: ChosenSpan, rows: readonly Group[]): Column<Group>[] {
   const { t, i18n } = useTranslation();
   const most = Math.max(1, ...rows.map(({ requests }) => requests));
   const search = (group: string, result?: string) => ({

@@ -11,7 +11,7 @@ import { OnSight } from '../../../parts/on-sight.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { projectName, spanOfProject } from '../../../parts/project.ts';
 import { useSearchState } from '../../../parts/search-state.ts';
-import { type AskedSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
+import { type ChosenSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { alertsPath } from '../alerts/alert-texts.ts';
@@ -92,7 +92,7 @@ function Nothing() {
 }
 
 /** The figures that are drawn, each with its change. */
-function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly span: AskedSpan }) {
+function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly span: ChosenSpan }) {
   const { t } = useTranslation();
   const before = useAnswer<Sums>('/admin/monitor', span.previous).data;
   const names = useAccountNames();
@@ -117,7 +117,7 @@ function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly sp
   );
 }
 
-function useMetrics(now: Sums | undefined, before: Sums | undefined, span: AskedSpan): readonly Metric[] {
+function useMetrics(now: Sums | undefined, before: Sums | undefined, span: ChosenSpan): readonly Metric[] {
   const { t, i18n } = useTranslation();
   const count = (value: number) => countText(value, i18n.language);
   const rows = (result?: string) => ({
@@ -184,7 +184,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Asked
 }
 
 /** The parts that are not drawn. */
-function Others({ sums, span }: { readonly sums: Sums; readonly span: AskedSpan }) {
+function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan }) {
   const { t, i18n } = useTranslation();
   const { requests, results, total, cost, ownCost, ownCostUnknown, margin } = sums;
   const count = (value: number) => countText(value, i18n.language);
@@ -234,7 +234,7 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: AskedSpan 
   );
 }
 
-function Groups({ span }: { readonly span: AskedSpan }) {
+function Groups({ span }: { readonly span: ChosenSpan }) {
   const { t } = useTranslation();
   const me = useMe();
   const hasProjects = useProjects().length > 0;

@@ -16,11 +16,11 @@ import { storyPath } from './story-path.ts';
 
 export function Bodies({ id }: { readonly id: string }) {
   const { t } = useTranslation();
-  const [asked, setAsked] = useState(false);
-  if (asked) return <Shown id={id} />;
+  const [requested, setRequested] = useState(false);
+  if (requested) return <Shown id={id} />;
   return (
     <Stack gap={6} align="flex-start">
-      <Button variant="default" size="xs" leftSection={<IconEye size={15} />} onClick={() => setAsked(true)}>
+      <Button variant="default" size="xs" leftSection={<IconEye size={15} />} onClick={() => setRequested(true)}>
         {t('operator.traffic.bodies.show')}
       </Button>
       <Text fz="xs" c="dimmed">
