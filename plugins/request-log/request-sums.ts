@@ -28,8 +28,8 @@ export const requestSums: SumTable = {
   ],
   measures: [
     { name: 'requests', sum: sql`count(*)`, isCount: true },
-    { name: 'first_byte', sum: histogramOf(sql`first_byte_ms`) },
-    { name: 'total', sum: histogramOf(sql`total_ms`) },
+    { name: 'first_byte', sum: histogramOf(sql`first_byte_ms`), isHistogram: true },
+    { name: 'total', sum: histogramOf(sql`total_ms`), isHistogram: true },
   ],
 };
 

@@ -2,10 +2,10 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type { Sql } from 'postgres';
 import type { Outage } from '../../core/contract/outage.ts';
-import type { Orm } from '../common/domain/database.ts';
+import { MadeParameters, type Orm } from '../common/domain/database.ts';
 import { type DriverOptions, openLocalDriver } from './driver.ts';
 import { isAway } from './passing.ts';
-import { Pool, type Rows, type Runner } from './pool.ts';
+import { Pool, type Rows, type Runner, type Statement } from './pool.ts';
 import { openThreadDriver } from './thread.ts';
 
 /** Statements are prepared on each connection, up to so many; it saves a round trip for each call. */
@@ -92,7 +92,7 @@ function clientOf(runner: Runner, known: Set<string>, depth: number): DrizzleSco
       const prepare = known.has(text);
       let asArrays = false;
       // A moment later: `values` is called, if it is, before anybody waits.
-      const rows = Promise.resolve().then(() => runner.run({ text, parameters, prepare, asArrays }));
+      const rows = Promise.resolve().then(() => runner.run({ text, ...parametersIn(parameters), prepare, asArrays }));
       const values = () => {
         asArrays = true;
         return rows;
@@ -111,6 +111,13 @@ function clientOf(runner: Runner, known: Set<string>, depth: number): DrizzleSco
       }
     },
   };
+}
+
+/** Values, or the order to make them, as plain values that can cross to the thread of drivers. */
+function parametersIn(parameters: readonly unknown[]): Pick<Statement, 'parameters' | 'made'> {
+  const [first] = parameters;
+  if (!(first instanceof MadeParameters)) return { parameters };
+  return { parameters: [], made: { module: first.module, input: first.input } };
 }
 
 /** `postgres://host:port/name`: the part of a URL that may be logged. */

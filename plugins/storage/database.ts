@@ -104,15 +104,24 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
       return result;
     },
     onChange: (topic, listener) => changes.onChange(topic, listener),
-    shared: source.shared,
-    bridgeMs: source.shared ? (options.bridgeMs ?? 0) : 0,
+    ...traitsOf(source, options),
     healthy: () => source.alive() && health.isGood(),
     awayMs: () => outage.lastsMs ?? 0,
-    ...(source.onCopy === undefined ? {} : { onCopy: source.onCopy }),
     close: async () => {
       await listener.close();
       await source.close();
     },
+  };
+}
+
+type Traits = Pick<Database, 'makesParameters' | 'shared' | 'bridgeMs' | 'onCopy'>;
+
+function traitsOf({ shared, onCopy }: Source, { bridgeMs = 0 }: DatabaseOptions): Traits {
+  return {
+    makesParameters: true,
+    shared,
+    bridgeMs: shared ? bridgeMs : 0,
+    ...(onCopy === undefined ? {} : { onCopy }),
   };
 }
 

@@ -10,7 +10,7 @@
  * - arrays of one dimension of the types in `arrayItems` come back as arrays; others as Postgres's text.
  */
 import postgres, { type Sql } from 'postgres';
-import type { Driver } from './pool.ts';
+import type { Driver, Statement } from './pool.ts';
 
 /** Longest time that a statement runs, waits for a lock, or lets its transaction idle, as the server counts it. */
 const statementTimeoutMs = 30_000;
@@ -72,12 +72,20 @@ export function openLocalDriver(
         });
   setTypes(driver.options);
   return {
-    run({ text, parameters, prepare, asArrays }) {
-      const query = driver.unsafe(text, parameters as never[], { prepare });
-      return asArrays ? query.values() : query;
+    run({ text, parameters, made, prepare, asArrays }) {
+      const send = (values: readonly unknown[]) => {
+        const query = driver.unsafe(text, values as never[], { prepare });
+        return asArrays ? query.values() : query;
+      };
+      return made === undefined ? send(parameters) : parametersOf(made).then(send);
     },
     end: (timeoutSeconds) => driver.end({ timeout: timeoutSeconds }),
   };
+}
+
+async function parametersOf({ module, input }: NonNullable<Statement['made']>): Promise<unknown[]> {
+  const maker = (await import(module)) as { parametersOf(input: object): unknown[] };
+  return maker.parametersOf(input);
 }
 
 /** Dates, times, intervals and arrays of them. */

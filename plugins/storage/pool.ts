@@ -16,6 +16,8 @@ export type Rows = readonly unknown[];
 export interface Statement {
   readonly text: string;
   readonly parameters: readonly unknown[];
+  /** Instead of them: what the driver makes them of. */
+  readonly made?: { readonly module: string; readonly input: object };
   readonly prepare: boolean;
   /** Rows as arrays in the order of the columns instead of objects. */
   readonly asArrays: boolean;

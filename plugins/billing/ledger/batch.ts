@@ -3,15 +3,24 @@
  * facts of its request if they are there, and one of the ledger if it cost something. Only new rows change a balance.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Orm } from '../../common/domain/database.ts';
+import { type Database, MadeParameters } from '../../common/domain/database.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import { keptWith, type SumTable } from '../../common/rollups/table.ts';
+import {
+  filled,
+  filledBeside,
+  named,
+  rowsOfColumns,
+  type Wording,
+  wordingOf,
+} from '../../common/rollups/named-parameters.ts';
+import { keptOfColumns, type SumTable } from '../../common/rollups/table.ts';
 import { allocateCharges } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../model/records.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
-import { callRows, completedRows, endsIn, factsIn, requestsWritten, sharedTimelines, summed } from './call-rows.ts';
+import { instantOf, jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
+import { type BatchInput, chargeColumns, lockedColumns, parametersOf } from './batch-columns.ts';
+import { callRows, completedRows, lateFacts, requestsCompleted, sharedTimelines } from './call-rows.ts';
 import { callSums } from './call-sums.ts';
-import { type CallTexts, callTextsIn, noRecords } from './call-texts.ts';
+import { callRecordsIn } from './call-texts.ts';
 
 /** The text's journal, its writer, and the sequence number up to which it is applied. */
 export interface Cursor {
@@ -36,19 +45,34 @@ export class FencedError extends Error {
   override readonly name = 'ShutOutError';
 }
 
+/** The database of batches. `makesParameters`: their columns are made where the driver runs. */
+export type BatchPlace = Pick<Database, 'orm' | 'schema' | 'makesParameters'>;
+
 /**
  * Applies the records of some journal lines and moves the cursor. `accounts` are all accounts of which calls end in them, with
  * what their running calls hold. Resolves with the balance of each afterwards.
  */
-export function applyBatch(
-  orm: Orm,
-  schema: string,
+export async function applyBatch(
+  place: BatchPlace,
   text: string,
   accounts: ReadonlyMap<string, Money>,
   cursor: Cursor,
 ): Promise<Map<string, Money>> {
-  return orm.transaction((transaction) => postText(transaction, schema, text, accounts, cursor));
+  const apply = (isRepeated: boolean) =>
+    place.orm.transaction((transaction) => postText(transaction, place, { text, accounts, cursor, isRepeated }));
+  try {
+    return await apply(false);
+  } catch (error) {
+    if (!isTwice(error)) throw error;
+    return await apply(true);
+  }
 }
+
+/** Some call has a row already: the batch came twice. Nothing of it was done. */
+const isTwice = (error: unknown): boolean =>
+  error instanceof Error && ((error as { code?: unknown }).code === uniqueViolation || isTwice(error.cause));
+
+const uniqueViolation = '23505';
 
 /** Posts the ends of one account's calls that are in no journal, inside a larger transaction. */
 export async function postRecords(
@@ -57,27 +81,34 @@ export async function postRecords(
   accountId: string,
   records: readonly EndRecord[],
 ): Promise<void> {
-  await postText(transaction, schema, encodeRecords(records), new Map([[accountId, money(0n)]]), undefined);
+  const accounts = new Map([[accountId, money(0n)]]);
+  const text = encodeRecords(records);
+  await postText(transaction, { schema }, { text, accounts, cursor: undefined, isRepeated: true });
+}
+
+interface BatchText {
+  readonly text: string;
+  readonly accounts: ReadonlyMap<string, Money>;
+  readonly cursor: Cursor | undefined;
+  /** Some of its calls may have rows: these count nowhere. */
+  readonly isRepeated: boolean;
 }
 
 async function postText(
   transaction: Runner,
-  schema: string,
-  text: string,
-  accounts: ReadonlyMap<string, Money>,
-  cursor: Cursor | undefined,
+  place: Pick<BatchPlace, 'schema' | 'makesParameters'>,
+  batch: BatchText,
 ): Promise<Map<string, Money>> {
-  const texts = callTextsIn(text);
-  if (cursor !== undefined && accounts.size === 0 && texts.ends === noRecords && texts.facts === noRecords) {
+  const { text, accounts, cursor } = batch;
+  const { schema } = place;
+  if (cursor !== undefined && accounts.size === 0 && text === '') {
     await moveCursor(transaction, schema, cursor);
     return new Map();
   }
   const locked =
     accounts.size === 0 ? new Map<string, Locked>() : await lockBalances(transaction, schema, [...accounts.keys()]);
-  const given = Array.from(locked, ([id, { balance, held }]) => {
-    return { id, total: String(balance + held), open: String(accounts.get(id)!) };
-  });
-  const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, texts, jsonOf(given), cursor));
+  const present = batch.isRepeated ? await callsPresent(transaction, schema, text) : [];
+  const [result] = await rowsOf<BatchResult>(transaction, batchStatement(place, batch, locked, present));
   if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
   if (result!.owned !== 1) throw new FencedError(fencedErrorOf(cursor?.journal));
   if (result!.charged !== null) await allocateCharges(transaction, schema, result!.charged, totalsIn(locked));
@@ -88,9 +119,28 @@ async function postText(
   return balances;
 }
 
+/** Behind the accounts' locks: no other transaction adds rows of their calls until this one ends. */
+async function callsPresent(transaction: Runner, schema: string, text: string): Promise<string[]> {
+  const ids = callRecordsIn(text).ends.map(({ id }) => id);
+  const rows = await rowsOf<{ id: string }>(
+    transaction,
+    sql`select id::text as id from ${tablesOf(schema)('calls')}
+        where id in (select value::uuid from json_array_elements_text(${jsonOf(ids)}))`,
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** Moves the cursor past text in which no call ends: the whole statement would cost as much as some calls. */
 async function moveCursor(transaction: Runner, schema: string, cursor: Cursor): Promise<void> {
-  const moved = await rowsOf(transaction, movedCursor(tablesOf(schema), cursor));
+  const wording = wordingOf(movedCursor(tablesOf(schema)));
+  const given = givenBy(cursor);
+  const moved = await rowsOf(
+    transaction,
+    filled(
+      wording,
+      wording.names.map((name) => given[name]),
+    ),
+  );
   if (moved.length !== 1) throw new FencedError(fencedErrorOf(cursor.journal));
 }
 
@@ -142,31 +192,69 @@ export async function lockBalances(
   );
 }
 
+function batchStatement(
+  { schema, makesParameters }: Pick<BatchPlace, 'schema' | 'makesParameters'>,
+  { text, accounts, cursor }: BatchText,
+  locked: ReadonlyMap<string, Locked>,
+  present: readonly string[],
+): SQL {
+  const wording = wordingFor(schema, cursor);
+  const input: BatchInput = {
+    names: wording.names,
+    text,
+    accounts: Array.from(locked, ([id, { balance, held }]) => [id, String(balance + held), String(accounts.get(id)!)]),
+    present,
+    keepsFacts: cursor?.requestSums !== undefined,
+    given: givenBy(cursor),
+  };
+  if (makesParameters !== true) return filled(wording, parametersOf(input));
+  return filledBeside(wording, new MadeParameters(columnsModule, input));
+}
+
+const columnsModule = new URL('./batch-columns.ts', import.meta.url).href;
+
+/** The parameters of the cursor's parts of the statement. */
+function givenBy(cursor: Cursor | undefined): BatchInput['given'] {
+  if (cursor === undefined) return {};
+  const { journal, owner, applied, known = 0, number = 0, leaseMs = 0 } = cursor;
+  const numbers = { applied: String(applied), known: String(known), number: String(number), leaseMs: String(leaseMs) };
+  return { journal, owner, ...numbers };
+}
+
+const wordings = new Map<string, Wording>();
+/** A process has few. */
+const mostWordings = 16;
+
+/** Put together once: from hundreds of parts it takes longer than all else of a batch. */
+function wordingFor(schema: string, cursor: Cursor | undefined): Wording {
+  const shape = [schema, cursor !== undefined, cursor?.requestSums !== undefined, cursor?.leaseMs !== undefined].join(
+    ' ',
+  );
+  let wording = wordings.get(shape);
+  if (wording === undefined) {
+    if (wordings.size >= mostWordings) wordings.clear();
+    wording = wordingOf(statementFor(schema, cursor));
+    wordings.set(shape, wording);
+  }
+  return wording;
+}
+
 /**
- * The changes in one statement: calls, ledger, balances, totals, rollups, leases, cursor. `accounts` are the locked rows as JSON, passed
- * in because the planner would scan the whole table for a join. The charge of an account not among them fails the statement,
- * because its row would have no balance.
+ * The changes in one statement: calls, ledger, balances, totals, rollups, leases, cursor. A call that has a row fails it, as the charge
+ * of an account that is not locked, because its row would have no balance.
  */
-function batchStatement(schema: string, texts: CallTexts, accounts: SQL, cursor: Cursor | undefined): SQL {
+function statementFor(schema: string, cursor: Cursor | undefined): SQL {
   const table = tablesOf(schema);
   const requestSums = cursor?.requestSums;
   return sql`
-    with given as materialized (${endsIn(texts)}),
-    received_facts as materialized (${factsIn(texts, requestSums !== undefined)}),
-    facts as materialized (select distinct on (id) * from received_facts order by id, position),
+    with facts as materialized (${lateFacts}),
     shared_timelines as (${sharedTimelines(table)}),
-    locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
-    called as (insert into ${table('calls')} as calls ${callRows} on conflict do nothing returning ${summed}),
+    locked as materialized (select * from ${rowsOfLists('locked', lockedColumns)}),
+    called as (insert into ${table('calls')} ${callRows}),
     completed as (${completedRows(table)}),
-    charge as (
-      select given.position, given.account, given.id, given.cost, given.at, locked.total
-      from given join (select id from called) as called using (id) left join locked on locked.id = given.account where cost > 0
-    ),
     inserted as (
       insert into ${table('ledger')} (account_id, kind, request_id, amount, revenue, created_at, balance_after)
-      select account, 'CHARGE', id, -cost, cost, to_timestamp(at / 1000.0),
-        total - sum(cost) over (partition by account order by position)
-      from charge order by position
+      select account, 'CHARGE', id, -cost, cost, ${instantOf(sql`at`)}, balance from ${rowsOfLists('charge', chargeColumns)}
       returning seq, account_id, amount, revenue
     ),
     moved as (
@@ -182,30 +270,36 @@ function batchStatement(schema: string, texts: CallTexts, accounts: SQL, cursor:
       ) as change
       returning totals.balance + totals.revenue + totals.funding as imbalance
     ),
-    ${keptWith(schema, callSums, 'called', afterTotals)},
-    ${requestSums === undefined ? sql`` : sql`${requestsWritten}, ${keptWith(schema, requestSums, 'requested', afterTotals)},`}
-    ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
-    marked as (${cursor === undefined ? sql`select 1` : movedCursor(table, cursor)})
+    ${keptOfColumns(schema, callSums, undefined, afterTotals)},
+    ${requestSums === undefined ? sql`` : sql`${requestsCompleted}, ${keptOfColumns(schema, requestSums, 'requested', afterTotals)},`}
+    ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table)}
+    marked as (${cursor === undefined ? sql`select 1` : movedCursor(table)})
     select (select imbalance::text from summed) as imbalance,
       (select count(*)::int from marked) as owned,
       (select json_object_agg(account_id, balance::text) from moved) as moved,
       ${chargedRows(table)} as charged`;
 }
 
+/** The rows of columns `NAME.…`, under that name. */
+function rowsOfLists(name: string, columns: Parameters<typeof rowsOfColumns>[0]): SQL {
+  const short = columns.map((column) => column.name.slice(name.length + 1));
+  return sql`${rowsOfColumns(columns, short)} as ${sql.raw(name)}`;
+}
+
 /**
  * Charges change the node's lease by the same amount as the balance, and the ends of calls the part of it that calls hold. A
  * missing lease was returned: it begins at 0.
  */
-function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, leaseMs: number): SQL {
+function leaseRows(table: (name: string) => SQL): SQL {
   return sql`
     leased as (
       insert into ${table('leases')} as leases (account_id, node, epoch, amount, open, expires_at)
-      select locked.id, ${journal}, ${owner}, coalesce(change.amount, 0)::bigint, locked.open,
-        clock_timestamp() + ${leaseMs}::bigint * interval '1 millisecond'
+      select locked.id, ${named('journal')}, ${named('owner')}, coalesce(change.amount, 0)::bigint, locked.open,
+        clock_timestamp() + ${named('leaseMs', 'bigint')} * interval '1 millisecond'
       from locked left join (select account_id, sum(amount) as amount from inserted group by account_id) as change
         on change.account_id = locked.id
       where change.amount is not null
-        or exists (select from ${table('leases')} as known where known.account_id = locked.id and known.node = ${journal})
+        or exists (select from ${table('leases')} as known where known.account_id = locked.id and known.node = ${named('journal')})
       on conflict (account_id, node) do update set amount = leases.amount + excluded.amount, open = excluded.open,
         expires_at = greatest(leases.expires_at, excluded.expires_at)
     ),`;
@@ -214,12 +308,11 @@ function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, lea
 /** Batches move one row of totals one after another, so behind it none waits for a lock that another one has. */
 const afterTotals = sql`(select imbalance from summed) is not null`;
 
-function movedCursor(table: (name: string) => SQL, cursor: Cursor): SQL {
-  const { journal, owner, applied, known = 0, number = 0 } = cursor;
+function movedCursor(table: (name: string) => SQL): SQL {
   return sql`
-    update ${table('journal_cursor')} set applied = greatest(applied, ${applied}::bigint),
-      asked = greatest(asked, ${number}::bigint), updated_at = now()
-    where journal = ${journal} and owner = ${owner} and applied >= ${known}::bigint returning 1 as moved`;
+    update ${table('journal_cursor')} set applied = greatest(applied, ${named('applied', 'bigint')}),
+      asked = greatest(asked, ${named('number', 'bigint')}), updated_at = now()
+    where journal = ${named('journal')} and owner = ${named('owner')} and applied >= ${named('known', 'bigint')} returning 1 as moved`;
 }
 
 /** The new charges that expiring grants may have to pay. */

@@ -50,7 +50,8 @@ export interface KeySpend {
 const endOfTime = Date.UTC(9999, 0, 1);
 
 /** The ledger in SQL. `requestSums`: where requests are summed up. */
-export function sqlLedgerStore({ orm, schema }: Database, requestSums: () => SumTable | undefined): LedgerStore {
+export function sqlLedgerStore(place: Database, requestSums: () => SumTable | undefined): LedgerStore {
+  const { orm, schema } = place;
   const table = tablesOf(schema);
   const cursors = table('journal_cursor');
   return {
@@ -74,8 +75,7 @@ export function sqlLedgerStore({ orm, schema }: Database, requestSums: () => Sum
       );
       return claimed.length === 1;
     },
-    apply: (text, accounts, cursor) =>
-      applyBatch(orm, schema, text, accounts, { ...cursor, requestSums: requestSums() }),
+    apply: (text, accounts, cursor) => applyBatch(place, text, accounts, { ...cursor, requestSums: requestSums() }),
     funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
     endOf: (requestId) => readEnd(orm, schema, requestId),
     spentBy: async (keyId, from) => {

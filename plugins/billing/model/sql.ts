@@ -1,5 +1,5 @@
 /** SQL helpers of this plugin: rows of any driver, tables of this schema. */
-import { type SQL, sql } from 'drizzle-orm';
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 
 export { type Runner, rowsOf } from '../../common/kit/sql.ts';
 
@@ -21,4 +21,9 @@ export function time(milliseconds: number): string {
 /** A time as whole milliseconds in digits. */
 export function millisecondsOf(time: SQL) {
   return sql`round(extract(epoch from ${time}) * 1000)::bigint::text`;
+}
+
+/** Wall-clock milliseconds in a bigint as a database timestamp. */
+export function instantOf(milliseconds: SQLWrapper) {
+  return sql`to_timestamp(${milliseconds}::float8 / 1000)`;
 }

@@ -12,6 +12,8 @@ export interface Database {
   announce(topic: string, subject: string): Promise<void>;
   /** Runs `work` and announces it in one transaction; `work` gets its `orm`. */
   change<T>(topic: string, subject: string, work: (orm: Orm) => Promise<T>): Promise<T>;
+  /** true: statements may have parameters that are made by the driver (`MadeParameters`). */
+  readonly makesParameters?: boolean;
   /** true: other processes may serve from it at the same time, so that balances are spent by leases. */
   readonly shared?: boolean;
   /** How long an outage may be for which known keys and accounts are prepared. */
@@ -27,6 +29,20 @@ export interface Database {
    * called before each copy: all that was committed by then will be in it. What it returns is called once it is safe.
    */
   onCopy?(begin: () => () => void): void;
+}
+
+/**
+ * All parameters of a statement, given as its first one: what the function `parametersOf` of a module (a URL) makes of an input
+ * where the driver runs, beside the thread that serves requests.
+ */
+export class MadeParameters {
+  readonly module: string;
+  readonly input: object;
+
+  constructor(module: string, input: object) {
+    this.module = module;
+    this.input = input;
+  }
 }
 
 export type Orm = PgDatabase<PgQueryResultHKT, Record<string, never>>;

@@ -5,6 +5,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { instantText } from '../kit/paging.ts';
+import { rowsOfColumns } from './named-parameters.ts';
 
 /** A column that sums are kept by. */
 export interface Dimension {
@@ -26,6 +27,8 @@ interface Measure {
   readonly sum: SQL;
   /** It counts rows, so its sums are below 2^63, which are added in less time than others. */
   readonly isCount?: true;
+  /** It is a decimal number of any size. */
+  readonly isHistogram?: true;
 }
 
 export interface SumTable {
@@ -289,13 +292,40 @@ function asText(statement: SQL): SQL {
 }
 
 function renderRollups(schema: string, sums: SumTable, source: string, after: SQL): SQL {
+  return keptAs(schema, sums, grouped(sums, rowShape(sums), sql.raw(source), isFine), after);
+}
+
+/**
+ * The same for sums that were added up in memory (billing/ledger/sums-in-memory.ts). `source`: rows that the statement itself has found beside them.
+ */
+export function keptOfColumns(schema: string, sums: SumTable, source: string | undefined, after: SQL): SQL {
+  const typed = [
+    { name: 'at', type: 'bigint' },
+    ...sums.dimensions.map(({ name }) => ({ name, type: 'text' })),
+    ...sums.measures.map(({ name, isHistogram }) => ({ name, type: isHistogram === true ? 'numeric' : 'bigint' })),
+  ];
+  const names = typed.map(({ name }) => name);
+  const given = typed.map(({ name, type }) => ({ name: `${sums.name}.${name}`, type }));
+  const dimensions = sums.dimensions.map(({ name, isUuid }) =>
+    isUuid === true ? sql`${column(name)}::uuid` : column(name),
+  );
+  const columns = sql.join([...dimensions, ...sums.measures.map(({ name }) => column(name))], sql`, `);
+  const made = sql`select ${sql.raw(String(finePart))} as part, to_timestamp(at::float8 / 1000) as at, ${columns}
+    from ${rowsOfColumns(given, names)} as given`;
+  if (source === undefined) return keptAs(schema, sums, made, after);
+  const found = grouped(sums, rowShape(sums), sql.raw(source), isFine);
+  return keptAs(schema, sums, grouped(sums, keptShape, sql`(${made} union all ${found}) as given`, isFine), after);
+}
+
+const isFine = sql`part.number = ${sql.raw(String(finePart))}`;
+
+function keptAs(schema: string, sums: SumTable, made: SQL, after: SQL): SQL {
   const [folded, fine] = [partOf(sums, 'folded'), partOf(sums, 'fine')];
-  const isFine = sql`part.number = ${sql.raw(String(finePart))}`;
   const isLate = sql`part.number <> ${sql.raw(String(finePart))} and at < (select until from ${folded})
     and (not part.rich or at >= (select rich from ${folded}))`;
   // The other parts are made of the few sums of the fine one, not of the rows.
   return sql`
     ${folded} as (select folded as until, rich_from as rich from ${namesOf(schema, sums).state} where ${after} for share),
-    ${fine} as materialized (${grouped(sums, rowShape(sums), sql.raw(source), isFine)}),
+    ${fine} as materialized (${made}),
     ${addedWith(schema, sums, sql`select * from ${fine} union all ${grouped(sums, keptShape, sql`(select * from ${fine}) as made`, isLate)}`)}`;
 }

@@ -1,7 +1,7 @@
 /** The database gets the records of journal lines unchanged, with any text in them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { callTextsIn } from '../../../plugins/billing/ledger/call-texts.ts';
+import { callRecordsIn } from '../../../plugins/billing/ledger/call-texts.ts';
 import { encodeAttempts, encodeRecords, type JournalRecord } from '../../../plugins/billing/model/records.ts';
 import { fc } from '../../helpers/properties.ts';
 import { attemptsIn } from '../../simulation/memory-records.ts';
@@ -43,9 +43,9 @@ test('ends and facts are cut out of lines as a parser finds them', () => {
         .join('');
       const all = lines.flat().map((each) => JSON.parse(encodeRecords([each as never])) as [{ kind: string }]);
       const wanted = (...kinds: string[]) => all.flat().filter(({ kind }) => kinds.includes(kind));
-      const { ends, facts } = callTextsIn(text);
-      assert.deepEqual(JSON.parse(ends), wanted('SETTLE', 'VOID'));
-      assert.deepEqual(JSON.parse(facts), wanted('FACTS'));
+      const { ends, facts } = callRecordsIn(text);
+      assert.deepEqual(ends, wanted('SETTLE', 'VOID'));
+      assert.deepEqual(facts, wanted('FACTS'));
     }),
     { numRuns: 2_000 },
   );

@@ -212,7 +212,7 @@ async function proceed(database: TestDatabase, old: OldLedger): Promise<Map<stri
     const cursor = { ...node, applied: records.length, leaseMs: 30_000 };
     const text = lineOf(1, ...records).toString();
     // An answer may be lost: then it comes twice.
-    for (let times = 0; times < 2; times++) await applyBatch(orm, schema, text, accounts, cursor);
+    for (let times = 0; times < 2; times++) await applyBatch({ orm, schema }, text, accounts, cursor);
   }
   for (const hold of old.open.filter(({ isAuthorization }) => isAuthorization))
     await sqlStore(database).transact(hold.account, old.now, async ({ tables }) => {

@@ -291,7 +291,7 @@ test('a batch with an account that is not locked fails as a whole, instead of om
     sql`select journal, owner from ${world.table('journal_cursor')}`,
   );
   const { orm, schema } = world.database;
-  await assert.rejects(applyBatch(orm, schema, world.journalText(), new Map(), { ...cursor!, applied: 1 }));
+  await assert.rejects(applyBatch({ orm, schema }, world.journalText(), new Map(), { ...cursor!, applied: 1 }));
   assert.equal((await world.audit()).rows, 1);
   assert.deepEqual(await world.rows(sql`select id from ${world.table('calls')}`), []);
   await world.stop();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eq, sql } from 'drizzle-orm';
 import { bigint, integer, jsonb, pgSchema, text, timestamp } from 'drizzle-orm/pg-core';
+import { MadeParameters } from '../../../plugins/common/domain/database.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { fc } from '../../helpers/properties.ts';
 
@@ -105,6 +106,27 @@ test('a transaction that throws leaves nothing, and its error is thrown', () =>
     await assert.rejects(failing, (error: Error & { cause?: { code?: string } }) => error.cause?.code === '23505');
     assert.deepEqual(await rowsOf(database, sql`select * from ${table}`), []);
   }));
+
+test('parameters that the driver makes arrive; where they cannot be made the statement fails, and the next one works', () =>
+  withDatabase(async (database) => {
+    const asked = (words: string) =>
+      rowsOf(database, sql`select ${new MadeParameters(maker, { words })}::text as first, $2::text as second`);
+    assert.deepEqual(await asked('a b'), [{ first: 'a', second: 'b' }]);
+    await assert.rejects(asked('refused b'), (error: Error & { cause?: Error }) =>
+      /no such words/.test(`${error.cause}`),
+    );
+    assert.deepEqual(await Promise.all([asked('c d'), asked('e f')]), [
+      [{ first: 'c', second: 'd' }],
+      [{ first: 'e', second: 'f' }],
+    ]);
+  }));
+
+/** A module as one that a plugin has. */
+const maker = `data:text/javascript,${encodeURIComponent(`
+  export function parametersOf({ words }) {
+    if (words.startsWith('refused')) throw new Error('no such words');
+    return words.split(' ');
+  }`)}`;
 
 test('concurrent transactions on one balance lose no update', () =>
   withDatabase(async (database) => {

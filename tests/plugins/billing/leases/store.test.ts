@@ -239,7 +239,7 @@ test('an abandoned request for money that runs late does not undo later ones', a
   await sqlLeases(orm, schema).take(node, round(8, 60n));
   await assert.rejects(sqlLeases(orm, schema).take(node, round(7, 10n)), /belongs to another process/);
   // Nor does one behind a batch, which has moved the lease and what the journal owes.
-  await applyBatch(orm, schema, '', new Map(), { ...node, applied: 0, leaseMs: lastsMs, number: 10 });
+  await applyBatch({ orm, schema }, '', new Map(), { ...node, applied: 0, leaseMs: lastsMs, number: 10 });
   await assert.rejects(sqlLeases(orm, schema).take(node, round(9, 10n)), /belongs to another process/);
   for (const accountId of accountIds) assert.equal((await leasedOf(orm, schema, accountId)).leased, 60n);
   await store.close();
@@ -254,7 +254,7 @@ test('a batch takes from balance and lease alike, once, and begins a returned le
   const terms = { account: accountId, key: 'k', model: 'm', input: 1, ratio: '1/1', version: 'v' };
   const at = now;
   const apply = (text: string, open: bigint, applied: number) =>
-    applyBatch(orm, schema, text, new Map([[accountId, money(open)]]), { ...node, applied, leaseMs: lastsMs });
+    applyBatch({ orm, schema }, text, new Map([[accountId, money(open)]]), { ...node, applied, leaseMs: lastsMs });
   const charge = (first: number, cost: bigint) =>
     lineOf(first, {
       ...{

@@ -146,7 +146,7 @@ let applied = 0;
 function write({ orm, schema }: TestDatabase, calls: readonly Call[], journal = 'node'): Promise<unknown> {
   const cursor = { journal, owner: 'o', applied: ++applied };
   const text = lineOf(1, ...calls.map(recordOf)).toString();
-  return applyBatch(orm, schema, text, new Map(calls.map(({ account }) => [account, money(0n)])), cursor);
+  return applyBatch({ orm, schema }, text, new Map(calls.map(({ account }) => [account, money(0n)])), cursor);
 }
 
 /** Every slot and group of an account is in the table, exactly, and nothing else is. */
