@@ -47,7 +47,7 @@ export interface PluginInstance<Config = unknown> {
   applies?(endpoint: Endpoint): boolean;
   /**
    * Called before a large, encoded or chunked body is read, if `handle` runs after `open`; throws a GatewayError to refuse.
-   * What it acquires it releases in `exchange.defer`; `handle` still runs. `later`: the request may be answered without
+   * It releases what it acquires in `exchange.defer`; `handle` still runs. `later`: the request may be answered without
    * the plugins below, which are not asked.
    */
   admit?(exchange: Exchange): Admission;

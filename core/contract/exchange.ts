@@ -138,7 +138,7 @@ export interface Endpoint {
 /** Bounds on reading an answer after its client has disconnected. */
 export type DrainBounds = { readonly longestMs: number; readonly maxBytes: number };
 
-/** What the centre sends. Set by the plugin that knows the upstream's protocol, again for each attempt. */
+/** The request that the centre sends. Set by the plugin that knows the upstream's protocol, again for each attempt. */
 export interface UpstreamRequest {
   /** Absolute http(s) URL. */
   url: string;
@@ -194,7 +194,7 @@ export interface Sending {
 /** The account that the memory of the request's body is counted for; set by the plugin that authenticates. */
 export const bodyOwner: ContextKey<string> = defineContextKey('body owner');
 
-/** What the centre sends; set below `route`, again for each attempt. */
+/** The request that the centre sends; set below `route`, again for each attempt. */
 export const upstreamRequest: ContextKey<UpstreamRequest> = defineContextKey('upstream request');
 
 /** The rest of the chain: resolves with the answer's head. Rejects with a GatewayError, an UpstreamRefusal or an UpstreamError. */

@@ -32,7 +32,7 @@ export interface Log {
 
 /** The log of one request: each line has the request's id, and what plugins add to it (`PluginInstance.logFields`). */
 export interface RequestLog extends Omit<Log, 'record'> {
-  /** What its lines have, for lines about work that goes on after the exchange. */
+  /** Fields of its lines, for lines about work that continues after the exchange. */
   fields(): Readonly<Record<string, string>>;
 }
 

@@ -4,7 +4,7 @@ import type { GatewayError } from './errors.ts';
 /** Header names are lower-case; a header that was sent twice has its values joined as RFC 9110 says. */
 export type Headers = Record<string, string>;
 
-/** What a client has sent, over HTTP or as a direct request; in the protocol of its endpoint, whatever the upstream speaks. */
+/** A client's request, over HTTP or as a direct request; in the protocol of its endpoint, whatever the upstream speaks. */
 export interface ClientRequest {
   readonly method: string;
   /** Path without the query, as routed. */

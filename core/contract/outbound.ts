@@ -1,7 +1,7 @@
 /** Requests of plugins to services outside, such as a guardrail: their options, and who measures them. */
 import { defineService } from './extensions.ts';
 
-/** What `host.fetch` is given beside the address. */
+/** Options of `host.fetch` beside the address. */
 export interface FetchOptions {
   /** Default: GET. Redirects of GET and HEAD are followed, up to three; another method's answer is the redirect itself. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

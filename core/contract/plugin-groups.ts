@@ -55,12 +55,12 @@ export interface Checks {
   singleProcess?(): string | undefined;
 }
 
-/** What this plugin adds to the command line. */
+/** Commands of this plugin. */
 export interface CommandLine {
   readonly commands?: readonly Command[];
-  /** What `secrets rotate` is about; asked of commands alone. */
+  /** The secrets that `secrets rotate` handles; read only for commands. */
   secrets?(): readonly RotatedSecret[];
-  /** What a person should know before the command of this name runs, in whole sentences; printed on standard error. */
+  /** Remarks for a person before the command of this name runs, in whole sentences; printed on standard error. */
   beforeCommand?(name: string): readonly string[];
 }
 

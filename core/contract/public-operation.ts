@@ -18,7 +18,7 @@ export interface PublicOperation {
 
 /** Requests that match no endpoint; the first plugin of the list that has it is asked. */
 export interface Unrouted {
-  /** What there is to say of the address instead of the usual sentence; undefined: nothing. */
+  /** A text about the address instead of the usual sentence; undefined: none. */
   explain(request: ClientRequest): string | undefined;
   /** Renders the error where no endpoint near the path does; undefined: as plain JSON. */
   renderError(

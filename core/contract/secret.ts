@@ -27,7 +27,7 @@ class HiddenText implements Secret {
     return mask;
   }
 
-  /** What util.inspect and console.log print: https://nodejs.org/api/util.html#custom-inspection-functions-on-objects */
+  /** Called by util.inspect and console.log: https://nodejs.org/api/util.html#custom-inspection-functions-on-objects */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return mask;
   }

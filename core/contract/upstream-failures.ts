@@ -41,11 +41,11 @@ export class UpstreamRefusal extends Error {
   readonly mayRun: boolean;
   /** It refuses for a reason of its own: another target may accept the request. */
   readonly elsewhere: boolean;
-  /** What about the request is refused, where the upstream says so. */
+  /** The refused aspect of the request, where the upstream says so. */
   readonly about: 'context_length' | 'content_filter' | undefined;
   /** How many tokens are too many, where a prompt was too long and the upstream says a number. */
   readonly tokens: number | undefined;
-  /** What the vendor itself said and how it names the request, scrubbed and bounded: for operators, never for clients. */
+  /** The vendor's own message and its id of the request, scrubbed and bounded: for operators, never for clients. */
   readonly vendor: { readonly message: string | undefined; readonly requestId: string | undefined } | undefined;
 
   constructor(

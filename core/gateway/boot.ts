@@ -39,7 +39,7 @@ export interface Gateway {
   notices(): readonly ConfigNotice[];
   /** Why several processes cannot serve this gateway together; undefined: they can. */
   singleProcess(): string | undefined;
-  /** What a person should know before a command runs. */
+  /** Remarks for a person before a command runs. */
   beforeCommand(name: string): readonly string[];
   /** A service's value, for tests and commands. */
   find<T>(service: Service<T>): T | undefined;

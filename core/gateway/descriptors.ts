@@ -19,7 +19,7 @@ export function defaultUpstreamSockets(limit: number | undefined): number {
   return limit === undefined ? 4_096 : Math.max(64, Math.floor((limit - ownDescriptors) / 2));
 }
 
-/** What the settings allow to be open at once. */
+/** Bounds of the settings on open connections. */
 export interface Promised {
   readonly sockets: number;
   /**

@@ -64,7 +64,7 @@ type Declared = Pick<Plugin, 'name' | 'services'>;
 
 export class Services {
   readonly #values = new Map<Service<unknown>, unknown>();
-  /** What a plugin has looked up in its setup and not found. */
+  /** Services that a plugin has looked up in its setup and not found. */
   readonly #missed: { readonly by: string; readonly service: Service<unknown> }[] = [];
   #settingUp: Declared | undefined;
 

@@ -192,7 +192,7 @@ export function createLog(
 
 const printing = ['log', 'info', 'debug', 'warn', 'error', 'trace'] as const;
 
-/** What packages and Node print by themselves becomes lines of the log: in its form, and masked. For a process that serves. */
+/** Output of packages and Node becomes lines of the log: in its form, and masked. For a process that serves. */
 export function logPrinted(log: Pick<Log, 'warn'>): void {
   for (const name of printing)
     console[name] = (...words: unknown[]) => log.warn({ text: format(...words) }, 'a package prints');

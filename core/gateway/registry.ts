@@ -58,7 +58,7 @@ async function importOutside(name: string, url: string, file: string): Promise<{
   }
 }
 
-/** What a plugin that is not built in has thrown in its setup, as a sentence; undefined: the error is to be reported as it is. */
+/** The error that a plugin from outside threw in its setup, as a sentence; undefined: the error is reported unchanged. */
 export function setupSentence(plugin: Plugin, error: unknown): string | undefined {
   const file = outsideFile(plugin);
   if (file === undefined || error instanceof GatewayError || isPassing(error)) return undefined;

@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** What authors import, by its name in package.json's `exports`. */
+/** The modules that authors import, by the name in package.json's `exports`. */
 const authorModules = new Map([
   ['model-gateway', new URL('../../plugins/common/author/index.ts', import.meta.url).href],
   ['model-gateway/domain', new URL('../../plugins/common/author/domain.ts', import.meta.url).href],

@@ -25,7 +25,7 @@ function problemsOf(error: z.ZodError, schema: z.ZodType, above: readonly string
   const add = (path: Path, message: string, at: Path = path) => {
     const full = [...above, ...at];
     const where = yaml.where(full);
-    // What is odd about the value is why it does not fit.
+    // The value's own fault is why it does not fit.
     const remark = yaml.remarks.find((one) => one.where === where);
     const reason = remark === undefined ? '' : `; ${remark.text}`;
     problems.push({ where, message: yaml.hide(`${written(full)}: ${message}${reason}`) });

@@ -138,7 +138,7 @@ function checkEndpoint(endpoint: Endpoint, installed: readonly InstalledPlugin[]
   return [...misfits, ...missingAtEnd(endpoint, installed, setKeys)];
 }
 
-/** What the plugin at this place uses although no plugin, or only a later one, sets it. */
+/** Values that the plugin at this place uses although no plugin, or only a later one, sets it. */
 function missingAt(
   endpoint: Endpoint,
   installed: readonly InstalledPlugin[],

@@ -7,7 +7,7 @@ import type { Unrouted } from '../contract/public-operation.ts';
 import { toGatewayError } from '../contract/upstream-failures.ts';
 import { withNulField } from '../json/nul-field.ts';
 
-/** What a rendered error may contain of the exchange. */
+/** Parts of the exchange that a rendered error may contain. */
 type ErrorContext = Pick<Exchange, 'id' | 'request'>;
 
 function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = {}): Answer {

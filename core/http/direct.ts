@@ -30,7 +30,7 @@ export class DirectIncoming extends Readable {
   override _read(): void {}
 }
 
-/** What belongs to a connection or to an encoding that the body does not have. */
+/** Headers of a connection, or of an encoding that the body does not have. */
 function withoutFraming(headers: Readonly<Headers>): Headers {
   const {
     'content-length': _length,

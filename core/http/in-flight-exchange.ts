@@ -11,7 +11,7 @@ import { hasArrived } from './head-checks.ts';
 import type { InFlightMember } from './in-flight-set.ts';
 import { endWith, newProgress, type Progress, writeAnswer } from './writer.ts';
 
-/** What all flights of a server share. */
+/** Tools that all exchanges of a server share. */
 export interface InFlightServices {
   readonly bodies: BodyReader;
   readonly errorShapes: readonly PluginInstance[];

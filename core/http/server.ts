@@ -57,7 +57,7 @@ export interface ServerOptions {
   /** Names of plugins that cannot serve at the moment. */
   readonly notReady: () => readonly string[];
   /** The stores of the plugins, by name. */
-  /** What `/readyz` shows beside its verdict. */
+  /** Details that `/readyz` shows beside its verdict. */
   readonly details: () => object;
   /** Names of plugins that need a restart to serve again. */
   readonly notAlive: () => readonly string[];

@@ -141,7 +141,7 @@ class Arrived implements IteratorYieldResult<Uint8Array> {
   }
 }
 
-/** Who has sent a request. Exactly one of `gotAnswer` and `failed` is called, once. */
+/** The sender of a request. Exactly one of `gotAnswer` and `failed` is called, once. */
 export interface Sender {
   /** Work right before the first byte; a failure means that nothing is sent. */
   begin(): Promise<void> | undefined;

@@ -46,7 +46,7 @@ const maxScalarBytes = 1_000;
 /** Strings longer than this are searched natively. */
 const nearBytes = 48;
 
-/** What may come next. */
+/** The tokens that may come next. */
 type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'comma or end' | 'nothing';
 
 export class SliceScanner {

@@ -14,11 +14,11 @@ export interface SliceOptions {
 
 /** Bytes of one slice, and of values that are not split further. */
 export interface SliceSizes {
-  /** What one slice scans. A long string counts as little: it is searched natively. */
+  /** Bytes that one slice scans. A long string counts as little: it is searched natively. */
   readonly scan: number;
   /** Runs of small values, and containers that are parsed as a whole. */
   readonly run: number;
-  /** What one slice parses of them. */
+  /** Scanned bytes that one slice parses. */
   readonly parse: number;
   /** Strings are parsed by pieces of this size. */
   readonly piece: number;

@@ -38,7 +38,7 @@ function trusted(extra: readonly string[]): string[] {
 type Connector = BuildConnector.connector;
 
 /**
- * What undici's clients call for a connection. `timeoutMs`: for all of it, from the proxy to TLS. `lookup`: instead of the
+ * The function that undici's clients call for a connection. `timeoutMs`: for all of it, from the proxy to TLS. `lookup`: instead of the
  * system's; a proxy resolves names itself.
  */
 export function connectorFor(

@@ -6,7 +6,7 @@ import type { AdmissionEnd, AdmissionRule, AdmittedCall, CallToAdmit } from '../
 
 export type Log = Pick<FullLog, 'error'>;
 
-/** What a rule has reserved. */
+/** The reservation of a rule. */
 export interface Held {
   readonly rule: AdmissionRule;
   readonly reservation: string;

@@ -122,7 +122,7 @@ function valueLike(preset: AlertValue, written: number | undefined): AlertValue 
   return typeof preset === 'bigint' ? parseUsd(String(written)) : written;
 }
 
-/** What shows only when every plugin has added its kinds and sinks. */
+/** Faults that show only when every plugin has added its kinds and sinks. */
 export function problemsOf(
   { rules, sinks }: AlertsConfig,
   kinds: readonly AlertKind[],

@@ -23,7 +23,7 @@ interface KeyInProject {
   readonly project: string | null;
 }
 
-/** What the commands need beyond the service. */
+/** Methods for the commands, beyond the service. */
 export interface AccountService extends Accounts {
   find(nameOrId: string): Promise<AccountRow | undefined>;
   list(): Promise<AccountRow[]>;

@@ -28,7 +28,7 @@ export interface KeyRow extends TermsRow {
   lastUsedAt: Date | null;
 }
 
-/** What authentication needs of a key and its account. */
+/** The columns of a key and its account that authentication reads. */
 export interface ValidKey {
   hash: string;
   keyId: string;

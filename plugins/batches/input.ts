@@ -48,7 +48,7 @@ export async function* linesOf(body: AsyncIterable<Uint8Array>, mostBytes: numbe
   if (length > 0) yield taken();
 }
 
-/** What a line asks for. */
+/** The request of a line. */
 export interface LineRequest {
   readonly customId: string;
   readonly body: JsonObject;

@@ -38,7 +38,7 @@ export class LineRows {
     );
   }
 
-  /** What the lines of a batch take in the database. */
+  /** Bytes of a batch's lines in the database. */
   async storedBytes(id: string): Promise<number> {
     const [row] = await rowsOf<{ bytes: string }>(
       this.#orm,

@@ -95,7 +95,7 @@ function runsOnce(host: Host, sentAgoMs: number): boolean {
   return keyed !== undefined && sentAgoMs + marginMs < keyed.keepMs;
 }
 
-/** What the line gets of an answer, read to its end. */
+/** The line's result of an answer, read to its end. */
 export async function lineAnswer(
   batch: Pick<Batch, 'dialect'>,
   answer: DirectAnswer,
@@ -141,7 +141,7 @@ function pauseOf(status: number, headers: Readonly<Record<string, string>>): num
   return Math.min(Math.max(seconds * 1000, 1_000), longPauseMs);
 }
 
-/** What a line gets that the gateway refuses. */
+/** The result of a line that the gateway refuses. */
 export function refused(batch: Pick<Batch, 'dialect'>, error: GatewayError): LineAnswer {
   const { body } = renderError(error, batch.dialect, '');
   return { result: 'errored', status: error.status, requestId: undefined, answer: body as string, cost: zero };

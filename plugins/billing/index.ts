@@ -159,7 +159,7 @@ function healthOf(state: State, watch: RestoreWatch | undefined): Health {
   };
 }
 
-/** What changes while the plugin lives. */
+/** State that changes while the plugin lives. */
 interface State {
   config: Config;
   rules: HoldRules;

@@ -22,7 +22,7 @@ const attemptEvent = defineEvent('endpoints.attempt', (form: string, left: strin
   left === null ? form : `${form}; left out: ${left}`,
 );
 
-/** What calls need of the gateway. */
+/** Tools of calls. */
 export interface CallTools {
   readonly clock: Clock;
   /** The gateway's own error bodies, if it has any. */
@@ -59,7 +59,7 @@ export async function makeCall(
   }
 }
 
-/** What the reading of an answer needs. */
+/** Tools for the reading of an answer. */
 interface Read {
   readonly context: AnswerContext;
   readonly opened: Opened;

@@ -33,7 +33,7 @@ export interface EndpointDescription {
 export const operations = ['embeddings', 'rerank', 'decisions', 'moderations', 'speech', 'transcriptions'] as const;
 type Operation = (typeof operations)[number];
 
-/** What one request may contain. */
+/** Bounds of one request. */
 export interface Limits {
   /** Inputs for embeddings and moderations. */
   readonly inputs: number;
@@ -82,7 +82,7 @@ export interface AnswerContext {
   readonly shapeOf?: ((error: GatewayError, requestId: string) => object) | undefined;
 }
 
-/** What a whole body says. */
+/** The content of a whole body. */
 interface Reading {
   /** undefined: the vendor reported none. */
   readonly usage: Usage | undefined;

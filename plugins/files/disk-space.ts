@@ -15,7 +15,7 @@ export function isNoSpace(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** What a client is answered when the disk refused bytes; other errors as they are. */
+/** The client's error when the disk refused bytes; other errors are unchanged. */
 export function refusedByDisk(error: unknown): unknown {
   if (isNoSpace(error)) return storageFull(error);
   return isUnwritable(error) ? storageFailed(error) : error;

@@ -12,7 +12,7 @@ export interface NewFile {
   readonly owner: FileOwner;
   readonly mediaType: string;
   readonly bytes: number;
-  /** What an upload has beside. */
+  /** Further columns of an upload. */
   readonly named?: {
     readonly name: string;
     readonly chosenName: string | undefined;

@@ -152,7 +152,7 @@ export class Uploads implements UploadedFiles {
     const file = await this.find(accountId, fileId);
     if (file === undefined) throw noSuchFile();
     const answer = await this.#tools.files.answerFile(accountId, file, exchange);
-    // What a client uploaded is never shown by a browser.
+    // Uploaded files are never displayed by a browser.
     answer.headers['content-disposition'] = `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`;
     return answer;
   }

@@ -133,7 +133,7 @@ function unpaid({ name }: Offer): Notice {
   };
 }
 
-/** What the plans promise or forbid although no plugin of the list sees to it: one sentence for each kind. */
+/** Settings of the plans that no plugin of the list enforces: one sentence for each kind. */
 function withoutEffect(host: Host, offers: readonly Offer[]): Notice[] {
   const limits = (offer: Offer) => Object.keys(offer.limits);
   const limited = offers.filter((offer) => limits(offer).length > 0);

@@ -211,7 +211,7 @@ function exposedTo(known: KnownProtocols, expose: readonly string[] | undefined)
   return [...known.all().values()].filter(hasClients).filter(({ name }) => expose?.includes(name) ?? true);
 }
 
-/** What the opening of requests needs. */
+/** Tools for the opening of requests. */
 interface OpeningTools {
   readonly state: ResponseState;
   readonly keptFiles: KeptFiles;

@@ -40,7 +40,7 @@ function inUse(config: ProvidersConfig): [provider: string, section: ProviderCon
   return Object.entries(config).filter(([, { optional, keys }]) => !optional || keys.length > 0);
 }
 
-/** What prevents the start. */
+/** Faults that prevent the start. */
 export function providerFaults(config: ProvidersConfig, spoken: Spoken): Fault[] {
   return inUse(config).flatMap(([provider, section]) => [
     ...unknownProtocols(provider, section, spoken),
@@ -175,7 +175,7 @@ function unspoken(provider: string, section: ProviderConfig, { paths }: Spoken):
   );
 }
 
-/** What stands in a vendor's example where the key belongs. */
+/** Placeholders of keys in vendors' examples. */
 const exampleKey =
   /^(?:sk-)?(?:\.{3,}|x{3,}|\*{3,}|<[^>]*>|your[-_].*|change[-_]?me|replace[-_]?me|insert[-_].*|undefined|null)$/i;
 

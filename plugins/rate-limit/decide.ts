@@ -20,7 +20,7 @@ export interface Gauge {
 /** The gauge right after a charge: later charges are younger. */
 export type Receipt = Pick<Gauge, 'charged' | 'sinceMs'>;
 
-/** What an operation takes from one bucket. */
+/** Units that an operation takes from one bucket. */
 export interface Cost {
   readonly limit: number;
   /** 0: the units are slots, which are released instead of drained. */

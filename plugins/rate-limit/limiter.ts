@@ -5,7 +5,7 @@ import { type Cost, type Gauge, type Receipt, remainingUnits, resetMs } from './
 /** The dimensions of a plan's limits; also the `code` of the error. */
 export type Dimension = keyof Limits;
 
-/** What an operation takes from the bucket of one subject and dimension. */
+/** Units that an operation takes from the bucket of one subject and dimension. */
 export interface Demand extends Cost {
   /** Owner of the bucket: an account's id, or a key. */
   readonly subject: string;

@@ -19,7 +19,7 @@ function inChunks(spans: readonly Span[]): Span[][] {
 /** The time in a request's id. */
 const arrivalOf = (id: string) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) + 1;
 
-/** What reads rows: their sources, and the database. */
+/** Sources of the rows, and the database. */
 export interface Reader extends Store {
   readonly sources: () => ReturnType<typeof sourcesOf>;
   readonly rowsOf: (statement: SQL) => Promise<Row[]>;

@@ -83,7 +83,7 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
   };
 }
 
-/** What the row of the request's call lacks. */
+/** Facts of a request for the row of its call. */
 export function callFactsFrom(row: RequestRow, story: string | undefined): CallFacts {
   return {
     kind: 'FACTS',

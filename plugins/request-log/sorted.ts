@@ -13,7 +13,7 @@ interface Sorting extends RequestSort {
   readonly costOf: ((id: SQL) => SQL) | undefined;
 }
 
-/** What rows are sorted by, as a number that grows towards the end of the list; those without one come last. */
+/** The sort key of rows, as a number that grows towards the end of the list; those without one come last. */
 function rankOf({ by, order, costOf }: Sorting): SQL {
   const names = JSON.stringify(tokenClasses);
   const values: { readonly [By in RequestSort['by']]: SQL } = {

@@ -1,4 +1,4 @@
-/** What follows when a model cannot serve a request: its targets that can take more, else another model by its settings. */
+/** Chooses other targets when a model cannot serve a request: its targets that can take more, else another model by its settings. */
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';

@@ -1,4 +1,4 @@
-/** What all parts of the plugin use. */
+/** Tools that all parts of the plugin use. */
 import type { Host } from '../../core/contract/contract.ts';
 import type { Providers } from '../common/domain/upstreams.ts';
 import type { Sessions } from './affinity.ts';

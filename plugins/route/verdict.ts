@@ -29,7 +29,7 @@ export interface Verdict {
   readonly about?: UpstreamRefusal['about'];
   /** How many tokens are too many, where a prompt was too long. */
   readonly tokens?: number | undefined;
-  /** What the vendor itself said, for the log. */
+  /** The vendor's own message, for the log. */
   readonly vendor?: UpstreamRefusal['vendor'];
 }
 

@@ -23,7 +23,7 @@ interface Change {
 
 export interface ChangesOptions {
   readonly orm: Orm;
-  /** What polls are read by; default: `orm`. */
+  /** Connection of the polls; default: `orm`. */
   readonly reader?: Orm;
   readonly schema: string;
   /** Notification channel that wakes listeners before their next poll. */

@@ -9,7 +9,7 @@ const connectWithinMs = 1_000;
 const longestPauseMs = 2_000;
 /** Answers in a row that fail until the counters count as away: a single one may be late. */
 const failuresToBeAway = 3;
-/** What a stalled server may owe; more is refused at once. */
+/** Unanswered orders of a stalled server; more are refused at once. */
 const mostUnanswered = 10_000;
 
 export interface OpenedCounters extends Counters {

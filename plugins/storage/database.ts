@@ -130,7 +130,7 @@ function outageOfDatabase({ clock, log }: Host): Outage {
   return new Outage({ clock, log, began, over, fields: { store: 'database' } });
 }
 
-/** What a person should know before a command: it may have been given another address or directory than the gateway. Throws at a start. */
+/** A remark for a person before a command: it may have been given another address or directory than the gateway. Throws at a start. */
 async function emptinessOf(host: Host, orm: Orm, source: Source, mayBe: boolean): Promise<string | undefined> {
   const { directory, gateway, schema } = host;
   const { name, shared } = source;

@@ -207,7 +207,7 @@ class Connection implements Runner {
     return result;
   }
 
-  /** What runs fails; nothing is sent any more. */
+  /** Running statements fail; nothing is sent any more. */
   discard(reason: string): void {
     if (this.isLost) return;
     this.isLost = true;

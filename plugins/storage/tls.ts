@@ -1,7 +1,7 @@
 /** Whether a Postgres server speaks TLS where its URL asks for it: the driver only says that the connection breaks. */
 import { connect } from 'node:net';
 
-/** What `sslmode` of a URL may be. */
+/** The values of `sslmode` in a URL. */
 export const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
 
 const withinMs = 3_000;

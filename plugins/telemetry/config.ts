@@ -1,4 +1,4 @@
-/** What an operator may set about metrics and traces. */
+/** The settings of metrics and traces. */
 
 import { duration, listenAddress, z } from '../../core/contract/schema.ts';
 

@@ -119,7 +119,7 @@ function measureOutbound(meter: Meter, host: Host): void {
   host.find(outboundCalls)?.watch(({ ms, ...labels }) => duration.record(ms / 1_000, labels));
 }
 
-/** What needs no database, so that it is reported while the database is away. */
+/** Figures that need no database, so that they are reported while it is away. */
 function observeOwnWork(meter: Meter, host: Host): void {
   const gauge = (name: string, description: string, unit?: string) =>
     meter.createObservableGauge(`gateway.${name}`, { description, ...(unit && { unit }) });

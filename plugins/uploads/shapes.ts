@@ -6,7 +6,7 @@ import type { Dialect } from '../common/kit/dialects.ts';
 import type { UploadForm } from './form.ts';
 
 export interface FileShape {
-  /** What a form asks for. */
+  /** The upload that a form describes. */
   details(form: Omit<UploadForm, 'received'>): UploadDetails;
   query(query: URLSearchParams): UploadQuery;
   one(file: UploadedFile): object;

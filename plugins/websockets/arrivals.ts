@@ -1,4 +1,4 @@
-/** What arrives on a connection before it is a message: its memory is counted, control frames have a rate, and what stalls is found. */
+/** Bytes of a connection before they are a message: counts their memory, limits control frames, and finds stalled messages. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { WebSocketsConfig } from './config.ts';
 import { FrameMeter } from './frames.ts';

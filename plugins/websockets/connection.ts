@@ -32,14 +32,14 @@ export interface ClientHead {
   readonly remoteAddress: string;
 }
 
-/** What log lines about a connection have of its upgrade. */
+/** Fields of the upgrade in log lines about a connection. */
 export function upgradeFields({ id, headers }: ClientHead, caller: Caller | undefined): Record<string, string> {
   const { traceparent } = headers;
   const trace = typeof traceparent === 'string' ? traceparent : undefined;
   return orderFields({ requestId: id, accountId: caller?.accountId, keyId: caller?.keyId, trace });
 }
 
-/** What runs on a connection. */
+/** The session that runs on a connection. */
 export interface Session {
   /** A whole message. */
   onMessage(data: Buffer, isBinary: boolean): void;
@@ -54,10 +54,10 @@ export interface Session {
   expire(): void;
 }
 
-/** What a connection is made of. */
+/** The parts of a connection. */
 export interface ConnectionParts {
   readonly socket: WebSocket;
-  /** What the WebSocket reads from and writes to. */
+  /** The stream that the WebSocket reads and writes. */
   readonly stream: Duplex;
   readonly head: ClientHead;
   readonly counts: SocketCounts;

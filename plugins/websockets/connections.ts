@@ -230,7 +230,7 @@ const ids = new WeakMap<IncomingMessage, string>();
 const ofConnection =
   /^(?:connection|upgrade|sec-websocket-.*|host|content-.*|transfer-encoding|te|trailer|accept.*|idempotency-key|expect)$/;
 
-/** What the turns of a connection have of its upgrade. */
+/** Values of the upgrade that the turns of a connection keep. */
 export function headOf({ id, request }: Upgrade): ClientHead {
   const headers: Headers = {};
   for (const [name, value] of Object.entries(request.headers)) if (!ofConnection.test(name)) headers[name] = value;

@@ -56,7 +56,7 @@ export class Filling {
   readonly #hidden = new Set<string>();
   /** Files with secrets that are named, with their text; undefined: there is none, or it cannot be read. */
   readonly files = new Map<string, string | undefined>();
-  /** What sources are still to be asked for, by `source:reference`. */
+  /** Values that sources have not given yet, by `source:reference`. */
   readonly wanted = new Map<string, WantedSecret>();
 
   /** `found`: what the sources have given; absent: they were not asked yet. */

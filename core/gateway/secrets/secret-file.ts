@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 const mostBytes = 64 * 2 ** 10;
 
-/** What stands in the file, undefined: nothing; or why it cannot be read, as the end of a sentence, and whether it is missing. */
+/** The file's content, undefined: it is empty; or why it cannot be read, as the end of a sentence, and whether it is missing. */
 export type SecretFile =
   | { readonly text: string | undefined }
   | { readonly problem: string; readonly isMissing: boolean };
@@ -51,7 +51,7 @@ function textOf(bytes: Buffer): SecretFile {
   }
 }
 
-/** What stands in the file; undefined: nothing, or it cannot be read. */
+/** The file's content; undefined: it is empty or cannot be read. */
 export function secretIn(path: string): string | undefined {
   const read = readSecretFile(path);
   return 'text' in read ? read.text : undefined;

@@ -18,7 +18,7 @@ export interface OrderKind {
   readonly summary: string;
   /** As it stands in the settings. */
   readonly endpoint: typeof contentEndpoint | typeof embeddingEndpoint;
-  /** What a request must have. */
+  /** Name of the member that each request must have. */
   readonly required: string;
 }
 
@@ -37,7 +37,7 @@ export const orderKinds: readonly OrderKind[] = [
   },
 ];
 
-/** What the lines of an order share. */
+/** Values that the lines of an order share. */
 export interface LineTerms {
   readonly kind: OrderKind;
   readonly model: string;

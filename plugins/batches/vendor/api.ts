@@ -34,7 +34,7 @@ export interface VendorState {
   readonly end: VendorResults | { readonly refused: string } | undefined;
 }
 
-/** What a vendor says of one line. */
+/** A vendor's result for one line. */
 export type VendorResult =
   | { readonly id: string; readonly status: number; readonly body: JsonObject }
   | { readonly id: string; readonly missed: 'cancelled' | 'expired' };

@@ -37,7 +37,7 @@ export interface VendorBatch {
 export interface PlacedLine extends InputLine {
   /** Id of the line's authorization. */
   readonly requestId: string;
-  /** What the vendor gets. */
+  /** The line as the vendor gets it. */
   readonly request: string;
 }
 

@@ -1,4 +1,4 @@
-/** What a file of old calls consists of: a head, a line for each call, and a name that its digest is part of. Pure. */
+/** The format of a file of old calls: a head, a line for each call, and a name that its digest is part of. Pure. */
 import { hash } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { firstIdAt } from '../../common/kit/arrival.ts';

@@ -35,7 +35,7 @@ export function isOrder(exchange: Exchange): boolean {
   return exchange.endpoint.deferred === true || exchange.find(vendorBatch) === 'order';
 }
 
-/** What a call holds at its beginning: by the dearest model that may serve it. */
+/** The hold of a call at its beginning: by the dearest model that may serve it. */
 export function amountOf(exchange: Exchange, rules: HoldRules, at: number): Money {
   if (isOrder(exchange)) return firstHold(termsOf(exchange, fullOrder, at));
   const terms = termsOf(exchange, rules, at);

@@ -97,7 +97,7 @@ function linesOf(findings: Findings): string[] {
   ];
 }
 
-/** What no start and no salvage can apply. */
+/** Records that no start and no salvage can apply. */
 function restLines({ damage, missing, positionFault, left, directory }: Findings): string[] {
   const sums = sumsByAccount(left.map(({ account, held }) => ({ account, amount: held })));
   return [
@@ -126,7 +126,7 @@ function jsonOf({ directory, name, files, damage, missing, positionFault, isWhol
   };
 }
 
-/** What each journal left open that lies moved away within the data directory and belongs to this database. */
+/** Open calls of each moved-away journal in the data directory that belongs to this database. */
 export async function movedAway(tools: CommandTools): Promise<string[]> {
   const { host, journal, store } = tools;
   const near = [host.directory, dirname(journal.directory)].flatMap(foldersIn);

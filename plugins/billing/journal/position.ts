@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Files } from './segments.ts';
 
-/** What to do about a damaged journal. */
+/** Advice about a damaged journal. */
 export const advice =
   'restore the file, or apply the sound records with "gateway journal salvage" ("gateway journal inspect" shows it)';
 

@@ -20,7 +20,7 @@ export interface Stretch {
   readonly accountIds: string[];
 }
 
-/** What one transaction applies. */
+/** The text that one transaction applies. */
 export interface Batch extends Stretch {
   readonly number: number;
   /** Sequence number of the oldest hold that ends in it. */

@@ -168,7 +168,7 @@ export interface Grant {
   readonly windows?: WindowsOf | undefined;
 }
 
-/** What processes have leased of an account. */
+/** Leased money of an account. */
 export interface LeasedMoney {
   readonly leased: Money;
   /** The part that live processes can return: their calls do not hold it. */

@@ -26,7 +26,7 @@ interface Slot {
   beyond: number;
 }
 
-/** What attempts of one account have taken within an hour of the first. */
+/** Cost of one account's attempts within an hour of the first. */
 interface Taken {
   readonly since: number;
   absorbed: bigint;

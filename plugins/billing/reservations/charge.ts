@@ -132,7 +132,7 @@ function ownCost(
 
 type SentTo = Pick<AttemptNote, 'provider' | 'model'>;
 
-/** What a usage costs the operator at this attempt's target; undefined: unknown, as for pieces of a kind that the vendor chose. */
+/** The operator's cost of a usage at this attempt's target; undefined: unknown, as for pieces of a kind that the vendor chose. */
 export function ownBound(
   { entry, at, context }: Partial<Pick<Terms, 'entry'>> & Pick<Terms, 'at' | 'context'>,
   usage: Usage,

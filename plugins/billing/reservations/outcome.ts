@@ -27,7 +27,7 @@ export interface Ending {
   readonly likely?: Likely | undefined;
 }
 
-/** What a call is likely to have consumed. */
+/** The likely usage of a call. */
 export interface Likely {
   /** Absent: the hold's estimate stands. */
   readonly prompt?: Usage | undefined;

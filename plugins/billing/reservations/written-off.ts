@@ -61,7 +61,7 @@ function consumedIn(attempts: readonly Attempt[], number: number): Consumed | un
   return attempts.find((attempt) => attempt.number === number)?.consumed;
 }
 
-/** What an attempt that no client pays may have cost; zero if it cannot have run. */
+/** The possible cost of an attempt that no client pays; zero if it cannot have run. */
 export function possibleLoss(attempt: Attempt, terms: LossTerms): Money {
   const consumed = consumedBy(attempt, attempt.consumed, terms);
   return consumed === undefined ? zero : lossOf(attempt, consumed, terms);

@@ -1,5 +1,5 @@
 /**
- * What a data directory remembers of its database, beside the journal: the last movements of money that the database
+ * The data directory's memory of its database, beside the journal: the last movements of money that the database
  * acknowledged, and how much of the journal it had. A database that was put back shows by it.
  */
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';

@@ -12,7 +12,7 @@ export interface Restore {
   readonly until: number;
   /** Ended calls that came back from its journal. */
   readonly calls: number;
-  /** What it remembers and the database lacks. */
+  /** Remembered movements that the database lacks. */
   readonly lost: readonly Movement[];
 }
 
@@ -53,7 +53,7 @@ export function sqlRestores(orm: Orm, schema: string): RestoreRows {
 
 type Table = ReturnType<typeof tablesOf>;
 
-/** What the database knows. */
+/** Queries of the database's own records. */
 function knowledge(orm: Orm, table: Table): Pick<RestoreRows, 'identity' | 'movementsSince' | 'lacking' | 'newest'> {
   return {
     async identity() {

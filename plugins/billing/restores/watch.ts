@@ -16,7 +16,7 @@ import type { Restore, RestoreRows } from './rows.ts';
 
 /** Clocks of processes differ, and rows are committed later than they are dated. */
 const overlapMs = 600_000;
-/** What a directory that knows nothing yet reads of the movements so far. */
+/** How far back an empty directory reads existing movements. */
 const firstReachMs = 40 * 86_400_000;
 const markEveryMs = 10_000;
 const readEveryMs = 5_000;
@@ -28,7 +28,7 @@ const pageSize = 500;
 const acceptCommand = 'gateway audit --accept-restore';
 const moneyInRefused = `the database was put back to an earlier time: credits, refunds, codes and payments get 503 until an operator runs "${acceptCommand}"`;
 
-/** What the start has found out about the journal. */
+/** The start's findings about the journal. */
 export interface JournalState {
   readonly journal: string;
   /** The database's cursor before the journal was replayed. */
@@ -76,7 +76,7 @@ export class RestoreWatch {
     if (this.#isWaiting) throw refusal();
   }
 
-  /** What `/readyz` says while one waits, as of the last look: this process or another may have found it. */
+  /** The text of `/readyz` while one waits, as of the last look: this process or another may have found it. */
   refuses(): Record<string, string> {
     return this.#isWaiting ? { money_in: moneyInRefused } : {};
   }

@@ -21,5 +21,5 @@ export { jsonLines } from '../wire/json-lines.ts';
 export { isBlankBut, openingNamed, openingWhere } from '../wire/opening-frames.ts';
 export { replaceTexts } from '../wire/replace-texts.ts';
 export { textBytesIn } from '../wire/text-meter.ts';
-/** What media adapters are made of: answers and errors of vendors, refusals by the client's field, references, sizes. */
+/** Parts of media adapters: answers and errors of vendors, refusals by the client's field, references, sizes. */
 export * as media from './media.ts';

@@ -181,5 +181,5 @@ export interface ReplyContext {
   onResponse?: ((response: string) => void) | undefined;
 }
 
-/** What encodes an answer for a client. */
+/** Encodes an answer for a client. */
 export type ReplyCodec = Pick<Codec, 'audioAsText' | 'mediaAsText' | 'createEncoder' | 'encodeReply'>;

@@ -153,7 +153,7 @@ export interface ToolCallPart {
   readonly cache?: CacheMark;
 }
 
-/** What a tool has answered to a call. */
+/** The result of a tool call. */
 export interface ToolResultPart {
   readonly kind: 'tool-result';
   readonly callId: string;

@@ -22,7 +22,7 @@ export interface Call {
   readonly maxOutputTokens: number | undefined;
   /** How many answers are asked for (`n`, `candidateCount`); at least 1. */
   readonly choices: number;
-  /** What kind of model the endpoint takes; absent: chat. */
+  /** Kind of models that the endpoint accepts; absent: chat. */
   readonly kind?: Model['kind'];
   /** What it asks for beyond the vendor's standard service, by kind: `{ tier: 'priority' }`; absent: nothing. */
   readonly services?: Services;
@@ -47,7 +47,7 @@ export interface Call {
   readonly provider?: string;
 }
 
-/** What the request asks for. Set by its endpoint's `open`, from its head and body. */
+/** The requested call. Set by its endpoint's `open`, from its head and body. */
 export const call = defineContextKey<Call>('call');
 
 /** Set for a line of a batch, which is charged by the model's ratio for batches. */
@@ -102,7 +102,7 @@ export interface Attempt {
   status: number | undefined;
   durationMs: number | undefined;
   error: string | undefined;
-  /** What it was seen to consume although it failed; absent: nothing was reported and nothing seen. */
+  /** Usage that a failed attempt was seen to consume; absent: none was reported or seen. */
   consumed?: { readonly usage: Usage; readonly estimated: boolean };
   /** It was started while another attempt was silent. */
   readonly hedge?: true;
@@ -149,7 +149,7 @@ export interface Unreported {
   readonly tokens: number;
 }
 
-/** What the answer has consumed, as its meter reads it; whole when the answer has ended. Set by the plugin that relays or translates it. */
+/** The answer's usage, as its meter reads it; whole when the answer has ended. Set by the plugin that relays or translates it. */
 export const usageReport = defineContextKey<UsageReport>('usage');
 
 /** Parameters that the last attempt's translation dropped, by the client's names. Absent or empty: none. */

@@ -8,7 +8,7 @@ export interface CounterScript {
   readonly lua: string;
 }
 export interface Counters {
-  /** What the script returns. Rejects, soon, where they are away or slow; then it may have run all the same. */
+  /** Resolves with the script's result. Rejects, soon, where they are away or slow; then it may have run all the same. */
   run(script: CounterScript, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown>;
   /** false while they give no answers: each process counts by itself. */
   healthy(): boolean;

@@ -40,13 +40,13 @@ export interface Funds {
   require(exchange: Exchange, amount?: Money): Promise<void>;
   /** The accounts among these that have paid in money which was not paid back. `orm`: of a transaction, or not. */
   paying(accountIds: readonly string[], orm: Pick<Orm, 'execute'>): Promise<ReadonlySet<string>>;
-  /** What a call would hold at its beginning, or set aside for an order. Throws for a model without a price. */
+  /** The hold of a call at its beginning, or the authorization of an order. Throws for a model without a price. */
   amountOf(exchange: Exchange): Money;
 }
 
 export const funds = defineService<Funds>('funds');
 
-/** What a call would hold; set instead of a hold where `vendorBatch` is `estimate`. */
+/** The amount that a call would hold; set instead of a hold where `vendorBatch` is `estimate`. */
 export const heldEstimate = defineContextKey<Money>('held estimate');
 
 /** An account's money beside its calls: its grants, withdrawals and refunds. */
@@ -102,7 +102,7 @@ export interface PlanTerm {
 
 export interface PoolView {
   readonly balance: Money;
-  /** What a call may spend now. */
+  /** The amount that a call may spend now. */
   readonly spendable: Money;
   /** Set aside for running calls, and for images and videos that are being made. */
   readonly held: Money;
@@ -191,7 +191,7 @@ export type ServedPrice = 'free' | { readonly ratio: Ratio } | { readonly fixed:
 export interface ServedBy {
   /** The answer's source as the ledger and the client's list of requests name it: `cache`. */
   readonly name: string;
-  /** What the answer would have consumed; recorded as the call's usage, and charged by a ratio. */
+  /** The usage that the answer would have consumed; recorded as the call's usage, and charged by a ratio. */
   readonly usage: Usage;
   readonly price: ServedPrice;
 }

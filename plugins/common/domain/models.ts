@@ -19,7 +19,7 @@ export interface ModelTarget {
   readonly headers?: Readonly<Record<string, string>>;
   /** Traits of the model at this provider; over the model's own traits. */
   readonly traits?: Traits;
-  /** What the operator pays there; absent: the model's. */
+  /** The operator's price there; absent: the model's. */
   readonly cost?: PriceBook;
   /** Largest input there, in tokens; absent: the model's. */
   readonly contextTokens?: number;
@@ -38,7 +38,7 @@ export function speaksProtocol({ speaks }: Spoken, provider: Provider, protocol:
   return protocol in provider.speaks && (speaks === undefined || speaks.includes(protocol));
 }
 
-/** What a model makes or does; endpoints take models of one kind. */
+/** Kind of a model; endpoints accept models of one kind. */
 export const modelKinds = [
   'chat',
   'image',
@@ -68,7 +68,7 @@ export interface Model {
   readonly limits?: ModelLimits;
   /** undefined: not priced, so not sold; nor is it at a time at which no version holds. */
   readonly prices: PriceBook | undefined;
-  /** What the operator pays; absent: not known. */
+  /** The operator's price; absent: not known. */
   readonly cost?: PriceBook;
   /** Price ratio of the model, on top of plan and account; absent: 1. */
   readonly multiplier?: Ratio;

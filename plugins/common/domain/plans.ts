@@ -10,7 +10,7 @@ export interface RateLimits {
 
 export const rateLimits = defineService<RateLimits>('rate limits');
 
-/** What the caller's plan allows. Absent member: no such limit. */
+/** Limits of the caller's plan. Absent member: no such limit. */
 export interface PlanTerms {
   readonly name: string;
   readonly limits: Limits;
@@ -58,13 +58,13 @@ export interface Plans {
   has(name: string): boolean;
   /** Every plan on offer. */
   list(): readonly PlanTerms[];
-  /** What the plan of this name is sold for; undefined when there is none. */
+  /** Price of the plan of this name; undefined when there is none. */
   offer(name: string): PlanOffer | undefined;
 }
 
 export const plans = defineService<Plans>('plans');
 
-/** What accounts buy and redeem. */
+/** Purchases and redemptions of accounts. */
 export interface Shop {
   /** Buys a plan from the balance, once per `reference`; 402 when the money that does not expire does not cover it. */
   buy(accountId: string, plan: string, reference: string): Promise<Purchase>;

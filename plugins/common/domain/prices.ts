@@ -2,9 +2,9 @@
 import { type Ratio, timesExactly, unitPrice } from './money.ts';
 import { type Price, promptTokens, tokenClasses, type Usage, usageClasses } from './usage.ts';
 
-/** What a price may depend on beside time and usage. */
+/** Conditions of a price beside time and usage. */
 export interface PriceContext {
-  /** What the call asks for beyond the standard service, by kind: `{ tier: 'priority' }`, `{ speed: 'fast' }`. */
+  /** Requested services beyond the standard one, by kind: `{ tier: 'priority' }`, `{ speed: 'fast' }`. */
   readonly services?: Services;
   /** Size, quality and resolution of the generated media, in lower case; undefined: not known yet. */
   readonly media?: readonly string[];
@@ -56,7 +56,7 @@ export interface VersionOptions {
   readonly tiers?: readonly PriceTier[];
   readonly image?: MediaTable | undefined;
   readonly second?: MediaTable | undefined;
-  /** What the base is called in rows; for a price that was chosen before. */
+  /** Name of the base in rows; for a price that was chosen before. */
   readonly label?: string;
 }
 

@@ -1,7 +1,7 @@
 /** The timeline of a request: decisions that plugins record as values, rendered to text when they are read. */
 import { defineContextKey, type Exchange } from '../../../core/contract/contract.ts';
 
-/** What JSON keeps as it is; amounts of money are whole nano-USD in decimal. */
+/** Values that JSON keeps; amounts of money are whole nano-USD in decimal. */
 export type EventValue = string | number | boolean | null;
 
 /** A kind of event. Stored rows contain its id and values, so both must stay compatible. */
@@ -51,7 +51,7 @@ function define<Values extends readonly EventValue[]>(kind: TimelineEventKind<Va
   return kind;
 }
 
-/** What a vendor itself said of an attempt that failed, scrubbed: for operators. */
+/** A vendor's own message about a failed attempt, scrubbed: for operators. */
 export const vendorWordsEvent = defineOperatorEvent(
   'route.vendor',
   (number: number, message: string | null, requestId: string | null) => {

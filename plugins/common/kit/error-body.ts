@@ -1,4 +1,4 @@
-/** What an upstream's error body says, whatever its form: an object, a list, a string, plain text or a page. Pure. */
+/** Reads an upstream's error body in any form: an object, a list, a string, plain text or a page. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../core/json/json.ts';
 
 /** Characters of a message that came without a JSON object around it. */

@@ -147,7 +147,7 @@ function indexOrEnd(bytes: Buffer, value: number, from: number): number {
   return index === -1 ? bytes.length : index;
 }
 
-/** What a frame says. */
+/** The content of a frame. */
 export interface SseEvent {
   /** The `event` field; undefined when the frame names none. */
   readonly event: string | undefined;
@@ -177,7 +177,7 @@ function isField(name: string, text: string, start: number, end: number): boolea
   return end === start + name.length && text.startsWith(name, start);
 }
 
-/** What follows the colon at `fieldEnd`, without one space. */
+/** The text after the colon at `fieldEnd`, without one space. */
 function valueIn(text: string, fieldEnd: number, end: number): string {
   const start = text.charCodeAt(fieldEnd + 1) === 0x20 ? fieldEnd + 2 : fieldEnd + 1;
   return start >= end ? '' : text.slice(start, end);

@@ -55,7 +55,7 @@ const longestId = 100;
 /** Headers in which vendors name a request. */
 const idHeaders = ['x-request-id', 'request-id', 'x-amzn-requestid', 'apim-request-id', 'x-goog-request-id', 'cf-ray'];
 
-/** What the vendor itself said, scrubbed and bounded: for operators alone. */
+/** The vendor's own message, scrubbed and bounded: for operators alone. */
 function vendorWords(headers: Headers, { message }: ErrorBody): UpstreamRefusal['vendor'] {
   const id = idHeaders.map((name) => headers[name]).find((value) => typeof value === 'string' && value !== '');
   if (message === undefined && id === undefined) return undefined;

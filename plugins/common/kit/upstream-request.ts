@@ -98,12 +98,12 @@ function headersFor(protocol: WireHeaders, client: Readonly<Headers>, target: Ta
 
 const keyMark = '{key}';
 
-/** What all requests to an upstream have in common. */
+/** Headers that all requests to an upstream share. */
 interface FixedHeaders {
   readonly protocol: WireHeaders;
   /** Names in lower case and values in turn. */
   readonly configured: readonly string[];
-  /** What stands around the key in its header; without `after` it is not in the value. undefined: the key is in no header. */
+  /** The text around the key in its header; without `after` it is not in the value. undefined: the key is in no header. */
   readonly auth: { readonly name: string; readonly before: string; readonly after: string | undefined } | undefined;
 }
 

@@ -40,7 +40,7 @@ export interface Order {
   readonly references: readonly Reference[];
   /** Stream the image, with this many previews; absent: no stream. */
   readonly previews?: number;
-  /** What the first vendor makes where it is not what was ordered; `adaptive`: it has the shape of the image. */
+  /** The first vendor's values where they differ from the order; `adaptive`: it has the shape of the image. */
   readonly clamped?: { readonly seconds?: number; readonly ratio?: string };
   /** The client waits for the result: an error of a busy vendor is returned at once, and the client may retry. */
   readonly waited?: true;
@@ -60,7 +60,7 @@ export interface VendorRequest {
   readonly form?: readonly FormMember[];
   /** The client's names of soft parameters that this vendor does not support. */
   readonly dropped?: readonly string[];
-  /** What is made where it is not what was ordered. */
+  /** The made values where they differ from the order. */
   readonly clamped?: Order['clamped'];
 }
 
@@ -89,7 +89,7 @@ export interface Made {
   readonly estimated: boolean;
   /** The vendor's description of the result, such as `1024x1024`, `high`, `720p`: prices may depend on it. */
   readonly media: readonly string[];
-  /** What the vendor says of an image's background, such as `transparent`. */
+  /** The reported background of an image, such as `transparent`. */
   readonly background?: string;
 }
 

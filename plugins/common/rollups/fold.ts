@@ -146,7 +146,7 @@ interface Folding {
   readonly rich: number;
   /** All by default. */
   readonly parts?: readonly number[];
-  /** What parts are made of, in the order in which they are made. */
+  /** Sources of the parts, in the order in which these are made. */
   readonly sources?: ReadonlyMap<number, number>;
 }
 

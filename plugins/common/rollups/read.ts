@@ -55,7 +55,7 @@ export interface SumsQuery {
 /** `slot` from 1; `group` is empty without groups. Then the measures as text. */
 export type SumsRow = Readonly<Record<string, string | null>> & { readonly slot: string; readonly group: string };
 
-/** What a span is read from: rollups of some parts, and rows. */
+/** Sources of a span: rollups of some parts, and rows. */
 interface Sources {
   readonly rows: readonly Range[];
   readonly kept: readonly Kept[];
@@ -86,7 +86,7 @@ interface Steps {
   readonly cut: ReadonlySet<number>;
 }
 
-/** What a level has of a range; undefined: too little. */
+/** The part of a range that a level covers; undefined: too little. */
 function stepsWithin(
   { part: { stepMs }, from, until, isOpen }: Level,
   range: Range,

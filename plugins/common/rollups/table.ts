@@ -114,7 +114,7 @@ export const blockParts = partsWithStep(blockMs);
 /** Parts that are not kept from the beginning. */
 export const richParts = parts.filter(({ rich }) => rich).map(({ number }) => number);
 
-/** What parts are made of while hours are folded: the first ones of the fine part, the others of those, which are far smaller. */
+/** Sources of parts while hours are folded: the first ones of the fine part, the others of those, which are far smaller. */
 export const sourceOf: ReadonlyMap<number, number> = new Map([
   ...[3, 14, 8, 10].map((part) => [part, finePart] as const),
   ...[1, 2, 4, 5, 6, 11, 12, 13].map((part) => [part, 3] as const),
@@ -124,7 +124,7 @@ export const sourceOf: ReadonlyMap<number, number> = new Map([
 /** The part by days that blocks are made of: it has the dimensions of all of them. */
 export const blockSource = 8;
 
-/** What parts with the longest step are made of again. */
+/** Sources from which parts with the longest step are rebuilt. */
 export const blockSources: ReadonlyMap<number, number> = new Map([
   [9, 7],
   [10, blockSource],

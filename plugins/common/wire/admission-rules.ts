@@ -20,7 +20,7 @@ export interface AdmittedCall {
   readonly operation: string;
   /** In the catalogue. At the end of a call that another model served: that one. */
   readonly model: string;
-  /** What billing holds for it at its beginning; a long answer may come to cost more. 0 without billing. */
+  /** Billing's hold at the call's beginning; a long answer may come to cost more. 0 without billing. */
   readonly amount: Money;
 }
 
@@ -30,11 +30,11 @@ export interface CallToAdmit extends AdmittedCall {
   find<T>(key: ContextKey<T>): T | undefined;
 }
 
-/** What a call has come to. */
+/** The outcome of a call. */
 export interface AdmissionEnd {
   /** `answered`: with an answer that is no error. `client_left`: its client did not wait for the end. `failed`: all else. */
   readonly outcome: 'answered' | 'client_left' | 'failed';
-  /** What the account was charged. 0 without billing. */
+  /** The account's charge. 0 without billing. */
   readonly cost: Money;
   /** The charged usage or, without billing, the reported one; undefined: none. */
   readonly usage: Usage | undefined;

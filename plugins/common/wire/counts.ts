@@ -41,7 +41,7 @@ export class Counts {
   }
 }
 
-/** What a vendor has reported, by class. */
+/** Reported counts by class. */
 export interface Reading {
   readonly usage: Usage;
   /** The input side was reported. */

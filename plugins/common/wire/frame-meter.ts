@@ -1,4 +1,4 @@
-/** What usage meters of vendors' own protocols share: their state, and reading frames. */
+/** Shared parts of usage meters of vendors' own protocols: their state, and reading frames. */
 import type { JsonObject } from '../../../core/json/json.ts';
 import { Counts, type Reading } from './counts.ts';
 import { readFrame } from './frame.ts';

@@ -1,5 +1,5 @@
 /**
- * What a call can have consumed at most: by its request, its model and the bytes of its answer. Vendors' counts beyond it are not
+ * The most that a call can have consumed: by its request, its model and the bytes of its answer. Vendors' counts beyond it are not
  * charged. Pure.
  */
 import type { Call, SeenAnswer } from '../domain/calls.ts';

@@ -20,7 +20,7 @@ export interface Counters {
   readonly unnamed: 'reasoning' | 'input_audio';
 }
 
-/** What this usage costs the operator in nano-USD; undefined: no price is known. */
+/** The operator's cost of this usage in nano-USD; undefined: no price is known. */
 export type CostOf = (usage: Usage) => bigint | undefined;
 
 /** Tokens that are not part of the sum of their side, by class. */

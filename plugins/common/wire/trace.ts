@@ -54,7 +54,7 @@ export interface OrderedBy {
   readonly trace?: string | null | undefined;
 }
 
-/** What log lines about the work have of it. */
+/** Its fields in log lines about the work. */
 export function orderFields({ requestId, accountId, keyId, trace: text }: OrderedBy): Record<string, string> {
   const traceId = readTraceParent(text)?.traceId;
   return {

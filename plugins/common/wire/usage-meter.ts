@@ -7,7 +7,7 @@ import type { UsageClass } from '../domain/usage.ts';
 import type { Reading } from './counts.ts';
 import type { CostOf } from './readings.ts';
 
-/** What the meter of one answer is given. */
+/** Options of the meter of one answer. */
 export interface UsageMeterOptions {
   /** The answer's headers: some vendors report usage in them. */
   readonly headers?: Readonly<Headers>;

@@ -129,7 +129,7 @@ export function spanOf(
   return { from: from ?? end - defaultMs, until: end };
 }
 
-/** What a route answers with. */
+/** The answer of a route. */
 export const answers = <Schema extends z.ZodType>(schema: Schema, description = 'The answer.') => ({
   200: { description, content: { 'application/json': { schema } } },
 });

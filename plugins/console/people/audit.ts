@@ -1,4 +1,4 @@
-/** Who changed what and when: rows that are added, and of which nothing but the outcome is ever written again. */
+/** The audit log: rows that are added, and of which only the outcome is ever changed. */
 import { and, desc, eq, gte, like, lt, sql } from 'drizzle-orm';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';

@@ -44,7 +44,7 @@ function looking<Question extends SessionQuery>(asked: Question): Question {
   return hashed(asked, sessionHash);
 }
 
-/** What a list has shown may be ended. */
+/** Sessions shown in a list may be ended. */
 function ending<Question extends SessionQuery>(asked: Question): Question {
   return hashed(asked, (token) => (token.startsWith(mark) ? token : sessionHash(token)));
 }

@@ -79,7 +79,7 @@ async function refuseNul(request: Request): Promise<void> {
 
 const hasNul = (text: string) => /%00|\\u0000|\0/.test(text);
 
-/** What auth.ts imports of packages. */
+/** Packages that auth.ts imports. */
 const packages = [
   '@better-auth/core/db/adapter',
   'better-auth/adapters/drizzle',

@@ -32,7 +32,7 @@ export function rankedOf(json: JsonObject, documents: number): readonly Ranked[]
   });
 }
 
-/** What clients of Cohere's second version read. */
+/** The answer for clients of Cohere's second version. */
 export function cohereAnswer(ranked: readonly Ranked[], id: string, { search, input }: Usage): object {
   const units = search === undefined ? { input_tokens: input } : { search_units: search };
   return {

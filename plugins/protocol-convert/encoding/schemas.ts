@@ -61,7 +61,7 @@ export function lowerCaseTypes(schema: JsonObject): JsonObject {
   return mapSubschemas(Object.fromEntries(members), (inner) => (isObject(inner) ? lowerCaseTypes(inner) : inner));
 }
 
-/** What JSON Schema does not know, or says in another way. */
+/** Keywords that JSON Schema does not have, or has in another form. */
 function isOpenApiOnly(key: string, value: unknown): boolean {
   return key === 'nullable' || key === 'propertyOrdering' || (key === 'format' && value === 'enum');
 }

@@ -134,7 +134,7 @@ function otherForm(attempt: Attempt, transforms: AnswerTransforms | undefined): 
     });
 }
 
-/** What an encoder of the client's own protocol needs. */
+/** Context for an encoder of the client's own protocol. */
 function contextOf({ exchange, opened, target, tools }: Attempt): Omit<ReplyContext, 'usage'> {
   const { call, protocol } = opened;
   const { codec } = protocol;

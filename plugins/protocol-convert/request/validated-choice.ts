@@ -5,7 +5,7 @@ import type { MemberChanges } from '../../common/kit/body-edits.ts';
 /** The model may call tools, and a call must follow the tool's schema; only generate-content upstreams have such a mode. */
 export const validatedChoice = 'validated';
 
-/** What changes in a relayed request: other upstreams refuse the value, and `auto` is the same choice without the promise. */
+/** Changes of a relayed request: other upstreams refuse the value, and `auto` is the same choice without the promise. */
 export function relayedChoice(json: JsonObject, members: MemberChanges | undefined): MemberChanges | undefined {
   if (json['tool_choice'] !== validatedChoice) return members;
   return { ...members, set: { tool_choice: 'auto', ...members?.set } };

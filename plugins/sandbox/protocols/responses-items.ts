@@ -17,7 +17,7 @@ export interface ItemEvent {
 export interface Item {
   /** The finished item as JSON. */
   readonly json: string;
-  /** What happens between `output_item.added` and `output_item.done`, both included. */
+  /** The events between `output_item.added` and `output_item.done`, both included. */
   events(index: number): Iterable<ItemEvent>;
 }
 

@@ -34,7 +34,7 @@ export function pathsOf(directory: string): CopyPaths {
   };
 }
 
-/** What a restored directory was before. */
+/** Path of a directory's state before its restore. */
 export function brokenPath(directory: string): string {
   return join(directory, 'postgres.broken');
 }
@@ -43,7 +43,7 @@ export function brokenPath(directory: string): string {
 export const dataFolder = 'data';
 const manifestName = 'manifest.json';
 
-/** What a file looked like when it was copied. */
+/** A file's state when it was copied. */
 interface Stamp {
   readonly ino: string;
   readonly size: string;

@@ -19,7 +19,7 @@ interface StreamOperations {
   fsync(stream: Stream): number;
 }
 
-/** What of PGlite's WebAssembly module is used here. */
+/** The used parts of PGlite's WebAssembly module. */
 interface Module {
   readonly NODEFS: { readonly stream_ops: StreamOperations };
   readonly FS: { isDir(mode: number): boolean; readonly ErrnoError: new (code: number) => Error };

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const retryMs = 50;
 const sqliteBusy = 5;
 
-/** Who owns a data directory, as `postgres.lock` says. */
+/** The owner of a data directory, as `postgres.lock` names it. */
 export interface Owner {
   /** The process that runs the database. */
   readonly pid: number;

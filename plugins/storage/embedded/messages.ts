@@ -1,4 +1,4 @@
-/** What the gateway and the process of its embedded database tell one another. */
+/** Messages between the gateway and the process of its embedded database. */
 import type { Owner } from './lock.ts';
 
 /** Argument of the process: its databases are small, live for seconds, and are many. */

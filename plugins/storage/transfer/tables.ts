@@ -1,4 +1,4 @@
-/** What a database holds of gateways: their schemas, tables in an order in which they can be filled, and sequences. */
+/** Finds the parts of a database that belong to gateways: their schemas, tables in an order in which they can be filled, and sequences. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 

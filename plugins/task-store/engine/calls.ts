@@ -18,7 +18,7 @@ export interface AttemptPlan {
   readonly target: Target;
   readonly timeoutMs: number;
   readonly gate: UpstreamGate | undefined;
-  /** What they are made for. */
+  /** Their purpose. */
   readonly task: OrderedBy;
 }
 

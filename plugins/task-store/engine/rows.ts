@@ -60,7 +60,7 @@ export interface NewTask {
   readonly lease?: { readonly token: string; readonly forMs: number };
 }
 
-/** What a transition writes beside the state; absent members stay unchanged. */
+/** Columns that a transition writes beside the state; absent members stay unchanged. */
 export interface Changes {
   readonly progress?: number;
   readonly attempts?: readonly Attempt[];

@@ -21,7 +21,7 @@ const paths = ['/v1beta/models/*', '/v1/models/*', '/v1alpha/models/*'];
 /** Added to the longest wait, for reading and answering. */
 const spareMs = 10_000;
 
-/** What takes orders. */
+/** The services that take orders. */
 export interface OrderRooms {
   readonly host: Host;
   readonly config: TaskConfig;

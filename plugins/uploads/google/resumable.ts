@@ -15,7 +15,7 @@ export interface ResumableTools {
   readonly answer: (file: UploadedFile) => Answer;
 }
 
-/** What a broken connection loses at most. */
+/** Bytes that a broken connection loses at most. */
 const pieceBytes = 32 * pieceUnitBytes;
 const known = ['upload', 'finalize', 'query', 'cancel'];
 

@@ -41,7 +41,7 @@ export class LiveDialect implements Dialect {
   /** The turn has ended, and its usage has not arrived yet. */
   #isAwaited = false;
   #usage: Usage | undefined;
-  /** What the vendor's own tools did in the turn. */
+  /** Runs of the vendor's own tools in the turn. */
   #runs: Usage = {};
   /** The last charged report, until another turn begins: such a report that comes again is the same one. */
   #charged: string | undefined;

@@ -24,7 +24,7 @@ interface Remembered {
   readonly stored: boolean;
 }
 
-/** What the answer of a turn depends on. */
+/** The members of a turn that its answer depends on. */
 interface TurnRequest {
   readonly streamId: string | undefined;
   readonly stored: boolean;

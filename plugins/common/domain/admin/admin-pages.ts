@@ -55,7 +55,7 @@ export const adminRoute = <Query, Body>(route: AdminRoute<Query, Body>): AdminRo
 /** The same for a route of a clients' page. */
 export const clientPageRoute = <Query, Body>(route: ClientPageRoute<Query, Body>): ClientPageRoute => route;
 
-/** What pages for operators and for clients have in common. */
+/** Members that pages for operators and for clients share. */
 interface ConsolePage {
   /** Small letters, digits and dashes. */
   readonly name: string;
@@ -81,7 +81,7 @@ export interface ClientPage extends ConsolePage {
   readonly routes?: readonly ClientPageRoute[];
 }
 
-/** What `mount` is given beside its element. It is called again, with another element, when language or colours change. */
+/** Arguments of `mount` beside its element. It is called again, with another element, when language or colours change. */
 export interface AdminPageConsole {
   readonly language: string;
   readonly colors: 'light' | 'dark';

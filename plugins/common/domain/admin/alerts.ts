@@ -11,13 +11,13 @@ import type { Page, PageRequest, Span } from './pages.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- kinds
 
-/** What a value counts. A share is from 0 to 1; `times`: so many times the usual. */
+/** The unit of a value. A share is from 0 to 1; `times`: so many times the usual. */
 export type AlertUnit = 'share' | 'milliseconds' | 'usd' | 'count' | 'times';
 
 /** A number; in the units `usd` and `times` whole billionths, so that money and its ratios stay exact. */
 export type AlertValue = number | bigint;
 
-/** What a rule of a kind starts from; each can be changed in the gateway file. Times are milliseconds. */
+/** Defaults of a rule of a kind; each can be changed in the gateway file. Times are milliseconds. */
 export interface AlertDefaults<Value extends AlertValue = AlertValue> {
   readonly threshold: Value;
   /** The value is good again from here on; between it and the threshold nothing changes. */
@@ -58,10 +58,10 @@ interface KindOf<Unit extends AlertUnit, Value extends AlertValue> {
   readonly defaults: AlertDefaults<Value>;
   /** Reads the measurements of the span from the database; by one process of a fleet, and only while something happens. */
   measure?(span: Span): Promise<readonly Measurement<Value>[]>;
-  /** What this process sees now. A kind with neither is reported by `AlertEvents`. */
+  /** Measurements of this process now. A kind with neither is reported by `AlertEvents`. */
   observe?(): readonly Measurement<Value>[];
 }
-/** What rules of alerts are about. Owned by `alerts`. */
+/** Kinds of alert rules. Owned by `alerts`. */
 export const alertKinds = defineExtensionPoint<AlertKind>("alerts' kinds");
 
 /** Takes events of kinds that are neither measured nor observed, and counts them by subject. Costs nothing but a few members of memory. */
@@ -75,7 +75,7 @@ export const alertEvents = defineService<AlertEvents>('alert events');
 /** A number, or decimal text in the units `usd` and `times`: `"-0.50"`. */
 export type ShownValue = number | string;
 
-/** What a sink passes on. Names in it may come from clients: a sink escapes them for where they are shown. */
+/** The message that a sink sends. Names in it may come from clients: a sink escapes them for where they are shown. */
 export interface AlertMessage {
   /** The alert's id; the same when it begins, is repeated and ends. */
   readonly id: string;

@@ -16,7 +16,7 @@ export interface LedgerRow {
   readonly requestId: string | undefined;
   readonly reference: string | undefined;
   readonly reason: string | undefined;
-  /** What it added to the balance: of a CHARGE, minus the cost of the call. */
+  /** Change of the balance: for a CHARGE, minus the cost of the call. */
   readonly change: Money;
   /** The balance before plus the change. Holds of running calls are part of it. */
   readonly balanceAfter: Money;
@@ -31,7 +31,7 @@ export interface ChargeView {
   readonly provider: string | undefined;
   readonly at: number;
   readonly cost: Money;
-  /** What the gateway paid, where it is known. */
+  /** The gateway's own cost, where it is known. */
   readonly ownCost: Money | undefined;
   readonly refunded: Money;
   readonly usage: Readonly<Record<string, number>>;
@@ -84,9 +84,9 @@ export interface SpendCell extends SpendSums {
 export interface MoneyTotals {
   /** Charges of requests. */
   readonly revenue: Money;
-  /** What attempts may have cost that no client pays. */
+  /** Possible cost of attempts that no client pays. */
   readonly absorbed: Money;
-  /** What the charged requests have cost the gateway, as far as it is known. */
+  /** Own cost of the charged requests, as far as it is known. */
   readonly ownCost: Money;
   /** Charged requests of which the own cost is not known. */
   readonly ownCostUnknown?: number;
@@ -184,7 +184,7 @@ export interface PaymentView {
   readonly state: 'open' | 'paid' | 'refunded' | 'expired';
   readonly createdAt: number;
   readonly paidAt: number | undefined;
-  /** What of it was paid back, or is disputed. */
+  /** The refunded or disputed part. */
   readonly refunded?: Money;
 }
 /** A payment that the payment service has and the database does not, or not as paid. */

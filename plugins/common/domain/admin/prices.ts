@@ -27,7 +27,7 @@ export interface PricedModel {
 export interface PriceExample {
   /** `'free'`, one version, or several; numbers may be texts. */
   readonly price: unknown;
-  /** What the operator pays, written like a price; undefined: not known. */
+  /** The operator's cost, written like a price; undefined: not known. */
   readonly cost: unknown;
   /** The model's own ratio. */
   readonly multiplier: string | undefined;
@@ -50,13 +50,13 @@ export interface ExampleQuote {
 
 export interface PriceQueries {
   list(): readonly PricedModel[];
-  /** What a request would cost now, as a formula; `ratio` on top of the model's own. */
+  /** The price of a request now, as a formula; `ratio` on top of the model's own. */
   quote(
     model: string,
     usage: Readonly<Record<string, number>>,
     ratio: string,
   ): { readonly cost: Money; readonly ownCost: Money | undefined; readonly formula: string };
-  /** What a request would cost now by prices that are not configured; throws invalid_request with the field at fault. */
+  /** The price of a request now by unsaved prices; throws invalid_request with the field at fault. */
   example(example: PriceExample): ExampleQuote;
 }
 

@@ -34,7 +34,7 @@ export interface RequestView {
   readonly dropped: readonly string[];
   /** Decisions in their order, for people: limit, price, route, conversion. */
   readonly story: readonly TimelineEntry[];
-  /** What vendors said of attempts that failed; for operators only. */
+  /** Vendors' messages about failed attempts; for operators only. */
   readonly vendorWords?: readonly VendorWords[];
 }
 

@@ -99,7 +99,7 @@ export interface Probe {
   /** One of those that the provider speaks; undefined: the first that serves. */
   readonly protocol?: string | undefined;
 }
-/** What a provider can be asked for. */
+/** A model that can be probed at a provider. */
 export interface ProbeChoice {
   readonly model: string;
   readonly upstreamModel: string;

@@ -11,7 +11,7 @@ export interface StreamedFormPart {
   readonly sha256: string;
   /** The value of a member that is no file. */
   readonly text: string | undefined;
-  /** What a vendor gets instead of the text; absent: the text. */
+  /** The vendor's value instead of the text; absent: the text. */
   replacedBy?: string;
 }
 

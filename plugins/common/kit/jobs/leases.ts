@@ -9,7 +9,7 @@ export interface LeasedTable {
   readonly table: SQL;
   /** The column of the row's id as text; default: `id`. */
   readonly id?: SQL;
-  /** What a worker needs of a row, which is called `taken`. */
+  /** Columns that a worker reads of a row, which is called `taken`. */
   readonly columns: SQL;
   /** Rows with work left; by default those that are due some time. */
   readonly open?: SQL;

@@ -22,11 +22,11 @@ export interface ConsoleServices {
   /** Pages that plugins add; complete when every plugin is set up. */
   readonly addedPages: () => readonly AddedPage[];
   readonly settings: {
-    /** What the pages call this gateway. */
+    /** Name of the gateway on the pages. */
     readonly name: string;
     readonly signUp: 'open' | 'invite' | 'closed';
     readonly mail: boolean;
-    /** What strangers are shown. */
+    /** Public content. */
     readonly pages: { readonly models: boolean; readonly status: boolean };
     readonly oidc: readonly { readonly id: string; readonly name: string }[];
   };
@@ -50,7 +50,7 @@ export interface Setting {
 }
 export type RequestContext = Context<Setting>;
 
-/** What a schema refuses is returned in the one shape of errors. */
+/** Faults found by a schema are returned in the common shape of errors. */
 export const refuseInvalid: OpenAPIHonoOptions<Setting> = {
   defaultHook: (result) => {
     if (result.success) return;

@@ -33,7 +33,7 @@ export function route<
 type ContextOf<Route extends RouteConfig> = Parameters<RouteHandler<Route, Setting>>[0];
 type ValidOf<Route extends RouteConfig> =
   ContextOf<Route> extends Context<Setting, string, infer Given extends Input> ? Given['out'] : never;
-/** What a handler is given: the parts of the request as their schemas parsed them, and Hono's context. */
+/** Arguments of a handler: the parts of the request as their schemas parsed them, and Hono's context. */
 export type InputOf<Route extends RouteConfig> = ValidOf<Route> & { readonly c: RequestContext };
 
 interface Answering {
@@ -77,7 +77,7 @@ export interface Change<Answer> {
   readonly reason?: string | undefined;
   /** Makes the change and returns the answer; without one the answer is `{"ok": true}`. */
   readonly run: () => Later<Answer> | Promise<void>;
-  /** What the audit log says came of it; `done` by default. */
+  /** The outcome in the audit log; `done` by default. */
   readonly outcome?: (answer: Answer) => string;
 }
 

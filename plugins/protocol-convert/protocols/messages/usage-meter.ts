@@ -185,7 +185,7 @@ function takeIterations(counts: Counts, iterations: unknown): void {
   for (const [name, sum] of sums) counts.set(`all ${name}`, sum);
 }
 
-/** What a run consumed: the sum of all runs where they were reported. */
+/** Usage of a run: the sum of all runs where they were reported. */
 function consumed(counts: Counts, name: (typeof iterated)[number]): number | undefined {
   const [top, all] = [counts.get(name), counts.get(`all ${name}`)];
   if (all === undefined || top === undefined) return all ?? top;

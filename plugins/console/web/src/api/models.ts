@@ -9,7 +9,7 @@ export const modelsQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** What everybody may see of them. */
+/** Their public properties. */
 export const publicModelsQuery = queryOptions({
   queryKey: ['public', 'models'],
   queryFn: () => get<{ readonly rows: readonly PublicModel[] }>('/public/models'),

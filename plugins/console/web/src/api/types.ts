@@ -3,7 +3,7 @@ import type { hc, InferResponseType } from 'hono/client';
 import type { Api } from '../../../api/index.ts';
 
 export type Routes = ReturnType<typeof hc<Api>>;
-/** What a route answers. */
+/** The answer of a route. */
 export type Answer<Route> = Route extends (...input: never[]) => unknown ? InferResponseType<Route, 200> : never;
 type Get<Name extends keyof Routes> = Routes[Name] extends { $get: infer Route } ? Answer<Route> : never;
 /** A row of a list's answer. */
@@ -40,7 +40,7 @@ export type PaymentPage = Get<'payments'>;
 
 export type KeyRow = RowOf<Get<'keys'>>;
 export type CapPeriod = NonNullable<KeyRow['cap']>['every'];
-/** What a key may do, as a form sends it. */
+/** The terms of a key, as a form sends them. */
 export interface KeyTerms extends Pick<KeyRow, 'name' | 'project' | 'cap' | 'expiresAt' | 'images'> {
   readonly models: readonly string[] | null;
   readonly addresses: readonly string[] | null;

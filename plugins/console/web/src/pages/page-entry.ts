@@ -1,4 +1,4 @@
-/** What a page is to the router and the sidebar. */
+/** A page's entry in the router and the sidebar. */
 import type { Icon } from '@tabler/icons-react';
 import type { ComponentType } from 'react';
 import type { Feature } from '../api/types.ts';

@@ -83,7 +83,7 @@ interface MeterProps {
   readonly whole: number;
   /** Name for screen readers. */
   readonly label: string;
-  /** What a full bar means: a limit that is reached, or nothing of the kind. */
+  /** The meaning of a full bar: a limit that is reached, or nothing of the kind. */
   readonly of?: 'limit' | 'share';
 }
 

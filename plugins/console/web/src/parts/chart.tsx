@@ -15,7 +15,7 @@ export interface Series {
 
 interface ChartProps {
   readonly kind: 'bars' | 'lines';
-  /** What it shows, for people who cannot see it. */
+  /** Description for screen readers. */
   readonly label: string;
   /** Names of the points: short below the axis, whole in the tip. */
   readonly points: readonly { readonly short: string; readonly whole: string }[];

@@ -103,7 +103,7 @@ function Search({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** What there is to go to, as far as this person may. */
+/** Destinations that this person may open. */
 function useSources(text: string): Sources {
   const me = useMe();
   const asOperator = seesOperatorPages(me);

@@ -7,7 +7,7 @@ const grantKinds = ['plan', 'top-up', 'promotion', 'code', 'refund'] as const;
 const isOneOf = <Word extends string>(words: readonly Word[], word: string): word is Word =>
   (words as readonly string[]).includes(word);
 
-/** What a model takes or makes, as a list. */
+/** Inputs or outputs of a model, as a list. */
 export function useModalities(): (names: readonly string[]) => string {
   const { t, i18n } = useTranslation();
   return (names) => {
@@ -18,7 +18,7 @@ export function useModalities(): (names: readonly string[]) => string {
   };
 }
 
-/** What a grant came by. */
+/** The source of a grant. */
 export function useGrantKind(): (kind: string) => string {
   const { t } = useTranslation();
   return (kind) => (isOneOf(grantKinds, kind) ? t(`shell.grantKind.${kind}`) : kind);

@@ -13,7 +13,7 @@ import { useSearchState } from './search-state.ts';
 import { EmptyState } from './states.tsx';
 import { UptimeStrip } from './uptime.tsx';
 
-/** What a row must have; those who are signed in see more. */
+/** Required members of a row; signed-in people see more. */
 export type SquareModel = Omit<PublicModel, 'prices'> & {
   readonly prices: Pick<PublicModel['prices'], 'lines'> | null;
   readonly ownedBy?: string;

@@ -51,7 +51,7 @@ export function MainPrice({ sheet, kind }: { readonly sheet: Pick<PriceSheet, 'l
   );
 }
 
-/** What input costs that the model has seen before. */
+/** The price of cached input. */
 export function CachedPrice({ sheet }: { readonly sheet: Pick<PriceSheet, 'lines'> | null }) {
   const { i18n } = useTranslation();
   const cached = sheet?.lines.find((line) => line.class === 'cache_read');

@@ -27,7 +27,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Its value as text or number; without it the column is neither sorted by nor in the CSV that a page makes. */
   readonly plain?: (row: Row) => Cell;
-  /** What the server calls an order by it. */
+  /** The server's name of the order by this column. */
   readonly sort?: string;
   /** Stands beside the cell and has buttons of its own, which the row's button cannot hold. */
   readonly beside?: (row: Row) => ReactNode;

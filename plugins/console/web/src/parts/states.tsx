@@ -8,7 +8,7 @@ import en from '../texts/en/shell.ts';
 
 interface EmptyStateProps {
   readonly title: string;
-  /** What to do next. */
+  /** The next step. */
   readonly hint?: ReactNode;
   readonly icon?: Icon;
   readonly action?: ReactNode;

@@ -1,4 +1,4 @@
-/** What a row of the key list shows. */
+/** The columns of the key list. */
 import { ActionIcon, Badge, Code, Group, Menu, Text, Tooltip } from '@mantine/core';
 import { IconChartBar, IconDots, IconEdit, IconTrash } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';

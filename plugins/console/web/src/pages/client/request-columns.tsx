@@ -1,4 +1,4 @@
-/** What a row of the client's calls shows. */
+/** The columns of the client's calls. */
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { RequestRow } from '../../api/types.ts';

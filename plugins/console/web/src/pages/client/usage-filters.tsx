@@ -1,4 +1,4 @@
-/** What the usage is narrowed by: key, model, result. */
+/** Filters of the usage: key, model, result. */
 import { Button, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';

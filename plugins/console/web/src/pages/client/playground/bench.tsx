@@ -3,7 +3,7 @@ import { Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Panel } from '../../../parts/page.tsx';
 
-/** What each kind's form is given. */
+/** Properties of each kind's form. */
 export interface KindProps<Model> {
   readonly model: Model;
   /** Empty: there is none yet. */

@@ -1,4 +1,4 @@
-/** Who changed what, when and why. */
+/** The audit log: changes with their person, time and reason. */
 import { Text } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';

@@ -26,7 +26,7 @@ interface DraftFootProps {
   readonly draft: Draft;
   readonly check: ConfigCheck | undefined;
   readonly busy: boolean;
-  /** What the foot says beside whether the file is changed. */
+  /** Text beside the state of the file. */
   readonly hint: string;
 }
 

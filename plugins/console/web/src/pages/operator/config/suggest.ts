@@ -8,7 +8,7 @@ interface Suggestion {
   readonly apply: string;
   /** Its type, in few words. */
   readonly detail: string;
-  /** What it means, and its default. */
+  /** Its meaning, and its default. */
   readonly info: string;
   readonly kind: 'member' | 'value';
 }

@@ -34,7 +34,7 @@ export type Moment =
       readonly atMs: number;
       readonly attempt: SentAttempt;
       readonly tone: Tone;
-      /** What the timeline says of it. */
+      /** Its text in the timeline. */
       readonly notes: readonly string[];
     }
   | { readonly kind: 'dropped'; readonly atMs: number; readonly fields: readonly string[] }

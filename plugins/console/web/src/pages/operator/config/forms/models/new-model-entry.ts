@@ -12,7 +12,7 @@ export interface NewTarget {
   readonly model: string;
   /** Empty: all that the provider speaks. */
   readonly protocols: readonly string[];
-  /** What the operator pays there. */
+  /** The operator's price there. */
   readonly cost: Amounts;
 }
 
