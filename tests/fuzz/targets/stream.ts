@@ -14,10 +14,10 @@ import type { Protocol, StreamReader } from '../../../plugins/common/wire/protoc
 import type { UsageMeter } from '../../../plugins/common/wire/usage-meter.ts';
 import { LiveReport } from '../../../plugins/protocol-convert/metering/report.ts';
 import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
+import { EventRules } from '../../helpers/event-rules.ts';
 import type { Family } from '../../helpers/recordings.ts';
 import { cut, type Target } from '../target.ts';
 import { jsonDictionary } from './body.ts';
-import { EventRules } from './event-rules.ts';
 import { streamBodies } from './sse.ts';
 
 const requests: Readonly<Record<string, object>> = {

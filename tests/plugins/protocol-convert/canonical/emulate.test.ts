@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
+import { assertLegal } from '../../../helpers/event-rules.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { assertLegal, eventsOf, replyOf } from './collect-events.ts';
+import { eventsOf, replyOf } from './collect-events.ts';
 
 const textOf = (parts: readonly Part[]) => parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
 

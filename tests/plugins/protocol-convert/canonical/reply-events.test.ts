@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
 import type { ToolCallPart } from '../../../../plugins/common/canonical/prompt.ts';
+import { assertLegal } from '../../../helpers/event-rules.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { assertLegal, eventsOf, replyOf } from './collect-events.ts';
+import { eventsOf, replyOf } from './collect-events.ts';
 
 const callsOf = (report: (events: ReplyEvents) => void) =>
   replyOf(report).choices[0]!.parts.filter((part): part is ToolCallPart => part.kind === 'tool-call');

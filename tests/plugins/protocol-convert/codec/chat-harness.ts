@@ -4,13 +4,14 @@ import type { JsonObject } from '../../../../core/json/json.ts';
 import type { DecodeContext, EncodeContext, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
 import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
 import { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
-import type { Citation, OpaqueState, Part, Prompt, TokenLogprob } from '../../../../plugins/common/canonical/prompt.ts';
-import type { Choice, Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
+import type { Citation, OpaqueState, Prompt, TokenLogprob } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import type { Call } from '../../../../plugins/common/domain/calls.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
 import type { Usage } from '../../../../plugins/common/domain/usage.ts';
 import { FrameReader, parseFrame } from '../../../../plugins/common/kit/sse.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
+import { collected } from '../canonical/collect-events.ts';
 
 /** Opens what `sealed` made. */
 export function open(text: string): OpaqueState | undefined {
@@ -192,71 +193,6 @@ export function replyEvents(json: unknown): Event[] {
   return sent;
 }
 
-/** A choice while its events come in. */
-interface Gathering {
-  readonly parts: LoosePart[];
-  readonly open: Map<number, LoosePart>;
-  readonly cut: Set<string>;
-  stop?: Event & { type: 'stop' };
-}
-
-/** Collects events into a reply, and checks on the way that they obey the rules of `Event`. */
-export function collect(events: readonly Event[]): Reply {
-  const start = events[0];
-  if (start?.type !== 'reply-start') throw new Error('no reply-start');
-  const choices: Gathering[] = [];
-  for (const event of events.slice(1)) {
-    if (event.type === 'reply-start') throw new Error('a second reply-start');
-    choices[event.choice] ??= { parts: [], open: new Map(), cut: new Set() };
-    const choice = choices[event.choice]!;
-    if (choice.stop !== undefined) throw new Error(`${event.type} after stop`);
-    take(choice, event);
-  }
-  const { id, createdAt, serviceTier } = start;
-  return { id, createdAt, serviceTier, choices: choices.map(whole) };
-}
-
-function whole({ parts, stop, open: left, cut }: Gathering): Choice {
-  if (stop === undefined || left.size > 0) throw new Error('not ended');
-  return { parts: parts as unknown as Part[], stop: stop.reason, sequence: stop.sequence, cutCalls: cut };
-}
-
-function take(choice: Gathering, event: Exclude<Event, { type: 'reply-start' }>): void {
-  if (event.type === 'stop') choice.stop = event;
-  else if (event.type === 'media') choice.parts.push(event.media as unknown as LoosePart);
-  else if (event.type === 'search') choice.parts.push(event.search as unknown as LoosePart);
-  else if (event.type.endsWith('-start')) {
-    const part = begun(event);
-    choice.open.set(event.block, part);
-    choice.parts.push(part);
-  } else {
-    const part = choice.open.get(event.block);
-    if (part === undefined) throw new Error(`${event.type} outside its block`);
-    grow(choice, part, event);
-  }
-}
-
-function begun(event: Event): LoosePart {
-  if (event.type !== 'tool-start') return { kind: event.type.slice(0, -'-start'.length), text: '' };
-  const { id, name, custom } = event;
-  return { kind: 'tool-call', id, name, input: '', ...(custom ? { custom } : {}) } as LoosePart;
-}
-
-function grow(choice: Gathering, part: LoosePart, event: Event): void {
-  if (event.type === 'citation') part.citations = [...(part.citations ?? []), event.citation];
-  else if (event.type === 'tool-delta') part.input += event.text;
-  else if ('text' in event) {
-    part.text += event.text;
-    if ('logprobs' in event && event.logprobs) part.logprobs = [...(part.logprobs ?? []), ...event.logprobs];
-  } else if ('block' in event) {
-    choice.open.delete(event.block);
-    if ('opaqueState' in event && event.opaqueState !== undefined)
-      part.opaqueState = { maker: 'maker', value: event.opaqueState };
-    if ('redacted' in event && event.redacted) part.redacted = true;
-    if (event.type === 'tool-end' && event.isCut) choice.cut.add(part.id!);
-  }
-}
-
 /** The client's frames for these events. */
 export function encodeStream(events: readonly Event[], context: ReplyContext): string {
   const encoder = chatCodec.createEncoder(context);
@@ -264,8 +200,8 @@ export function encodeStream(events: readonly Event[], context: ReplyContext): s
 }
 
 /** The parts of the only choice. */
-export const parts = (events: readonly Event[]) => collect(events).choices[0]!.parts as unknown as LoosePart[];
-export const stopOf = (events: readonly Event[]) => collect(events).choices[0]!.stop;
+export const parts = (events: readonly Event[]) => collected(events).choices[0]!.parts as unknown as LoosePart[];
+export const stopOf = (events: readonly Event[]) => collected(events).choices[0]!.stop;
 /** A delta of a call. */
 export const call = (index: number | undefined, id: string | undefined, name: string | undefined, args?: unknown) => ({
   tool_calls: [{ index, id, function: { name, arguments: args } }],

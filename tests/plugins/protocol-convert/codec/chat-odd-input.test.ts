@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { collect, decode, encode, encodeStream, replyContext, streamEvents } from './chat-harness.ts';
+import { collected } from '../canonical/collect-events.ts';
+import { decode, encode, encodeStream, replyContext, streamEvents } from './chat-harness.ts';
 
 const odd = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('', null, 'a', 0, [], {}));
 const some = <T>(value: fc.Arbitrary<T>) => fc.oneof({ weight: 1, arbitrary: odd }, { weight: 6, arbitrary: value });
@@ -59,7 +60,7 @@ test('any chunks at all become legal events, and those become chunks for a clien
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 6 }), (chunks) => {
       const events = streamEvents(chunks);
-      collect(events);
+      collected(events);
       const out = encodeStream(events, replyContext());
       for (const frame of out.trimEnd().split('\n\n'))
         if (frame !== 'data: [DONE]') JSON.parse(frame.slice('data: '.length));

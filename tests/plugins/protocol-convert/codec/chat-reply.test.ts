@@ -5,7 +5,8 @@ import type { JsonObject } from '../../../../core/json/json.ts';
 import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
 import type { Choice } from '../../../../plugins/common/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
-import { collect, open, replyContext, replyEvents, sealed } from './chat-harness.ts';
+import { collected } from '../canonical/collect-events.ts';
+import { open, replyContext, replyEvents, sealed } from './chat-harness.ts';
 
 interface Completion extends JsonObject {
   readonly choices: readonly {
@@ -127,7 +128,7 @@ test('pieces of a sound are one sound, citations stand where their block stands 
 
 test('whole calls stay apart even when a server gives them one id', () => {
   const tool_calls = [1, 2].map((x) => ({ id: 'same', function: { name: 'f', arguments: `{"x":${x}}` } }));
-  const [choice] = collect(replyEvents({ choices: [{ message: { tool_calls }, finish_reason: 'stop' }] })).choices;
+  const [choice] = collected(replyEvents({ choices: [{ message: { tool_calls }, finish_reason: 'stop' }] })).choices;
   const calls = choice!.parts as unknown as { id: string; input: string }[];
   assert.deepEqual(
     calls.map(({ input }) => input),
@@ -139,7 +140,7 @@ test('whole calls stay apart even when a server gives them one id', () => {
 test('an answer that is none is an empty one', () => {
   for (const json of [{}, { choices: null }, { choices: [] }, { choices: [{ message: null }] }])
     assert.deepEqual(
-      collect(replyEvents(json)).choices.map(({ parts, stop }) => [parts, stop]),
+      collected(replyEvents(json)).choices.map(({ parts, stop }) => [parts, stop]),
       [[[], 'stop']],
     );
 });

@@ -1,7 +1,8 @@
 /** Chat streams from upstreams: whatever dialect they are written in, they become legal events. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { call, calls, collect, deltas, parts, stopOf, streamEvents } from './chat-harness.ts';
+import { collected } from '../canonical/collect-events.ts';
+import { call, calls, deltas, parts, stopOf, streamEvents } from './chat-harness.ts';
 
 test('pitfall 027: interleaved arguments of parallel calls are put together by index', () => {
   const events = deltas(
@@ -103,7 +104,7 @@ test('pitfall 045: a wrapper of parallel calls becomes the calls it holds', () =
 
 test('pitfall 046: a bound that is reached inside arguments cuts this call alone, and the reason stays', () => {
   const events = deltas([call(0, 'a', 'f', '{}'), call(1, 'b', 'g', '{"x')], 'length');
-  const choice = collect(events).choices[0]!;
+  const choice = collected(events).choices[0]!;
   assert.deepEqual([choice.stop, [...choice.cutCalls]], ['length', ['b']]);
 });
 
@@ -165,13 +166,13 @@ test('pitfall 142: MAX_TOKENS is the bound, not a stop', () => {
 test('pitfall 143: a choice without content is an empty answer with its reason', () => {
   const events = streamEvents([{ id: 'x', choices: [{ index: 0, finish_reason: 'SAFETY' }] }]);
   assert.deepEqual(
-    collect(events).choices.map(({ parts: sent, stop }) => [sent.length, stop]),
+    collected(events).choices.map(({ parts: sent, stop }) => [sent.length, stop]),
     [[0, 'refusal']],
   );
 });
 
 test('pitfall 146: a call that its server could not read is not handed on as one to carry out', () => {
-  const choice = collect(deltas([call(0, 'a', 'f', '{}')], 'function_call_filter: MALFORMED_FUNCTION_CALL'))
+  const choice = collected(deltas([call(0, 'a', 'f', '{}')], 'function_call_filter: MALFORMED_FUNCTION_CALL'))
     .choices[0]!;
   assert.deepEqual([choice.stop, [...choice.cutCalls]], ['length', ['a']]);
   assert.equal(stopOf(deltas([], 'MALFORMED_FUNCTION_CALL')), 'refusal');
@@ -184,11 +185,11 @@ test('pitfall 149: the text that was hit learns where a server names it', () => 
       { choices: [{ index: 0, delta: {}, finish_reason: 'stop', ...rest }] },
     ]);
   for (const rest of [{ stop_reason: 'END' }, { matched_stop: 'END' }]) {
-    const choice = collect(chunk(rest)).choices[0]!;
+    const choice = collected(chunk(rest)).choices[0]!;
     assert.deepEqual([choice.stop, choice.sequence], ['stop-sequence', 'END']);
   }
   for (const rest of [{ stop_reason: 42 }, { matched_stop: null }, { stop_reason: 'end_turn' }])
-    assert.equal(collect(chunk(rest)).choices[0]!.stop, 'stop');
+    assert.equal(collected(chunk(rest)).choices[0]!.stop, 'stop');
 });
 
 test('pitfall 011: a stream without a reason for an open choice ends as a stop', () => {
@@ -252,5 +253,5 @@ test('odd chunks are skipped, none throws', () => {
       ],
     },
   ];
-  assert.equal(collect(streamEvents(odd)).choices[0]!.stop, 'stop');
+  assert.equal(collected(streamEvents(odd)).choices[0]!.stop, 'stop');
 });

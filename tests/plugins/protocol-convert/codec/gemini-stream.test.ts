@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGoogleGenerativeAI } from '@ai-sdk/google';
-import { GoogleGenAI } from '@google/genai';
-import { streamText } from 'ai';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { decodeSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { recording, recordings } from '../../../helpers/recordings.ts';
+import { recording } from '../../../helpers/recordings.ts';
 import {
   type Body,
   chunk,
@@ -385,75 +382,6 @@ test('a stream that breaks ends with an error object in the client’s form', ()
   assert.ok(sse.endsWith('\n\n'));
   const line = geminiCodec.createEncoder(replyContext({ query: '' })).fail(error);
   assert.equal(JSON.parse(line).error.code, 503);
-});
-
-const answered = recordings('gemini').filter((one) => one.status < 400 && !one.path.includes('countTokens'));
-
-/** What an answer amounts to, whatever its chunks were. Executed code has become text on the way. */
-function gist(events: readonly Event[]) {
-  return {
-    text: textIn(events),
-    thoughts: ofType(events, 'reasoning-delta')
-      .map((event) => event.text)
-      .join(''),
-    calls: ofType(events, 'tool-start').map(({ name }) => name),
-    args: ofType(events, 'tool-delta').map(({ text }) => JSON.parse(text)),
-    media: ofType(events, 'media').map(({ media }) => media),
-    cited: ofType(events, 'citation').map(({ citation }) => citation.url),
-    stops: stopIn(events).length,
-  };
-}
-
-for (const { name, response, isStream } of answered) {
-  test(`${name} is decoded, encoded and decoded again without a loss`, () => {
-    const { events, failure } = eventsOf(chunksOf(response, isStream));
-    if (failure !== undefined) return assert.match(name, /unexpected-tool-call|finish-other/);
-    const stream = streamOf(events, { request: requestThoughts });
-    assert.deepEqual(gist(eventsOf(parsedFrames(stream)).events), gist(events));
-    return undefined;
-  });
-}
-
-test('the official SDK reads the translated stream of every recording', async () => {
-  for (const { name, response, isStream } of answered) {
-    const { events, failure } = eventsOf(chunksOf(response, isStream));
-    if (failure !== undefined) continue;
-    const body = streamOf(events, { request: requestThoughts, usage: { input: 3, output: 4 } });
-    const fetch = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } });
-    const sdk = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: 'http://127.0.0.1:1', fetch } });
-    let text = '';
-    let finish: string | undefined;
-    let total: number | undefined;
-    for await (const part of await sdk.models.generateContentStream({ model: 'm', contents: 'x' })) {
-      const ofFirst = part.candidates?.find((candidate) => candidate.index === 0);
-      for (const one of ofFirst?.content?.parts ?? []) if (one.thought !== true) text += one.text ?? '';
-      finish = part.candidates?.[0]?.finishReason ?? finish;
-      total = part.usageMetadata?.totalTokenCount ?? total;
-    }
-    const first = events.filter((event) => !('choice' in event) || event.choice === 0);
-    assert.equal(text, textIn(first), name);
-    assert.ok(finish !== undefined, name);
-    assert.equal(total, 7, name);
-  }
-});
-
-test('the AI SDK reads the translated stream of every recording', async () => {
-  for (const { name, response, isStream } of answered) {
-    const { events, failure } = eventsOf(chunksOf(response, isStream));
-    if (failure !== undefined || name.includes('n-choices')) continue;
-    const body = streamOf(events, { request: requestThoughts, usage: { input: 3, output: 4 } });
-    const fetch = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } });
-    const model = createGoogleGenerativeAI({ apiKey: 'k', baseURL: 'http://127.0.0.1:1', fetch })('m');
-    let text = '';
-    let total: number | undefined;
-    for await (const part of streamText({ model, prompt: 'x', onError: () => {} }).fullStream) {
-      assert.notEqual(part.type, 'error', `${name}: ${'error' in part ? part.error : ''}`);
-      if (part.type === 'text-delta') text += part.text;
-      if (part.type === 'finish') total = part.totalUsage.totalTokens;
-    }
-    assert.equal(text, textIn(events), name);
-    assert.equal(total, 7, name);
-  }
 });
 
 test('whatever an upstream sends, the decoder does not throw and tells legal events', () => {

@@ -5,8 +5,8 @@ import type { JsonObject } from '../../../../core/json/json.ts';
 import type { EncodeContext, EncodedRequest, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
 import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
 import { ReplyEvents, type ToolNames } from '../../../../plugins/common/canonical/events.ts';
-import type { OpaqueState, Part, Prompt } from '../../../../plugins/common/canonical/prompt.ts';
-import type { Choice, Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
+import type { OpaqueState, Prompt } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import type { Traits } from '../../../../plugins/common/domain/traits.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
 import type { Usage } from '../../../../plugins/common/domain/usage.ts';
@@ -19,34 +19,6 @@ export const maker = 'maker-of-the-target';
 const seal = (value: string) => `gw1.${value}`;
 export const open = (text: string): OpaqueState | undefined =>
   text.startsWith('gw1.') ? { maker, value: text.slice(4) } : undefined;
-
-export const plainSeal = (value: string) => value;
-
-/** What of a message must come through the common tongue unchanged. */
-export function essence(message: Message) {
-  const content = message.content.flatMap((block): unknown[][] => {
-    if (block.type === 'text') {
-      const pages = (block.citations ?? []).filter((citation) => 'url' in citation);
-      return block.text === '' ? [] : [['text', block.text, pages.map(({ url, cited_text: quote }) => [url, quote])]];
-    }
-    if (block.type === 'thinking') return [['thinking', block.thinking, block.signature]];
-    if (block.type === 'tool_use') return [['tool', block.id, block.name, block.input]];
-    if (block.type === 'server_tool_use')
-      return block.name === 'web_search' ? [['search', block.id, (block.input as JsonObject)['query']]] : [];
-    if (block.type === 'web_search_tool_result') {
-      const results = Array.isArray(block.content) ? block.content : [];
-      return [
-        [
-          'found',
-          block.tool_use_id,
-          results.map(({ url, title, encrypted_content }) => [url, title, encrypted_content]),
-        ],
-      ];
-    }
-    return [];
-  });
-  return { content, reason: message.stop_reason, sequence: message.stop_sequence };
-}
 
 export function replyContext(options: Partial<Omit<ReplyContext, 'usage'>> & { usage?: Usage } = {}): ReplyContext {
   const { usage = { input: 11, output: 7 }, ...rest } = options;
@@ -113,51 +85,6 @@ export async function throughSdk(frames: string | Uint8Array): Promise<Message> 
   });
   const stream = client.messages.stream({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'x' }] });
   return await stream.finalMessage();
-}
-
-/** The answer that events amount to: one choice. */
-export function replyOf(events: readonly Event[]): Reply {
-  const parts: Part[] = [];
-  const cutCalls = new Set<string>();
-  let stop: Choice['stop'] = 'stop';
-  let sequence: string | undefined;
-  const texts = new Map<number, { [key: string]: unknown }>();
-  const add = (block: number, part: object) => {
-    texts.set(block, part as { [key: string]: unknown });
-    parts.push(part as Part);
-  };
-  const grow = (block: number, member: string, text: string) => {
-    const part = texts.get(block)!;
-    part[member] = `${part[member] as string}${text}`;
-  };
-  for (const event of events) {
-    if (event.type === 'text-start') add(event.block, { kind: 'text', text: '' });
-    else if (event.type === 'refusal-start') add(event.block, { kind: 'refusal', text: '' });
-    else if (event.type === 'reasoning-start') add(event.block, { kind: 'reasoning', text: '' });
-    else if (event.type === 'tool-start')
-      add(event.block, { kind: 'tool-call', id: event.id, name: event.name, input: '', custom: event.custom });
-    else if (event.type === 'text-delta' || event.type === 'refusal-delta' || event.type === 'reasoning-delta')
-      grow(event.block, 'text', event.text);
-    else if (event.type === 'tool-delta') grow(event.block, 'input', event.text);
-    else if (event.type === 'citation') {
-      const part = texts.get(event.block)!;
-      part['citations'] = [...((part['citations'] as unknown[]) ?? []), event.citation];
-    } else if (event.type === 'reasoning-end') {
-      if (event.opaqueState !== undefined)
-        texts.get(event.block)!['opaqueState'] = { maker: '', value: event.opaqueState };
-      if (event.redacted) texts.get(event.block)!['redacted'] = true;
-    } else if (event.type === 'tool-end') {
-      if (event.opaqueState !== undefined)
-        texts.get(event.block)!['opaqueState'] = { maker: '', value: event.opaqueState };
-      if (event.isCut) cutCalls.add(texts.get(event.block)!['id'] as string);
-    } else if (event.type === 'media') parts.push(event.media);
-    else if (event.type === 'search') parts.push(event.search);
-    else if (event.type === 'stop') {
-      stop = event.reason;
-      sequence = event.sequence;
-    }
-  }
-  return { id: 'x', createdAt: undefined, serviceTier: undefined, choices: [{ parts, stop, sequence, cutCalls }] };
 }
 
 export function decoded(json: JsonObject): { prompt: Prompt; dropped: readonly string[] } {

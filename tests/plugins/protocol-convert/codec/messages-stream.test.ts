@@ -5,34 +5,7 @@ import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
 import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
-import { MessagesUsageMeter } from '../../../../plugins/protocol-convert/protocols/messages/usage-meter.ts';
-import { recordings } from '../../../helpers/recordings.ts';
-import { encoded, essence, eventsOf, payloadsOf, plainSeal, replyContext, throughSdk } from './messages-harness.ts';
-
-const answered = recordings('messages').filter((one) => one.status === 200);
-
-function starts(events: readonly Event[]): number {
-  return events.filter(({ type }) => type.endsWith('-start') && type !== 'reply-start').length;
-}
-
-for (const recording of answered.filter((one) => one.isStream)) {
-  test(`${recording.name} goes through the common tongue without loss, as the official SDK reads it`, async () => {
-    const events = eventsOf(payloadsOf(recording.response));
-    const tap = new MessagesUsageMeter();
-    for (const payload of payloadsOf(recording.response))
-      tap.frame(Buffer.from(`event: ${String(payload['type'])}\ndata: ${JSON.stringify(payload)}\n\n`));
-    const context = replyContext({ seal: plainSeal, usage: tap.reading.usage });
-    const [before, after] = [await throughSdk(recording.response), await throughSdk(encoded(events, context))];
-    assert.deepEqual(essence(after), essence(before));
-    assert.equal(starts(events), events.filter(({ type }) => type.endsWith('-end')).length);
-    assert.equal(events.filter(({ type }) => type === 'stop').length, 1);
-    const { usage } = after;
-    assert.equal(usage.input_tokens, before.usage.input_tokens);
-    assert.equal(usage.output_tokens, before.usage.output_tokens);
-    assert.equal(usage.cache_read_input_tokens, before.usage.cache_read_input_tokens ?? 0);
-    assert.equal(usage.cache_creation_input_tokens, before.usage.cache_creation_input_tokens ?? 0);
-  });
-}
+import { encoded, eventsOf, payloadsOf, replyContext, throughSdk } from './messages-harness.ts';
 
 const block = (index: number, content_block: object): JsonObject => ({
   type: 'content_block_start',

@@ -7,8 +7,8 @@ import { isObject, type JsonObject, listOf, tryParse } from '../../../../core/js
 import type { EncodeContext, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
 import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
 import { ReplyEvents, type ToolNames } from '../../../../plugins/common/canonical/events.ts';
-import type { OpaqueState, Part } from '../../../../plugins/common/canonical/prompt.ts';
-import type { Choice, Event, Reply, UsageSeen } from '../../../../plugins/common/canonical/reply.ts';
+import type { OpaqueState } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Event, UsageSeen } from '../../../../plugins/common/canonical/reply.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 
@@ -124,81 +124,6 @@ export function eventsOfReply(json: JsonObject, names: ToolNames = new Map()): E
 export function streamOf(events: readonly Event[], context = replyContext()): string {
   const encoder = responsesCodec.createEncoder(context);
   return events.map((event) => encoder.event(event)).join('') + encoder.finish();
-}
-
-/** The reply that events amount to. */
-export function replyOf(events: readonly Event[]): Reply {
-  const parts = new Map<number, Part & { text?: string; input?: string }>();
-  const cutCalls = new Set<string>();
-  let choice: Pick<Choice, 'stop' | 'sequence'> = { stop: 'stop', sequence: undefined };
-  let head: Omit<Reply, 'choices'> = { id: undefined, createdAt: undefined, serviceTier: undefined };
-  for (const event of events) {
-    if (event.type === 'reply-start') head = event;
-    else if (event.type === 'stop') choice = { stop: event.reason, sequence: event.sequence };
-    else grow(parts, event, cutCalls);
-  }
-  return { ...head, choices: [{ ...choice, parts: [...parts.values()], cutCalls }] };
-}
-
-type Growing = Record<string, unknown>;
-
-function grow(
-  parts: Map<number, Part>,
-  event: Exclude<Event, { type: 'reply-start' | 'stop' }>,
-  cut: Set<string>,
-): void {
-  const part = parts.get(event.block) as unknown as Growing;
-  switch (event.type) {
-    case 'text-start':
-    case 'refusal-start':
-    case 'reasoning-start':
-      parts.set(event.block, { kind: event.type.slice(0, -6) as 'text', text: '' });
-      break;
-    case 'text-delta':
-      if (event.logprobs) part['logprobs'] = [...((part['logprobs'] as unknown[]) ?? []), ...event.logprobs];
-      part['text'] += event.text;
-      break;
-    case 'refusal-delta':
-    case 'reasoning-delta':
-      part['text'] += event.text;
-      break;
-    case 'citation':
-      part['citations'] = [...((part['citations'] as unknown[]) ?? []), event.citation];
-      break;
-    case 'tool-start': {
-      const { id, name, namespace, custom } = event;
-      parts.set(event.block, {
-        kind: 'tool-call',
-        id,
-        name,
-        input: '',
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(custom ? { custom } : {}),
-      });
-      break;
-    }
-    case 'tool-delta':
-      part['input'] += event.text;
-      break;
-    case 'media':
-      parts.set(event.block, event.media);
-      break;
-    case 'search':
-      parts.set(event.block, event.search);
-      break;
-    case 'tool-end':
-      if (event.isCut) cut.add(part['id'] as string);
-      keep(part, event.opaqueState);
-      break;
-    case 'text-end':
-    case 'reasoning-end':
-      keep(part, event.opaqueState);
-      break;
-  }
-}
-
-function keep(part: Growing, opaqueState: string | undefined): void {
-  if (opaqueState !== undefined) part['opaqueState'] = { maker: 'maker', value: opaqueState };
 }
 
 /** What the official SDK makes of a stream; throws where the stream breaks its rules. */

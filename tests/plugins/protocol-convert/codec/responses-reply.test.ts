@@ -7,6 +7,7 @@ import type { JsonObject } from '../../../../core/json/json.ts';
 import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
 import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
+import { collected } from '../canonical/collect-events.ts';
 import { completed, textDelta } from './responses-frames.ts';
 import {
   endOf,
@@ -16,7 +17,6 @@ import {
   openSeal,
   readBySdk,
   replyContext,
-  replyOf,
   saidIn,
   streamOf,
 } from './responses-helpers.ts';
@@ -105,7 +105,7 @@ test('citations without a place are of their whole block, others are moved to wh
 });
 
 test('a whole answer says what the stream says', () => {
-  const whole = responsesCodec.encodeReply(replyOf(rich), replyContext());
+  const whole = responsesCodec.encodeReply(collected(rich), replyContext());
   const streamed = endOf(streamOf(rich));
   const sorted = (response: JsonObject) =>
     (response['output'] as JsonObject[]).map(({ id: _id, ...item }) => JSON.stringify(item)).sort();
@@ -117,11 +117,12 @@ test('a whole answer says what the stream says', () => {
 
 test('the answer tells all of its texts in `output_text`, whole and at the end of a stream, without reasoning and refusals', () => {
   const said = (events: readonly Event[]) => [
-    responsesCodec.encodeReply(replyOf(events), replyContext())['output_text'],
+    responsesCodec.encodeReply(collected(events), replyContext())['output_text'],
     endOf(streamOf(events))['output_text'],
   ];
   assert.deepEqual(said(rich), ['Sky blue', 'Sky blue']);
-  const silent = rich.filter(({ type }) => !type.startsWith('text') && type !== 'citation');
+  const refusal = rich.slice(-4, -1).map((one) => ({ ...one, block: 1 }) as Event);
+  const silent = [...rich.slice(0, 4), ...refusal, rich.at(-1)!];
   assert.deepEqual(said(silent), ['', '']);
 });
 

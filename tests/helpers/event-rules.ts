@@ -1,6 +1,6 @@
 /** The rules of a canonical answer's events, checked one event at a time. */
 import assert from 'node:assert/strict';
-import type { Event } from '../../../plugins/common/canonical/reply.ts';
+import type { Event } from '../../plugins/common/canonical/reply.ts';
 
 export class EventRules {
   /** Kind of each open block, and its choice. */
@@ -52,4 +52,11 @@ export class EventRules {
     assert.equal(kind === 'citation' ? 'text' : kind, open.kind, event.type);
     if (part === 'end') this.#open.delete(event.block);
   }
+}
+
+/** Fails unless these are all events of a legal answer. */
+export function assertLegal(events: readonly Event[]): void {
+  const rules = new EventRules();
+  for (const event of events) rules.see(event);
+  rules.end();
 }
