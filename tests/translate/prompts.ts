@@ -113,6 +113,9 @@ const settings = fc.record({
   output: maybe(schema.map((form) => ({ form: 'schema', name: 'answer', schema: form, strict: true }) as const)),
   user: maybe(name),
   cacheKey: maybe(name),
+  logprobs: maybe(fc.integer({ min: 0, max: 5 })),
+  metadata: maybe(fc.constant({ a: 'b' })),
+  serviceTier: maybe(fc.constantFrom('flex', 'priority')),
   choices: fc.oneof({ arbitrary: fc.constant(undefined), weight: 9 }, fc.constant(2)),
 });
 

@@ -24,6 +24,7 @@ const settings = [
     'presencePenalty',
   ] as const),
   ...(['verbosity', 'parallelTools', 'toolChoice', 'choices', 'user', 'cacheKey', 'output', 'reasoning'] as const),
+  ...(['logprobs', 'metadata', 'serviceTier'] as const),
 ];
 type Named = (typeof settings)[number];
 
@@ -109,6 +110,8 @@ function assertSame(asked: Prompt, arrived: Prompt, { body, losses, responseMapp
     parallelTools: asked.toolChoice?.mode === 'none',
     // Where caches have no keys, marks say what to keep; a prompt that may never come again has none.
     cacheKey: JSON.stringify(body).includes('"cache_control"') || isFirst(asked, body),
+    // Messages upstreams take the tier that the account has, or the standard one.
+    serviceTier: 'max_tokens' in body,
   };
   for (const name of settings) {
     if (asked[name] === undefined || emulated[name]) continue;
