@@ -28,8 +28,10 @@ const usageOf = {
 
 const call = { name: 'look', arguments: '{"at":1}' };
 
-function chat(message: Json, finish = 'stop', more: Json = {}, choice: Json = {}): Json {
-  return {
+type Given = Pick<Row, 'from' | 'answer'>;
+
+function chat(message: Json, finish = 'stop', more: Json = {}, choice: Json = {}): Given {
+  const answer = {
     id: 'chatcmpl-1',
     object: 'chat.completion',
     created: 1,
@@ -40,10 +42,11 @@ function chat(message: Json, finish = 'stop', more: Json = {}, choice: Json = {}
     usage: usageOf.chat,
     ...more,
   };
+  return { from: 'chat', answer };
 }
-function responses(output: Json[], status = 'completed', reason?: string, more: Json = {}): Json {
+function responses(output: Json[], status = 'completed', reason?: string, more: Json = {}): Given {
   const incomplete_details = reason === undefined ? null : { reason };
-  return {
+  const answer = {
     id: 'resp_1',
     object: 'response',
     created_at: 1,
@@ -53,6 +56,7 @@ function responses(output: Json[], status = 'completed', reason?: string, more: 
     usage: usageOf.responses,
     ...more,
   };
+  return { from: 'responses', answer };
 }
 function message(content: Json[], id = 'msg_1'): Json {
   return { id, type: 'message', status: 'completed', role: 'assistant', content };
@@ -60,8 +64,8 @@ function message(content: Json[], id = 'msg_1'): Json {
 function said(text: string, more: Json = {}): Json {
   return { type: 'output_text', text, annotations: [], ...more };
 }
-function messages(content: Json[], stop_reason = 'end_turn', more: Json = {}): Json {
-  return {
+function messages(content: Json[], stop_reason = 'end_turn', more: Json = {}): Given {
+  const answer = {
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
@@ -72,13 +76,15 @@ function messages(content: Json[], stop_reason = 'end_turn', more: Json = {}): J
     usage: usageOf.messages,
     ...more,
   };
+  return { from: 'messages', answer };
 }
-function gemini(parts: Json[], finishReason = 'STOP', more: Json = {}, usage: Json = usageOf.gemini): Json {
-  return {
+function gemini(parts: Json[], finishReason = 'STOP', more: Json = {}, usage: Json = usageOf.gemini): Given {
+  const answer = {
     candidates: [{ index: 0, content: { role: 'model', parts }, finishReason, ...more }],
     usageMetadata: usage,
     responseId: 'r',
   };
+  return { from: 'gemini', answer };
 }
 const text = (words: string) => ({ type: 'text', text: words });
 
@@ -101,88 +107,68 @@ const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 const shown = { text: `![image](data:image/png;base64,${png})` };
 
 const stopRows: readonly Row[] = [
-  { name: 'stop', from: 'chat', answer: chat({ content: 'a' }), all: { text: 'a' }, ...asStop },
-  { name: 'tool_calls', from: 'chat', answer: chat(chatCall, 'tool_calls'), ...called, ...asCalls },
-  { name: 'stop beside calls', from: 'chat', answer: chat(chatCall, 'stop'), ...called, ...asCalls },
-  { name: 'length', from: 'chat', answer: chat({ content: 'a' }, 'length'), all: { text: 'a' }, ...asLength },
-  {
-    name: 'content_filter',
-    from: 'chat',
-    answer: chat({ content: 'a' }, 'content_filter'),
-    all: { text: 'a' },
-    ...asRefusal,
-  },
+  { name: 'stop', ...chat({ content: 'a' }), all: { text: 'a' }, ...asStop },
+  { name: 'tool_calls', ...chat(chatCall, 'tool_calls'), ...called, ...asCalls },
+  { name: 'stop beside calls', ...chat(chatCall, 'stop'), ...called, ...asCalls },
+  { name: 'length', ...chat({ content: 'a' }, 'length'), all: { text: 'a' }, ...asLength },
+  { name: 'content_filter', ...chat({ content: 'a' }, 'content_filter'), all: { text: 'a' }, ...asRefusal },
   {
     name: 'a stop text that the server names',
-    from: 'chat',
-    answer: chat({ content: 'a' }, 'stop', {}, { stop_reason: 'END' }),
+    ...chat({ content: 'a' }, 'stop', {}, { stop_reason: 'END' }),
     all: { text: 'a' },
     ...asStop,
     messages: { stop: 'stop_sequence', sequence: 'END' },
   },
   {
     name: 'a refusal in words',
-    from: 'chat',
-    answer: chat({ refusal: 'no' }),
+    ...chat({ refusal: 'no' }),
     ...stops('stop', 'completed', 'refusal', 'SAFETY'),
     all: { refusal: 'no' },
     messages: { stop: 'refusal', text: 'no' },
     gemini: { stop: 'SAFETY', text: 'no', refusal: '' },
   },
-  { name: 'completed', from: 'responses', answer: responses([message([said('a')])]), all: { text: 'a' }, ...asStop },
-  { name: 'completed with calls', from: 'responses', answer: responses([responsesCall]), ...called, ...asCalls },
+  { name: 'completed', ...responses([message([said('a')])]), all: { text: 'a' }, ...asStop },
+  { name: 'completed with calls', ...responses([responsesCall]), ...called, ...asCalls },
   {
     name: 'incomplete: max_output_tokens',
-    from: 'responses',
-    answer: responses([message([said('a')])], 'incomplete', 'max_output_tokens'),
+    ...responses([message([said('a')])], 'incomplete', 'max_output_tokens'),
     all: { text: 'a' },
     ...asLength,
   },
   {
     name: 'incomplete: content_filter',
-    from: 'responses',
-    answer: responses([message([said('a')])], 'incomplete', 'content_filter'),
+    ...responses([message([said('a')])], 'incomplete', 'content_filter'),
     all: { text: 'a' },
     ...asRefusal,
   },
   {
     name: 'a refusal part',
-    from: 'responses',
-    answer: responses([message([{ type: 'refusal', refusal: 'no' }])]),
+    ...responses([message([{ type: 'refusal', refusal: 'no' }])]),
     ...stops('content_filter', 'completed', 'refusal', 'SAFETY'),
     all: { refusal: 'no' },
     messages: { stop: 'refusal', text: 'no' },
     gemini: { stop: 'SAFETY', text: 'no', refusal: '' },
   },
-  { name: 'end_turn', from: 'messages', answer: messages([text('a')]), all: { text: 'a' }, ...asStop },
+  { name: 'end_turn', ...messages([text('a')]), all: { text: 'a' }, ...asStop },
   {
     name: 'stop_sequence',
-    from: 'messages',
-    answer: messages([text('a')], 'stop_sequence', { stop_sequence: 'END' }),
+    ...messages([text('a')], 'stop_sequence', { stop_sequence: 'END' }),
     all: { text: 'a' },
     ...asStop,
     messages: { stop: 'stop_sequence', sequence: 'END' },
   },
-  { name: 'tool_use', from: 'messages', answer: messages([messagesCall], 'tool_use'), ...called, ...asCalls },
-  {
-    name: 'max_tokens',
-    from: 'messages',
-    answer: messages([text('a')], 'max_tokens'),
-    all: { text: 'a' },
-    ...asLength,
-  },
+  { name: 'tool_use', ...messages([messagesCall], 'tool_use'), ...called, ...asCalls },
+  { name: 'max_tokens', ...messages([text('a')], 'max_tokens'), all: { text: 'a' }, ...asLength },
   {
     name: 'model_context_window_exceeded',
-    from: 'messages',
-    answer: messages([text('a')], 'model_context_window_exceeded'),
+    ...messages([text('a')], 'model_context_window_exceeded'),
     all: { text: 'a' },
     ...asLength,
   },
-  { name: 'refusal', from: 'messages', answer: messages([text('a')], 'refusal'), all: { text: 'a' }, ...asRefusal },
+  { name: 'refusal', ...messages([text('a')], 'refusal'), all: { text: 'a' }, ...asRefusal },
   {
     name: 'a refusal that is explained',
-    from: 'messages',
-    answer: messages([], 'refusal', { stop_details: { type: 'refusal', explanation: 'no' } }),
+    ...messages([], 'refusal', { stop_details: { type: 'refusal', explanation: 'no' } }),
     ...stops('content_filter', 'completed', 'refusal', 'SAFETY'),
     all: { refusal: 'no' },
     messages: { stop: 'refusal', text: 'no' },
@@ -190,20 +176,19 @@ const stopRows: readonly Row[] = [
   },
   {
     name: 'pause_turn',
-    from: 'messages',
-    answer: messages([text('a')], 'pause_turn'),
+    ...messages([text('a')], 'pause_turn'),
     all: { text: 'a' },
     ...asStop,
     messages: { stop: 'pause_turn' },
   },
-  { name: 'compaction', from: 'messages', answer: messages([text('a')], 'compaction'), all: { text: 'a' }, ...asStop },
-  { name: 'STOP', from: 'gemini', answer: gemini([{ text: 'a' }]), all: { text: 'a' }, ...asStop },
-  { name: 'STOP with calls', from: 'gemini', answer: gemini([geminiCall]), ...called, ...asCalls },
+  { name: 'compaction', ...messages([text('a')], 'compaction'), all: { text: 'a' }, ...asStop },
+  { name: 'STOP', ...gemini([{ text: 'a' }]), all: { text: 'a' }, ...asStop },
+  { name: 'STOP with calls', ...gemini([geminiCall]), ...called, ...asCalls },
   ...['MAX_TOKENS', 'CONTINUATION'].map((reason): Row => {
-    return { name: reason, from: 'gemini', answer: gemini([{ text: 'a' }], reason), all: { text: 'a' }, ...asLength };
+    return { name: reason, ...gemini([{ text: 'a' }], reason), all: { text: 'a' }, ...asLength };
   }),
   ...['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'LANGUAGE', 'NO_IMAGE', 'IMAGE_SAFETY'].map(
-    (reason): Row => ({ name: reason, from: 'gemini', answer: gemini([], reason), ...asRefusal }),
+    (reason): Row => ({ name: reason, ...gemini([], reason), ...asRefusal }),
   ),
   {
     name: 'a blocked prompt',
@@ -218,22 +203,15 @@ const stopRows: readonly Row[] = [
     'MALFORMED_RESPONSE',
     'OTHER',
   ].flatMap((reason): Row[] => [
-    { name: `${reason} and nothing said`, from: 'gemini', answer: gemini([], reason), isError: true },
-    {
-      name: `${reason} behind text`,
-      from: 'gemini',
-      answer: gemini([{ text: 'a' }], reason),
-      all: { text: 'a' },
-      ...asStop,
-    },
+    { name: `${reason} and nothing said`, ...gemini([], reason), isError: true },
+    { name: `${reason} behind text`, ...gemini([{ text: 'a' }], reason), all: { text: 'a' }, ...asStop },
   ]),
 ];
 
 const usageRows: readonly Row[] = [
   {
     name: 'usage with cache and reasoning',
-    from: 'chat',
-    answer: chat({ content: 'a' }, 'stop', {
+    ...chat({ content: 'a' }, 'stop', {
       usage: {
         prompt_tokens: 100,
         completion_tokens: 30,
@@ -246,8 +224,7 @@ const usageRows: readonly Row[] = [
   },
   {
     name: 'usage with cache and reasoning',
-    from: 'responses',
-    answer: responses([message([said('a')])], 'completed', undefined, {
+    ...responses([message([said('a')])], 'completed', undefined, {
       usage: {
         input_tokens: 100,
         output_tokens: 30,
@@ -260,8 +237,7 @@ const usageRows: readonly Row[] = [
   },
   {
     name: 'usage with cache and reasoning',
-    from: 'messages',
-    answer: messages([text('a')], 'end_turn', {
+    ...messages([text('a')], 'end_turn', {
       usage: {
         input_tokens: 50,
         cache_read_input_tokens: 40,
@@ -274,8 +250,7 @@ const usageRows: readonly Row[] = [
   },
   {
     name: 'usage with cache, thoughts and the prompts of its tools',
-    from: 'gemini',
-    answer: gemini(
+    ...gemini(
       [{ text: 'a' }],
       'STOP',
       {},
@@ -357,50 +332,38 @@ const logprob = { token: 'ab', logprob: -0.5, bytes: [97, 98] };
 const contentRows: readonly Row[] = [
   {
     name: 'service_tier default',
-    from: 'chat',
-    answer: chat({ content: 'a' }, 'stop', { service_tier: 'default' }),
+    ...chat({ content: 'a' }, 'stop', { service_tier: 'default' }),
     ...tiers('default', 'standard'),
   },
   {
     name: 'service_tier priority',
-    from: 'chat',
-    answer: chat({ content: 'a' }, 'stop', { service_tier: 'priority' }),
+    ...chat({ content: 'a' }, 'stop', { service_tier: 'priority' }),
     ...tiers('priority', 'priority'),
   },
   {
     name: 'service_tier default',
-    from: 'responses',
-    answer: responses([message([said('a')])], 'completed', undefined, { service_tier: 'default' }),
+    ...responses([message([said('a')])], 'completed', undefined, { service_tier: 'default' }),
     ...tiers('default', 'standard'),
   },
   {
     name: 'service_tier standard',
-    from: 'messages',
-    answer: messages([text('a')], 'end_turn', { usage: { ...usageOf.messages, service_tier: 'standard' } }),
+    ...messages([text('a')], 'end_turn', { usage: { ...usageOf.messages, service_tier: 'standard' } }),
     ...tiers('default', 'standard'),
   },
   {
     name: 'service_tier priority',
-    from: 'messages',
-    answer: messages([text('a')], 'end_turn', { usage: { ...usageOf.messages, service_tier: 'priority' } }),
+    ...messages([text('a')], 'end_turn', { usage: { ...usageOf.messages, service_tier: 'priority' } }),
     ...tiers('priority', 'priority'),
   },
   {
     name: 'serviceTier standard',
-    from: 'gemini',
-    answer: gemini([{ text: 'a' }], 'STOP', {}, { ...usageOf.gemini, serviceTier: 'standard' }),
+    ...gemini([{ text: 'a' }], 'STOP', {}, { ...usageOf.gemini, serviceTier: 'standard' }),
     ...tiers('default', 'standard'),
   },
-  {
-    name: 'reasoning_content',
-    from: 'chat',
-    answer: chat({ content: 'a', reasoning_content: 'r' }),
-    all: { text: 'a', reasoning: 'r' },
-  },
+  { name: 'reasoning_content', ...chat({ content: 'a', reasoning_content: 'r' }), all: { text: 'a', reasoning: 'r' } },
   {
     name: 'a reasoning item',
-    from: 'responses',
-    answer: responses([
+    ...responses([
       { id: 'rs_1', type: 'reasoning', summary: [{ type: 'summary_text', text: 'r' }], encrypted_content: 'e' },
       message([said('a')]),
     ]),
@@ -408,27 +371,19 @@ const contentRows: readonly Row[] = [
   },
   {
     name: 'thinking',
-    from: 'messages',
-    answer: messages([{ type: 'thinking', thinking: 'r', signature: 's' }, text('a')]),
+    ...messages([{ type: 'thinking', thinking: 'r', signature: 's' }, text('a')]),
     all: { text: 'a', reasoning: 'r' },
   },
-  {
-    name: 'a thought',
-    from: 'gemini',
-    answer: gemini([{ text: 'r', thought: true }, { text: 'a' }]),
-    all: { text: 'a', reasoning: 'r' },
-  },
-  { name: 'several text blocks', from: 'messages', answer: messages([text('a'), text('b')]), all: { text: 'ab' } },
+  { name: 'a thought', ...gemini([{ text: 'r', thought: true }, { text: 'a' }]), all: { text: 'a', reasoning: 'r' } },
+  { name: 'several text blocks', ...messages([text('a'), text('b')]), all: { text: 'ab' } },
   {
     name: 'several message items',
-    from: 'responses',
-    answer: responses([message([said('a')], 'msg_1'), message([said('b')], 'msg_2')]),
+    ...responses([message([said('a')], 'msg_1'), message([said('b')], 'msg_2')]),
     all: { text: 'ab' },
   },
   {
     name: 'empty arguments',
-    from: 'chat',
-    answer: chat(
+    ...chat(
       { tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }] },
       'tool_calls',
     ),
@@ -436,8 +391,7 @@ const contentRows: readonly Row[] = [
   },
   {
     name: 'calls side by side',
-    from: 'gemini',
-    answer: gemini([geminiCall, geminiCall]),
+    ...gemini([geminiCall, geminiCall]),
     all: {
       calls: [
         ['look', { at: 1 }],
@@ -446,20 +400,17 @@ const contentRows: readonly Row[] = [
     },
   },
   ...cited(
-    'chat',
     chat({
       content: 'xaby',
       annotations: [{ type: 'url_citation', url_citation: { ...cite, start_index: 1, end_index: 3 } }],
     }),
   ),
   ...cited(
-    'responses',
     responses([
       message([said('xaby', { annotations: [{ type: 'url_citation', ...cite, start_index: 1, end_index: 3 }] })]),
     ]),
   ),
   ...cited(
-    'gemini',
     gemini([{ text: 'xaby' }], 'STOP', {
       groundingMetadata: {
         groundingChunks: [{ web: { uri: cite.url, title: cite.title } }],
@@ -469,8 +420,7 @@ const contentRows: readonly Row[] = [
   ),
   {
     name: 'a cited web page',
-    from: 'messages',
-    answer: messages([
+    ...messages([
       {
         ...text('ab'),
         citations: [{ type: 'web_search_result_location', ...cite, cited_text: 'q', encrypted_index: 'e' }],
@@ -481,8 +431,7 @@ const contentRows: readonly Row[] = [
   },
   {
     name: 'a cited place in a document',
-    from: 'messages',
-    answer: messages([
+    ...messages([
       {
         ...text('ab'),
         citations: [
@@ -501,28 +450,21 @@ const contentRows: readonly Row[] = [
     responses: { cites: [['D']] },
     messages: { cites: [['char_location', 'D', 'q']] },
   },
+  ...probable(chat({ content: 'ab' }, 'stop', {}, { logprobs: { content: [{ ...logprob, top_logprobs: [] }] } })),
+  ...probable(responses([message([said('ab', { logprobs: [{ ...logprob, top_logprobs: [] }] })])])),
   ...probable(
-    'chat',
-    chat({ content: 'ab' }, 'stop', {}, { logprobs: { content: [{ ...logprob, top_logprobs: [] }] } }),
-  ),
-  ...probable('responses', responses([message([said('ab', { logprobs: [{ ...logprob, top_logprobs: [] }] })])])),
-  ...probable(
-    'gemini',
     gemini([{ text: 'ab' }], 'STOP', { logprobsResult: { chosenCandidates: [{ token: 'ab', logProbability: -0.5 }] } }),
   ),
   ...pictured(
-    'chat',
     chat({ content: '', images: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } }] }),
   ),
   ...pictured(
-    'responses',
     responses([{ id: 'ig_1', type: 'image_generation_call', status: 'completed', result: png, output_format: 'png' }]),
   ),
-  ...pictured('gemini', gemini([{ inlineData: { mimeType: 'image/png', data: png } }])),
+  ...pictured(gemini([{ inlineData: { mimeType: 'image/png', data: png } }])),
   {
     name: 'code that the vendor ran',
-    from: 'responses',
-    answer: responses([
+    ...responses([
       {
         id: 'ci_1',
         type: 'code_interpreter_call',
@@ -536,8 +478,7 @@ const contentRows: readonly Row[] = [
   },
   {
     name: 'code that the vendor ran',
-    from: 'messages',
-    answer: messages([
+    ...messages([
       { type: 'server_tool_use', id: 'srvtoolu_1', name: 'bash_code_execution', input: { command: 'f' } },
       {
         type: 'bash_code_execution_tool_result',
@@ -550,8 +491,7 @@ const contentRows: readonly Row[] = [
   },
   {
     name: 'code that the vendor ran',
-    from: 'gemini',
-    answer: gemini([
+    ...gemini([
       { executableCode: { language: 'PYTHON', code: 'f()' } },
       { codeExecutionResult: { output: '1\n' } },
       { text: 'a' },
@@ -560,27 +500,20 @@ const contentRows: readonly Row[] = [
   },
 ];
 
-function cited(from: Family, answer: Json): Row[] {
+function cited(given: Given): Row[] {
   const all = { text: 'xaby', cites: [[cite.url, 1, 3]] };
-  return [{ name: 'a cited web page', from, answer, all, messages: { cites: [[cite.url, '']] } }];
+  return [{ name: 'a cited web page', ...given, all, messages: { cites: [[cite.url, '']] } }];
 }
 
-function probable(from: Family, answer: Json): Row[] {
+function probable(given: Given): Row[] {
   const all = { text: 'ab', logprobs: [['ab', -0.5]] };
-  return [{ name: 'probabilities of tokens', from, answer, all, messages: { logprobs: [] } }];
+  return [{ name: 'probabilities of tokens', ...given, all, messages: { logprobs: [] } }];
 }
 
-function pictured(from: Family, answer: Json): Row[] {
+function pictured(given: Given): Row[] {
   const url = `data:image/png;base64,${png}`;
   return [
-    {
-      name: 'an image',
-      from,
-      answer,
-      all: { images: [png] },
-      chat: { images: [url] },
-      messages: { images: [], ...shown },
-    },
+    { name: 'an image', ...given, all: { images: [png] }, chat: { images: [url] }, messages: { images: [], ...shown } },
   ];
 }
 
