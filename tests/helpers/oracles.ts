@@ -13,7 +13,7 @@ export type {
 } from './oracles/understood.ts';
 
 /** Members of an understanding that tell the answer's content. */
-export type AnswerPart = 'text' | 'reasoning' | 'refusal' | 'tools' | 'stop' | 'images';
+type AnswerPart = 'text' | 'reasoning' | 'refusal' | 'tools' | 'stop' | 'images';
 
 export interface Oracle {
   /** `openai accumulated`, `openai iterated`, `ai-sdk` …; unique within a protocol and form. */

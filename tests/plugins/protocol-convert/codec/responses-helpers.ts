@@ -1,7 +1,6 @@
 /** What the tests of the responses codec share: recordings, contexts, and a reader of event streams. */
 
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import OpenAI from 'openai';
 import { isObject, type JsonObject, listOf, tryParse } from '../../../../core/json/json.ts';
 import type { EncodeContext, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
@@ -11,30 +10,6 @@ import type { OpaqueState } from '../../../../plugins/common/canonical/prompt.ts
 import type { Event, UsageSeen } from '../../../../plugins/common/canonical/reply.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
-
-const folder = new URL('../../../fixtures/responses/', import.meta.url);
-
-export interface Recording {
-  readonly name: string;
-  readonly request: JsonObject | undefined;
-  readonly status: number;
-  readonly isStream: boolean;
-  readonly body: string;
-}
-
-/** All recorded exchanges of the protocol. */
-export const recordings: readonly Recording[] = readdirSync(folder).map((name) => {
-  const read = (file: string) => readFileSync(new URL(`${name}/${file}`, folder), 'utf8');
-  const meta = JSON.parse(read('meta.json')) as { status: number; streamed: boolean };
-  const hasRequest = existsSync(new URL(`${name}/request.json`, folder));
-  return {
-    name,
-    request: hasRequest ? (JSON.parse(read('request.json')) as JsonObject) : undefined,
-    status: meta.status,
-    isStream: meta.streamed,
-    body: read('response.body'),
-  };
-});
 
 export interface Frame {
   readonly event: string | undefined;

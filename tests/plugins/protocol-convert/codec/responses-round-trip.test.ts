@@ -1,15 +1,17 @@
 /** Requests that are encoded and decoded again: recordings and random prompts lose only what is said to be lost. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { JsonObject } from '../../../../core/json/json.ts';
 import type { EncodedRequest } from '../../../../plugins/common/canonical/codec.ts';
 import type { OpaqueState, Part, Prompt, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import { efforts } from '../../../../plugins/common/domain/traits.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { recordings } from './responses-helpers.ts';
+import { recordings } from '../../../helpers/recordings.ts';
 import { decode, encode, png, refusal, system } from './responses-samples.ts';
 
-for (const { name, request } of recordings) {
+for (const { name, request: bytes } of recordings('responses')) {
+  const request = bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as JsonObject);
   // A prompt that the vendor keeps cannot be read by anybody else.
   if (request === undefined || request['prompt'] !== undefined) continue;
   test(`${name}: the recorded request is read, and rendered so that it reads the same`, () => {
