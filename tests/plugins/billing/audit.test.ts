@@ -4,17 +4,15 @@ import { after, test } from 'node:test';
 import { type SQL, sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { type Account, type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
-import { answer, enter, leaveWorlds, newCall, newWorld, usd, type World } from './world.ts';
+import { answer, enter, entered, leaveWorlds, newCall, newWorld, usd, type World } from './world.ts';
 
 after(leaveWorlds);
 
 /** Two charged calls, one open, one credit. */
 async function busyWorld(): Promise<World> {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   for (const output of [10, 100]) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, { input: 1_000, output });
   }
   await enter(world, newCall());

@@ -38,8 +38,7 @@ const charged: AuthorizationEnd = {
 const given: AuthorizationEnd = { report: undefined, reason: 'cancelled', attempts: [] };
 
 test('an authorization is taken from the balance, survives a crash, and is charged once for its usage', async () => {
-  const world = await newWorld();
-  await world.credit('0.01');
+  const world = await newWorld({ credit: '0.01' });
   const placed = await offered(world);
   await placed.place(nothing);
   assert.equal(await world.balance(), usd('0.007'));
@@ -56,8 +55,7 @@ test('an authorization is taken from the balance, survives a crash, and is charg
 });
 
 test('authorized money is no movement: the statement has the charge alone, followed by all money of the account', async () => {
-  const world = await newWorld();
-  await world.credit('0.01');
+  const world = await newWorld({ credit: '0.01' });
   const [first, second] = [await offered(world), await offered(world)];
   for (const placed of [first, second]) await placed.place(nothing);
   await checkStatement(world, 'alice', usd('0.01'), 1);
@@ -75,8 +73,7 @@ test('authorized money is no movement: the statement has the charge alone, follo
 });
 
 test('a released authorization costs nothing, and another account cannot end it', async () => {
-  const world = await newWorld();
-  await world.credit('0.01');
+  const world = await newWorld({ credit: '0.01' });
   const placed = await offered(world);
   await placed.place(nothing);
   const book = world.host.get(authorizations);
@@ -88,8 +85,7 @@ test('a released authorization costs nothing, and another account cannot end it'
 });
 
 test('listeners get each charge once, with its model, upstream and own cost, and nothing for released money', async () => {
-  const world = await newWorld();
-  await world.credit('0.01');
+  const world = await newWorld({ credit: '0.01' });
   const book = world.host.get(authorizations);
   const heard: AuthorizationCharge[] = [];
   book.onCharge((charge) => heard.push(charge));
@@ -109,8 +105,7 @@ test('listeners get each charge once, with its model, upstream and own cost, and
 });
 
 test('missing money is refused with 402, and nothing of the transaction is written', async () => {
-  const world = await newWorld();
-  await world.credit('0.005');
+  const world = await newWorld({ credit: '0.005' });
   await (await offered(world)).place(nothing);
   let ran = false;
   const refused = (await offered(world)).place(async () => {
@@ -122,8 +117,7 @@ test('missing money is refused with 402, and nothing of the transaction is writt
 });
 
 test('an authorization takes nothing that another process has leased, to the last unit', async () => {
-  const world = await newWorld();
-  await world.credit('0.01');
+  const world = await newWorld({ credit: '0.01' });
   const leases = world.table('leases');
   // Of 0.01 USD all but one nano-USD less than the deposit of 0.003.
   await world.rows(sql`insert into ${leases} (account_id, node, epoch, amount, expires_at)
@@ -136,8 +130,7 @@ test('an authorization takes nothing that another process has leased, to the las
 });
 
 test('failed work rolls back its authorization, or the end of it', async () => {
-  const world = await newWorld();
-  await world.credit('0.01');
+  const world = await newWorld({ credit: '0.01' });
   const fails = async () => {
     throw new Error('no');
   };
@@ -151,8 +144,7 @@ test('failed work rolls back its authorization, or the end of it', async () => {
 });
 
 test('parallel authorizations never exceed the balance', async () => {
-  const world = await newWorld();
-  await world.credit('0.010');
+  const world = await newWorld({ credit: '0.010' });
   const offers = await Promise.all(Array.from({ length: 8 }, () => offered(world)));
   const outcomes = await Promise.allSettled(offers.map((offer) => offer.place(nothing)));
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3);

@@ -11,7 +11,7 @@ import { parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../../plugins/common/domain/price-ratio.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
-import { answer, enter, leaveWorlds, modelOf, newCall, newWorld, report, send, usd } from './world.ts';
+import { answer, enter, entered, leaveWorlds, modelOf, newCall, newWorld, report, send, usd } from './world.ts';
 
 after(leaveWorlds);
 
@@ -24,10 +24,8 @@ async function refusal(promise: Promise<unknown>): Promise<GatewayError> {
 }
 
 test('a call is held and charged for its usage, and leaves a ledger row and a call row with its attempt', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   assert.equal(await world.balance(), usd('0.997'));
   await answer(exchange, { input: 900, output: 50 });
   assert.equal(await world.balance(), usd('0.9977'));
@@ -72,12 +70,10 @@ test('a call is held and charged for its usage, and leaves a ledger row and a ca
   ]);
   assert.equal(calls.length, 1);
   assert.deepEqual((await world.audit()).violations, []);
-  await world.stop();
 });
 
 test('overdraft by race: of 2,000 parallel calls on a balance for 50, exactly 50 are admitted', async () => {
-  const world = await newWorld();
-  await world.credit('0.15');
+  const world = await newWorld({ credit: '0.15' });
   const calls = Array.from({ length: 2_000 }, () => newCall());
   const results = await Promise.allSettled(calls.map((exchange) => enter(world, exchange)));
   const admitted = calls.filter((_, index) => results[index]!.status === 'fulfilled');
@@ -91,8 +87,7 @@ test('overdraft by race: of 2,000 parallel calls on a balance for 50, exactly 50
 });
 
 test('a call that cannot be paid leaves nothing behind', async () => {
-  const world = await newWorld();
-  await world.credit('0.002999999');
+  const world = await newWorld({ credit: '0.002999999' });
   const error = await refusal(enter(world, newCall()));
   assert.equal(error.status, 402);
   await world.stop();
@@ -102,42 +97,33 @@ test('a call that cannot be paid leaves nothing behind', async () => {
 });
 
 test('trusted bypass: a large balance is held like any other', async () => {
-  const world = await newWorld();
-  await world.credit('1000000');
+  await using world = await newWorld({ credit: '1000000' });
   await enter(world, newCall());
   assert.equal(await world.balance(), usd('999999.997'));
-  await world.stop();
 });
 
 test('price, version and ratio are those of the hold, whatever changes before the settlement', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall({ facts: [[priceRatio, parseRatio('2')]] });
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world, { facts: [[priceRatio, parseRatio('2')]] });
   assert.equal(await world.balance(), usd('0.994'));
   exchange.set(priceRatio, parseRatio('9'));
   await answer(exchange, { input: 1_000, output: 100 });
   assert.equal(await world.balance(), usd('0.994'));
-  await world.stop();
 });
 
 test('rows have the plan of their call, also when a crash cut it off', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const on = (name: string): [typeof plan, unknown][] => [
     [plan, { name, limits: {}, models: undefined, multiplier: undefined }],
   ];
-  const finished = newCall({ facts: on('pro') });
-  await enter(world, finished);
+  const finished = await entered(world, { facts: on('pro') });
   await answer(finished, { input: 1_000, output: 100 });
-  const cut = newCall({ facts: on('free') });
-  await enter(world, cut);
+  const cut = await entered(world, { facts: on('free') });
   await send(cut);
-  const none = newCall();
-  await enter(world, none);
+  const none = await entered(world);
   await answer(none, { input: 1_000, output: 100 });
   await setImmediate();
-  const again = await world.crash();
+  await using again = await world.crash();
   const rows = await again.rows<{ plan: string | null; charge: string }>(
     sql`select plan, kind as charge from ${again.table('calls')} as calls
         join ${again.table('ledger')} as ledger on request_id = id order by plan`,
@@ -150,18 +136,14 @@ test('rows have the plan of their call, also when a crash cut it off', async () 
       [null, 'CHARGE'],
     ],
   );
-  await again.stop();
 });
 
 test("the plan's multiplier applies where no ratio is set", async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const terms: PlanTerms = { name: 'saver', limits: {}, models: undefined, multiplier: parseRatio('1.6') };
-  const exchange = newCall({ facts: [[plan, terms]] });
-  await enter(world, exchange);
+  const exchange = await entered(world, { facts: [[plan, terms]] });
   await answer(exchange, { input: 1_000, output: 100 });
   assert.equal(await world.balance(), usd('0.9952'));
-  await world.stop();
 });
 
 test('a model without a price is refused, and calls without inference pass without a hold', async () => {
@@ -175,8 +157,7 @@ test('a model without a price is refused, and calls without inference pass witho
 
 test('a free model serves an empty account and still leaves its rows, at 0', async () => {
   const world = await newWorld();
-  const exchange = newCall({ model: { prices: flatBook({}, 'free') } });
-  await enter(world, exchange);
+  const exchange = await entered(world, { model: { prices: flatBook({}, 'free') } });
   await answer(exchange, { input: 900, output: 50 });
   await world.stop();
   const rows = await world.rows(sql`select cost::text, classes from ${world.table('calls')}`);
@@ -221,22 +202,18 @@ test('while the database is away a free model is served on any balance within th
 });
 
 test("the hold is bounded by the plugin's cap, and counts every choice", async () => {
-  const world = await newWorld({ section: { hold: { output_tokens: 50 } } });
-  await world.credit('1');
-  const stream = newCall({ call: { choices: 3, maxOutputTokens: 100_000, stream: true } });
-  await enter(world, stream);
+  await using world = await newWorld({ credit: '1', section: { hold: { output_tokens: 50 } } });
+  const stream = await entered(world, { call: { choices: 3, maxOutputTokens: 100_000, stream: true } });
   assert.equal(await world.balance(), usd('0.9965'));
   await stream.end();
   // All of them end at once: the others could each cost so much more than a step.
   await enter(world, newCall({ call: { choices: 3, maxOutputTokens: 1_000 } }));
   assert.equal(await world.balance(), usd('0.9775'));
-  await world.stop();
 });
 
 test('where holds cover whole answers, none costs more than its hold, and no call that could is admitted', async () => {
   const section = { hold: { output_tokens: 4_096, non_streaming: 'max' } };
-  const world = await newWorld({ section });
-  await world.credit('0.112');
+  const world = await newWorld({ credit: '0.112', section });
   // At 10 USD per million: 10,000 tokens are 0.1 USD; the prompt is 0.002.
   const long: Partial<Model> = { maxOutputTokens: 10_000 };
   const cases: [Partial<Call>, Partial<Model>, string][] = [
@@ -250,13 +227,11 @@ test('where holds cover whole answers, none costs more than its hold, and no cal
     [{ maxOutputTokens: undefined, stream: true }, long, '0.06904'],
   ];
   for (const [asked, entry, left] of cases) {
-    const exchange = newCall({ call: asked, model: entry });
-    await enter(world, exchange);
+    const exchange = await entered(world, { call: asked, model: entry });
     assert.equal(await world.balance(), usd(left), JSON.stringify([asked, entry]));
     await exchange.end();
   }
-  const longest = newCall({ call: { maxOutputTokens: undefined }, model: long });
-  await enter(world, longest);
+  const longest = await entered(world, { call: { maxOutputTokens: undefined }, model: long });
   await refusal(enter(world, newCall({ call: { maxOutputTokens: undefined }, model: long })));
   await answer(longest, { input: 1_000, output: 10_000 });
   assert.equal(await world.balance(), usd('0.01'));
@@ -265,10 +240,8 @@ test('where holds cover whole answers, none costs more than its hold, and no cal
 });
 
 test('settle refused after the answer: a cost beyond hold and balance is posted in full, below zero', async () => {
-  const world = await newWorld();
-  await world.credit('0.003');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '0.003' });
+  const exchange = await entered(world);
   await answer(exchange, { input: 1_000, output: 350 });
   await world.stop();
   assert.equal(await world.balance(), parseUsd('-0.0025'));
@@ -276,10 +249,8 @@ test('settle refused after the answer: a cost beyond hold and balance is posted 
 });
 
 test('double charge on retry: three attempts of one call are charged once, and each has its row', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   (await send(exchange)).result = 'refused';
   (await send(exchange)).result = 'unknown';
   await answer(exchange, { input: 1_000, output: 100 });
@@ -294,10 +265,8 @@ test('double charge on retry: three attempts of one call are charged once, and e
 });
 
 test('a second end of the same exchange changes nothing', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   await answer(exchange, { input: 1_000, output: 100 });
   await exchange.end({ kind: 'client_left' });
   await world.stop();
@@ -305,23 +274,19 @@ test('a second end of the same exchange changes nothing', async () => {
 });
 
 test('money that another process credits is available at the announcement, and at the latest for the next refused call', async () => {
-  const world = await newWorld();
-  await world.credit('0.001');
+  await using world = await newWorld({ credit: '0.001' });
   await refusal(enter(world, newCall()));
-  const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
-  await command.credit('1');
+  const command = await newWorld({ credit: '1', schema: world.host.schema, directory: world.directory, idle: true });
   world.host.advance(1_000);
   await enter(world, newCall());
   await command.credit('1');
   await world.database.announce('account', 'alice');
   await world.tick('write the ledger');
   assert.equal(await world.balance(), usd('1.998'));
-  await world.stop();
 });
 
 test('overdraft by race: of calls that wait for one read of the balance, as many are admitted as it covers', async () => {
-  const world = await newWorld();
-  await world.credit('0.001');
+  await using world = await newWorld({ credit: '0.001' });
   await refusal(enter(world, newCall()));
   const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
   await command.credit('0.029');
@@ -329,16 +294,12 @@ test('overdraft by race: of calls that wait for one read of the balance, as many
   const reply = await Promise.allSettled(Array.from({ length: 40 }, () => enter(world, newCall())));
   assert.equal(reply.filter(({ status }) => status === 'fulfilled').length, 10);
   assert.equal(await world.balance(), 0n);
-  await world.stop();
 });
 
 test("cache overwrites balance: a batch keeps another process's credit, in the database and in memory", async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
-  const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
-  await command.credit('5');
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
+  const command = await newWorld({ credit: '5', schema: world.host.schema, directory: world.directory, idle: true });
   await answer(exchange, { input: 1_000, output: 100 });
   await world.tick('write the ledger');
   assert.equal(await world.balance(), usd('5.997'));
@@ -348,14 +309,12 @@ test("cache overwrites balance: a batch keeps another process's credit, in the d
 });
 
 test('a credit whose announcement fails is valid all the same', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   await enter(world, newCall());
   await world.tick('write the ledger');
   world.database.announce = async () => assert.fail('nothing listens');
   assert.equal(await world.credit('1'), usd('1.997'));
   assert.equal(await world.balance(), usd('1.997'));
-  await world.stop();
 });
 
 test('a reference credits once, ever; with another amount it is a conflict', async () => {
@@ -373,11 +332,9 @@ test('a reference credits once, ever; with another amount it is a conflict', asy
 });
 
 test('overflow to a credit: impossible counts never become money', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   for (const output of [-5, Number.NaN, 1.5, Number.POSITIVE_INFINITY, 2 ** 60]) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, { input: 1_000, output });
   }
   await world.stop();
@@ -387,12 +344,14 @@ test('overflow to a credit: impossible counts never become money', async () => {
 });
 
 test('an absurd cost is charged as held, so that one answer cannot stop the ledger', async () => {
-  const world = await newWorld();
-  await world.credit('20');
+  const world = await newWorld({ credit: '20' });
   const facts = [[priceRatio, parseRatio('300')]] as [typeof priceRatio, unknown][];
   // Only so large a model makes so large a count possible.
-  const exchange = newCall({ facts, call: { maxOutputTokens: undefined }, model: { contextTokens: 10 ** 12 } });
-  await enter(world, exchange);
+  const exchange = await entered(world, {
+    facts,
+    call: { maxOutputTokens: undefined },
+    model: { contextTokens: 10 ** 12 },
+  });
   await answer(exchange, { input: 1_000, output: 900_000_000_000 });
   await world.stop();
   assert.equal(await world.balance(), usd('7.112'));
@@ -402,13 +361,10 @@ test('an absurd cost is charged as held, so that one answer cannot stop the ledg
 });
 
 test('zero usage replaced by an estimate: a reported 0 is charged as 0', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   await answer(exchange, { input: 0, output: 0 });
   assert.equal(await world.balance(), usd('1'));
-  await world.stop();
 });
 
 test('a call is refused before the plugin has started and after it has stopped', async () => {
@@ -425,10 +381,8 @@ test('a call is refused before the plugin has started and after it has stopped',
 test('idle accounts leave the memory, busy ones stay, and beyond the cap new ones are refused', async () => {
   const world = await newWorld({ section: { accounts: 2 } });
   for (const name of ['alice', 'bob', 'carol']) await world.credit('1', name);
-  const held = newCall();
-  await enter(world, held);
-  const bob = newCall({ accountId: 'bob' });
-  await enter(world, bob);
+  const held = await entered(world);
+  const bob = await entered(world, { accountId: 'bob' });
   assert.equal((await refusal(enter(world, newCall({ accountId: 'carol' })))).status, 503);
   await answer(bob, { input: 1, output: 1 });
   await world.tick('write the ledger');
@@ -443,8 +397,7 @@ test('idle accounts leave the memory, busy ones stay, and beyond the cap new one
 });
 
 test('shutdown loses rows: the calls that ended last are in the database when stop returns', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const calls = Array.from({ length: 30 }, () => newCall());
   for (const exchange of calls) await enter(world, exchange);
   for (const exchange of calls) {

@@ -15,6 +15,7 @@ import {
   answer,
   attemptOf,
   enter,
+  entered,
   leaveWorlds,
   meterOf,
   newCall,
@@ -227,8 +228,7 @@ async function refusal(promise: Promise<unknown>): Promise<GatewayError> {
 }
 
 test("a call beyond its key's cap is refused with 402 by name, and leaves no row", async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const cap = capOf('0.005');
   const first = capped(cap);
   await enter(world, first);
@@ -245,12 +245,10 @@ test("a call beyond its key's cap is refused with 402 by name, and leaves no row
   assert.equal((await refusal(enter(world, capped(cap)))).status, 402);
   await enter(world, newCall());
   assert.deepEqual((await world.audit()).violations, []);
-  await world.stop();
 });
 
 test('of 500 parallel calls of a key with a cap for 50, exactly 50 are admitted in any order', async () => {
-  const world = await newWorld();
-  await world.credit('10');
+  await using world = await newWorld({ credit: '10' });
   const cap = capOf('0.15');
   const calls = Array.from({ length: 500 }, () => capped(cap));
   const outcomes = await Promise.allSettled(calls.map((exchange) => enter(world, exchange)));
@@ -263,12 +261,10 @@ test('of 500 parallel calls of a key with a cap for 50, exactly 50 are admitted 
   const [spent] = await world.rows<{ cost: string }>(sql`select sum(cost)::text as cost from ${world.table('calls')}`);
   assert.equal(spent!.cost, cap.amount.toString());
   assert.equal((await refusal(enter(world, capped(cap)))).status, 402);
-  await world.stop();
 });
 
 test("a key's spend is known after a crash, with the calls that it cut off", async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const cap = capOf('0.0085', 'month');
   const first = capped(cap);
   await enter(world, first);
@@ -277,7 +273,7 @@ test("a key's spend is known after a crash, with the calls that it cut off", asy
   await enter(world, cut);
   await send(cut);
   assert.equal((await refusal(enter(world, capped(cap)))).status, 402);
-  const next = await world.crash();
+  await using next = await world.crash();
   // 0.003 settled, 0.002 for the prompt of the one that was cut off: 0.0035 are left.
   const third = capped(cap);
   await enter(next, third);
@@ -285,26 +281,21 @@ test("a key's spend is known after a crash, with the calls that it cut off", asy
   await answer(third, { input: 1_000, output: 100 });
   assert.equal((await refusal(enter(next, capped(cap)))).status, 402);
   await enter(next, capped(capOf('0.011', 'month')));
-  await next.stop();
 });
 
 test('spend that never reached the database counts when a key is read', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   for (let count = 0; count < 3; count++) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, { input: 1_000, output: 100 });
   }
   // The key gets its cap now; 0.009 are spent, of which no batch has reported.
   assert.equal((await refusal(enter(world, capped(capOf('0.0119'))))).status, 402);
   await enter(world, capped(capOf('0.012')));
-  await world.stop();
 });
 
 test('a call that was admitted before its key had a cap counts against it at its end', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const [before, cap] = [newCall(), capOf('0.0059')];
   await enter(world, before);
   const first = capped(cap);
@@ -312,22 +303,18 @@ test('a call that was admitted before its key had a cap counts against it at its
   await first.end();
   await answer(before, { input: 1_000, output: 100 });
   assert.equal((await refusal(enter(world, capped(cap)))).code, 'key_cap_reached');
-  await world.stop();
 });
 
 test('a call whose hold is refused for another reason releases its part of the cap', async () => {
-  const world = await newWorld();
-  await world.credit('0.002');
+  await using world = await newWorld({ credit: '0.002' });
   const cap = capOf('0.003');
   assert.equal((await refusal(enter(world, capped(cap)))).code, 'insufficient_balance');
   await world.credit('1');
   await enter(world, capped(cap));
-  await world.stop();
 });
 
 test('a running answer is extended up to the cap and no further', async () => {
-  const world = await newWorld({ section: { hold: { output_tokens: 100 } } });
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1', section: { hold: { output_tokens: 100 } } });
   const cap = capOf('0.01');
   const exchange = capped(cap, { call: { stream: true, maxOutputTokens: 100_000 } });
   await enter(world, exchange);
@@ -340,7 +327,6 @@ test('a running answer is extended up to the cap and no further', async () => {
   await world.tick('write the ledger');
   // The chunk of ten tokens by which it was noticed has been made already.
   assert.equal(await world.balance(), usd('0.9899'));
-  await world.stop();
 });
 
 async function offered(world: World, cap: KeyCap): Promise<Authorization> {
@@ -351,15 +337,14 @@ async function offered(world: World, cap: KeyCap): Promise<Authorization> {
 }
 
 test('orders count from their placing to their end, also those of an earlier process', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const cap = capOf('0.007', 'ever');
   const nothing = async () => {};
   const placed = await offered(world, cap);
   await placed.place(nothing);
   await (await offered(world, cap)).place(nothing);
   assert.equal((await refusal((await offered(world, cap)).place(nothing))).code, 'key_cap_reached');
-  const next = await world.crash();
+  await using next = await world.crash();
   assert.equal((await refusal(enter(next, capped(cap)))).code, 'key_cap_reached');
   const given = { report: undefined, reason: 'cancelled', attempts: [] };
   await next.host.get(authorizations).end('alice', placed.id, async () => given);
@@ -380,5 +365,4 @@ test('orders count from their placing to their end, also those of an earlier pro
   assert.equal((await refusal(enter(next, capped(capOf('0.0104', 'ever'))))).code, 'key_cap_reached');
   next.host.advance(1_000);
   await enter(next, capped(capOf('0.0105', 'ever')));
-  await next.stop();
 });

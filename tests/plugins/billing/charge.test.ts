@@ -15,6 +15,7 @@ import {
   answer,
   attemptOf,
   enter,
+  entered,
   leaveWorlds,
   modelOf,
   newCall,
@@ -56,15 +57,12 @@ function usageRows(world: World): Promise<Row[]> {
 }
 
 test('the tier is the estimated prompt’s at the hold and the true prompt’s at the settlement', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall({ model: tiered, call: { inputTokens: 1_200 } });
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world, { model: tiered, call: { inputTokens: 1_200 } });
   assert.equal(await world.balance(), usd('0.9837'), '1200 × 4 + 100 × 15 per million, and one search');
   await answer(exchange, { input: 400, cache_read: 500, output: 50 });
   assert.equal(await world.balance(), usd('0.9986'), '400 × 2 + 500 × 0.2 + 50 × 10 per million');
-  const long = newCall({ model: tiered, call: { inputTokens: 1_200 } });
-  await enter(world, long);
+  const long = await entered(world, { model: tiered, call: { inputTokens: 1_200 } });
   await answer(long, { input: 1_001, output: 50 });
   await world.tick('write the ledger');
   assert.deepEqual(await usageRows(world), [
@@ -72,12 +70,10 @@ test('the tier is the estimated prompt’s at the hold and the true prompt’s a
     { cost: '4754000', tier: '>1k', own_cost: null, price_version: 'list' },
   ]);
   assert.deepEqual((await world.audit()).violations, []);
-  await world.stop();
 });
 
 test('a client pays for the requested service where it was granted, and for the standard one otherwise', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const request = { inputTokens: 500, toolCalls: 0, services: { tier: 'fast' } };
   for (const services of [{ tier: 'fast' }, { tier: 'default' }, {}, { tier: 'flex' }]) {
     const exchange = newCall({ model: tiered, call: request });
@@ -88,8 +84,7 @@ test('a client pays for the requested service where it was granted, and for the 
     exchange.set(usageReport, report({ input: 500 }, { services }));
     await exchange.end();
   }
-  const unasked = newCall({ model: tiered, call: { inputTokens: 500 } });
-  await enter(world, unasked);
+  const unasked = await entered(world, { model: tiered, call: { inputTokens: 500 } });
   Object.assign(await send(unasked), { result: 'answered', status: 200 });
   unasked.set(usageReport, report({ input: 500 }, { services: { tier: 'fast' } }));
   await unasked.end();
@@ -105,44 +100,35 @@ test('a client pays for the requested service where it was granted, and for the 
       ['1000000', null],
     ],
   );
-  await world.stop();
 });
 
 test('allowed tool calls are held, and executed ones are charged', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall({ model: tiered, call: { inputTokens: 500, toolCalls: 7 } });
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world, { model: tiered, call: { inputTokens: 500, toolCalls: 7 } });
   assert.equal(await world.balance(), usd('0.928'));
   await answer(exchange, { input: 500, output: 0, web_search: 2 });
   assert.equal(await world.balance(), usd('0.979'));
-  await world.stop();
 });
 
 test('the request itself can have a price, and images are held by number and size', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const image = { entries: [{ words: ['4k'], amount: parseUsd('0.2') }], otherwise: parseUsd('0.05') };
   const prices = [new PriceVersion({ name: 'v', base: { request: parseUsd('0.01') }, image })];
   const drawing = { inputTokens: 0, maxOutputTokens: 0, images: 3 };
-  const unknown = newCall({ model: { prices }, call: drawing });
-  await enter(world, unknown);
+  const unknown = await entered(world, { model: { prices }, call: drawing });
   assert.equal(await world.balance(), usd('0.39'), 'as the dearest');
   Object.assign(await send(unknown), { result: 'answered', status: 200 });
   unknown.set(usageReport, report({ image: 2 }, { media: ['1k'] }));
   await unknown.end();
   assert.equal(await world.balance(), usd('0.89'));
-  const known = newCall({ model: { prices }, call: { ...drawing, images: 1, media: ['4k'] } });
-  await enter(world, known);
+  const known = await entered(world, { model: { prices }, call: { ...drawing, images: 1, media: ['4k'] } });
   assert.equal(await world.balance(), usd('0.68'));
   await answer(known, { image: 1 });
   assert.equal(await world.balance(), usd('0.68'));
-  await world.stop();
 });
 
 test('a client pays for the media that it ordered, whatever the vendor made; where the order left that open, for the made ones', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const image = { entries: [{ words: ['4k'], amount: parseUsd('0.2') }], otherwise: parseUsd('0.05') };
   const prices = [new PriceVersion({ name: 'v', base: {}, image })];
   const charges: bigint[] = [];
@@ -160,12 +146,10 @@ test('a client pays for the media that it ordered, whatever the vendor made; whe
   }
   const [large, small] = [usd('0.2'), usd('0.05')];
   assert.deepEqual(charges, [large, large, small, small, large, small]);
-  await world.stop();
 });
 
 test("the row of a call has the operator's cost: at the target that served it, else the model's", async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const half = flatBook({ input: parseUsd('1'), output: parseUsd('5') }, 'half');
   const third = flatBook({ input: parseUsd('3'), output: parseUsd('3') }, 'third');
   const target = { provider: 'vendor', model: 'vendor-model', weight: 0 };
@@ -176,8 +160,7 @@ test("the row of a call has the operator's cost: at the target that served it, e
     {},
   ];
   for (const model of served) {
-    const exchange = newCall({ model });
-    await enter(world, exchange);
+    const exchange = await entered(world, { model });
     await answer(exchange, { input: 1_000, output: 100 });
   }
   await world.tick('write the ledger');
@@ -191,40 +174,32 @@ test("the row of a call has the operator's cost: at the target that served it, e
       ['3000000', null],
     ],
   );
-  await world.stop();
 });
 
 test('plan, model and account multiply exactly, with one rounding', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined, multiplier: parseRatio('0.9') };
-  const exchange = newCall({ model: { multiplier: parseRatio('1.1') }, facts: [[caller, who]] });
-  await enter(world, exchange);
+  const exchange = await entered(world, { model: { multiplier: parseRatio('1.1') }, facts: [[caller, who]] });
   await answer(exchange, { input: 1, output: 0 });
   assert.equal(await world.balance(), usd('0.99999802'), '2000 nano-dollars × 99/100');
   assert.deepEqual(timesRatio(parseRatio('1.1'), parseRatio('0.9')), { numerator: 99n, denominator: 100n });
   assert.equal(timesRatio(one, one), one);
-  await world.stop();
 });
 
 test('a call that a crash cut off is charged by the tier and version of its hold', async () => {
   const cost = flatBook({ input: parseUsd('1'), output: parseUsd('5') }, 'own');
-  const world = await newWorld({ entries: [modelOf({ ...tiered, cost })] });
-  await world.credit('1');
-  const exchange = newCall({ model: tiered, call: { inputTokens: 1_500, services: { tier: 'fast' } } });
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1', entries: [modelOf({ ...tiered, cost })] });
+  const exchange = await entered(world, { model: tiered, call: { inputTokens: 1_500, services: { tier: 'fast' } } });
   await send(exchange);
   await world.tick('sync the journal');
-  const next = await world.crash();
+  await using next = await world.crash();
   const [row] = await usageRows(next);
   assert.deepEqual(row, { cost: '12000000', tier: '>1k + fast', own_cost: '1500000', price_version: 'list' });
   assert.deepEqual((await next.audit()).violations, []);
-  await next.stop();
 });
 
 test('every charge in the ledger can be calculated again from the row of its call', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const usages: Usage[] = [
     { input: 300, cache_read: 90, output: 7, web_search: 1 },
     { input: 1_999, reasoning: 13 },
@@ -234,8 +209,11 @@ test('every charge in the ledger can be calculated again from the row of its cal
     const facts = [
       [caller, { accountId: 'alice', keyId: 'k', plan: 'p', models: undefined, multiplier: parseRatio('1.3') }],
     ];
-    const exchange = newCall({ model: tiered, call: { services: { tier: 'flex' } }, facts: facts as never });
-    await enter(world, exchange);
+    const exchange = await entered(world, {
+      model: tiered,
+      call: { services: { tier: 'flex' } },
+      facts: facts as never,
+    });
     await answer(exchange, usage);
   }
   await world.tick('write the ledger');
@@ -245,7 +223,6 @@ test('every charge in the ledger can be calculated again from the row of its cal
   );
   assert.equal(rows.length, 3);
   for (const { charged, ...formula } of rows) assert.equal(recomputed(formula), BigInt(charged));
-  await world.stop();
 });
 
 interface Formula {

@@ -24,8 +24,7 @@ after(leaveWorlds);
 
 /** A short history: settled, voided, sent with progress, never sent. */
 async function history(): Promise<{ world: World; lines: Buffer[] }> {
-  const world = await newWorld({ section: { hold: { output_tokens: 50 } } });
-  await world.credit('1');
+  const world = await newWorld({ credit: '1', section: { hold: { output_tokens: 50 } } });
   const [settled, voided, streaming] = [newCall(), newCall(), newCall()];
   await enter(world, settled);
   await enter(world, voided);
@@ -135,7 +134,7 @@ test('a journal cut after any line recovers to a clean audit, twice over, with t
       else if (left !== undefined) spent += BigInt(left);
     }
     assert.equal(await fresh.balance(), usd('1') - spent, `after ${kept} lines`);
-    const again = await fresh.crash();
+    await using again = await fresh.crash();
     assert.equal(await again.balance(), usd('1') - spent);
     // It has seen none of these lines: it counts as put back.
     const { violations } = await again.audit();
@@ -143,6 +142,5 @@ test('a journal cut after any line recovers to a clean audit, twice over, with t
       violations.filter(({ rule }) => rule !== 'R1'),
       [],
     );
-    await again.stop();
   }
 });

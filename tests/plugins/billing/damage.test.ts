@@ -11,6 +11,7 @@ import {
   answer,
   diskFull,
   enter,
+  entered,
   leaveWorlds,
   lineOf,
   meterOf,
@@ -63,8 +64,7 @@ const damages = fc.record({
 async function play(world: World, history: readonly Step[]): Promise<bigint> {
   let expected = await world.credit('1');
   for (const { fate, output, applied, later } of history) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     if (fate === 'answered') await answer(exchange, { input: 1_000, output });
     else if (fate !== 'held') await send(exchange);
     if (fate === 'running') meterOf(exchange).observe(output);
@@ -133,20 +133,17 @@ testHistory('any history without damage has an exact ledger after one restart an
       const expected = await play(world, history);
       const next = await world.crash();
       assert.equal(await next.balance(), expected);
-      const again = await next.crash();
+      await using again = await next.crash();
       assert.equal(await again.balance(), expected);
       assert.deepEqual((await again.audit()).violations, []);
-      await again.stop();
     }),
     { numRuns: runsOf(2, 15) },
   );
 });
 
 test('records that a power cut left unsafe are cut away, also whole lines after a hole', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   await send(exchange);
   await world.tick('sync the journal');
   const last = world.journalText().trimEnd().split('\n').length;
@@ -155,18 +152,15 @@ test('records that a power cut left unsafe are cut away, also whole lines after 
   const behind = lineOf(last + 1, hold);
   // The first of two lines did not reach the disk, the second did.
   appendFileSync(join(journalOf(world), name), Buffer.concat([Buffer.alloc(behind.length), lineOf(last + 2, hold)]));
-  const next = await world.crash();
+  await using next = await world.crash();
   assert.equal(await next.balance(), usd('0.998'));
   assert.match(JSON.stringify(next.host.lines), /was not durable/);
   assert.deepEqual((await next.audit()).violations, []);
-  await next.stop();
 });
 
 test('only durable journal records are applied to the database', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   world.faults.disk = diskFull();
   world.faults.diskBytes = Number.POSITIVE_INFINITY; // It writes, but cannot sync.
   await answer(exchange, { input: 1_000, output: 100 });
@@ -176,12 +170,10 @@ test('only durable journal records are applied to the database', async () => {
   world.host.advance(5_000);
   await world.tick('write the ledger');
   assert.equal((await world.audit()).rows, 2);
-  await world.stop();
 });
 
 test('an older copy of the journal directory is refused after a newer run', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await enter(world, newCall());
   await world.tick('sync the journal');
   const kept = `${world.directory}-kept`;
@@ -199,11 +191,9 @@ test('an older copy of the journal directory is refused after a newer run', asyn
 });
 
 test('a database that does not know a journal with records, or whose cursor lies before all files, is refused', async () => {
-  const world = await newWorld({ section: { journal: { segment: '1KB' } } });
-  await world.credit('1');
+  const world = await newWorld({ credit: '1', section: { journal: { segment: '1KB' } } });
   for (let index = 0; index < 10; index += 1) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, { input: 1_000, output: 100 });
     await world.tick('write the ledger');
     world.host.advance(400_000);
@@ -217,28 +207,25 @@ test('a database that does not know a journal with records, or whose cursor lies
 });
 
 test('a restored database gets the charges again from the journal, and the log says so', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await world.tick('sync the journal');
   const first = await world.crash();
   const [before] = await first.rows<{ epoch: string }>(sql`select epoch::text from ${first.table('journal_cursor')}`);
-  const exchange = newCall();
-  await enter(first, exchange);
+  const exchange = await entered(first);
   await answer(exchange, { input: 1_000, output: 100 });
   await first.tick('sync the journal');
   await first.rows(sql`update ${first.table('journal_cursor')} set epoch = ${Number(before!.epoch) - 1}`);
-  const next = await first.crash();
+  await using next = await first.crash();
   assert.equal(await next.balance(), usd('0.997'));
   assert.match(JSON.stringify(next.host.lines), /the database was put back to an earlier time/);
   assert.deepEqual(
     (await next.audit()).violations.map(({ rule }) => rule),
     ['R1'],
   );
-  await next.stop();
 });
 
 test('a read-only disk at the start is reported with the path that cannot be written', async () => {
-  const world = await newWorld({ idle: true });
+  await using world = await newWorld({ idle: true });
   world.faults.disk = Object.assign(new Error(`EROFS: read-only file system, open '${journalOf(world)}/name'`), {
     code: 'EROFS',
   });
@@ -247,14 +234,11 @@ test('a read-only disk at the start is reported with the path that cannot be wri
   await world.part.lifecycle!.start!();
   await world.credit('1');
   await enter(world, newCall());
-  await world.stop();
 });
 
 test('a disk that turns read-only while settling: 503, the charge waits, and all of it continues by itself', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   await send(exchange);
   await world.tick('sync the journal');
   world.faults.disk = Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
@@ -268,5 +252,4 @@ test('a disk that turns read-only while settling: 503, the charge waits, and all
   await world.tick('write the ledger');
   await enter(world, newCall());
   assert.deepEqual((await world.audit()).violations, []);
-  await world.stop();
 });

@@ -5,7 +5,7 @@ import { Balance } from '../../../plugins/billing/ledger/balance.ts';
 import { DueTerms } from '../../../plugins/billing/reservations/due-terms.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
-import { answer, enter, leaveWorlds, newCall, newWorld, usd, type World } from './world.ts';
+import { answer, entered, leaveWorlds, newWorld, usd, type World } from './world.ts';
 
 after(leaveWorlds);
 
@@ -20,8 +20,7 @@ const daily: PlanTerms = {
 
 /** A call of 0.003 USD, of which a day's grant pays one. */
 async function call(world: World): Promise<void> {
-  const exchange = newCall({ facts: [[plan, daily]] });
-  await enter(world, exchange);
+  const exchange = await entered(world, { facts: [[plan, daily]] });
   await answer(exchange, { input: 1_000, output: 100 });
   await world.tick('write the ledger');
 }

@@ -4,17 +4,15 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { flatBook } from '../../../plugins/common/domain/prices.ts';
-import { enter, leaveWorlds, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
+import { enter, entered, leaveWorlds, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
 
 after(leaveWorlds);
 
 const section = { hold: { output_tokens: 100 } };
 
 test('an answer that outgrows its hold extends it by a step, and the settlement releases the rest', async () => {
-  const world = await newWorld({ section });
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1', section });
+  const exchange = await entered(world);
   const attempt = await send(exchange);
   assert.equal(meterOf(exchange).observe(100), true);
   assert.equal(await world.balance(), usd('0.997'));
@@ -45,10 +43,8 @@ test('an answer that outgrows its hold extends it by a step, and the settlement 
 });
 
 test('long stream past zero: the last of the balance is used in smaller steps, then the answer must end', async () => {
-  const world = await newWorld({ section });
-  await world.credit('0.0035');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '0.0035', section });
+  const exchange = await entered(world);
   (await send(exchange)).result = 'answered';
   let seen = 0;
   while (meterOf(exchange).observe(seen)) seen += 1;
@@ -64,8 +60,7 @@ test('long stream past zero: the last of the balance is used in smaller steps, t
 });
 
 test('two streams share the rest of a balance, and neither takes it twice', async () => {
-  const world = await newWorld({ section });
-  await world.credit('0.007');
+  const world = await newWorld({ credit: '0.007', section });
   const streams = [newCall(), newCall()];
   for (const exchange of streams) await enter(world, exchange);
   for (const exchange of streams) (await send(exchange)).result = 'answered';
@@ -83,8 +78,7 @@ test('two streams share the rest of a balance, and neither takes it twice', asyn
 
 test('an answer of a free model is never stopped and leaves no extension', async () => {
   const world = await newWorld({ section });
-  const exchange = newCall({ model: { prices: flatBook({}, 'free') } });
-  await enter(world, exchange);
+  const exchange = await entered(world, { model: { prices: flatBook({}, 'free') } });
   (await send(exchange)).result = 'answered';
   for (let seen = 0; seen < 1_000_000; seen += 997) assert.equal(meterOf(exchange).observe(seen), true);
   await exchange.end();
@@ -93,10 +87,8 @@ test('an answer of a free model is never stopped and leaves no extension', async
 });
 
 test('invalid counts neither extend a hold nor stop an answer', async () => {
-  const world = await newWorld({ section });
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1', section });
+  const exchange = await entered(world);
   for (const count of [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300]) {
     assert.equal(meterOf(exchange).observe(count), true);
   }
@@ -108,19 +100,15 @@ test('invalid counts neither extend a hold nor stop an answer', async () => {
 });
 
 test('after the end of an exchange its meter requests no more money', async () => {
-  const world = await newWorld({ section });
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1', section });
+  const exchange = await entered(world);
   await exchange.end();
   assert.equal(meterOf(exchange).observe(1_000_000), false);
   assert.equal(await world.balance(), usd('1'));
-  await world.stop();
 });
 
 test('progress is noted for streams that moved, and only for those', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const [moving, still] = [newCall(), newCall()];
   for (const exchange of [moving, still]) await enter(world, exchange);
   for (const exchange of [moving, still]) (await send(exchange)).result = 'answered';

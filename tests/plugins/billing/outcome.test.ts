@@ -6,7 +6,7 @@ import type { Outcome } from '../../../core/contract/contract.ts';
 import { judge } from '../../../plugins/billing/reservations/outcome.ts';
 import { type Attempt, type UsageReport, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
-import { attemptOf, enter, leaveWorlds, limits, meterOf, newCall, newWorld, report, send } from './world.ts';
+import { attemptOf, entered, leaveWorlds, limits, meterOf, newWorld, report, send } from './world.ts';
 
 after(leaveWorlds);
 
@@ -151,13 +151,11 @@ const table: Row[] = [
 ];
 
 test('every row of the outcome table has its cost, and leaves one end, its usage row and its attempts', async (t) => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   for (const row of table) {
     await t.test(row.outcome, async () => {
       const before = await world.balance();
-      const exchange = newCall();
-      await enter(world, exchange);
+      const exchange = await entered(world);
       for (const result of row.sent) (await send(exchange)).result = result;
       if (row.seen !== undefined) assert.equal(meterOf(exchange).observe(row.seen), true);
       if (row.report !== undefined) exchange.set(usageReport, row.report);

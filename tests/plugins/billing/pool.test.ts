@@ -6,7 +6,7 @@ import type { GatewayError } from '../../../core/contract/errors.ts';
 import { type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger, type Pool, pool } from '../../../plugins/common/domain/ledger.ts';
 import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
-import { answer, enter, leaveWorlds, meterOf, newCall, newWorld, send, usd, type World } from './world.ts';
+import { answer, enter, entered, leaveWorlds, meterOf, newCall, newWorld, send, usd, type World } from './world.ts';
 
 after(leaveWorlds);
 
@@ -63,8 +63,7 @@ test('a used-up window refuses with 402, names itself and the time when it frees
 });
 
 test('a rich account with grants and windows needs no round trip to the database: calls are served while it is down', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await call(world);
   world.faults.down = true;
   for (let index = 0; index < 20; index += 1) {
@@ -79,11 +78,10 @@ test('a rich account with grants and windows needs no round trip to the database
 });
 
 test('parallel calls never take more than a window has', async () => {
-  const world = await newWorld();
+  await using world = await newWorld();
   await call(world);
   const reply = await Promise.allSettled(Array.from({ length: 50 }, () => enter(world, onPlan())));
   assert.equal(reply.filter(({ status }) => status === 'fulfilled').length, 2);
-  await world.stop();
 });
 
 test('an answer that outgrows its window is ended, and paid in full', async () => {
@@ -110,8 +108,7 @@ test('the grant that expires first is spent first; a call that began before pays
   const give = { kind: 'promotion', reason: 'test', reference: 'spring' };
   await world.credit('1');
   await world.host.get(ledger).credit('alice', usd('0.01'), { ...give, expiresAt });
-  const early = newCall();
-  await enter(world, early);
+  const early = await entered(world);
   await world.tick('write the ledger');
   world.host.advance(hourMs);
   const { spendable, balance } = await poolService(world).view('alice');
@@ -136,13 +133,11 @@ test('a grant pays for calls made before its expiry, even if the database has th
     .get(ledger)
     .credit('alice', usd('0.01'), { kind: 'promotion', reason: 'test', reference: 'spring', expiresAt });
   assert.equal((await poolService(world).view('alice')).balance, usd('0.01'));
-  const first = newCall();
-  await enter(world, first);
+  const first = await entered(world);
   world.faults.down = true;
   await answer(first, usage);
   for (let call = 0; call < 2; call += 1) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, usage);
   }
   await world.tick('write the ledger');
@@ -171,8 +166,7 @@ test('an authorization for days is paid only by the grant that it counted on', a
     );
   for (const reference of ['spring', 'summer'])
     await world.host.get(ledger).credit('alice', usd('0.004'), { ...give, reference });
-  const long = newCall();
-  await enter(world, long);
+  const long = await entered(world);
   await world.tick('write the ledger');
   world.host.advance(9 * 24 * hourMs);
   // Of 0.005 USD that are free the first grant may go, and not the second, of which the call has 0.003.
@@ -196,8 +190,7 @@ test('a debit includes the grant that is due, even without a call since', async 
   const take = (reference: string) => poolService(world).debit('alice', usd('0.8'), { reason: 'test', reference });
   await take('today');
   // The account stays in memory, where nothing of the next day's grant is known.
-  const running = newCall();
-  await enter(world, running);
+  const running = await entered(world);
   world.host.advance(24 * hourMs);
   await take('tomorrow');
   await assert.rejects(take('too much'), { code: 'insufficient_balance' });
@@ -230,8 +223,7 @@ async function soldAgain(world: World, price: string): Promise<() => number> {
 test('a due plan is not paid with money of a running call, even before the database knows of the call', async () => {
   const world = await newWorld();
   const sold = await soldAgain(world, '0.998');
-  const running = newCall();
-  await enter(world, running);
+  const running = await entered(world);
   world.host.advance(hourMs);
   // Of 1 USD the call has 0.003.
   await poolService(world).view('alice');
@@ -246,13 +238,11 @@ test('a due plan is not paid with money of a running call, even before the datab
 });
 
 test("a purchase cannot use money that a running call needs where its grant's window allows no more", async () => {
-  const world = await newWorld();
-  await world.credit('0.01');
+  const world = await newWorld({ credit: '0.01' });
   const limited: PlanTerms = { ...pro, grant: { amount: usd('0.01'), every: 'day' }, windows: { day: usd('0.002') } };
   const endsAt = world.host.clock.now() + 9 * 24 * hourMs;
   await poolService(world).transact('alice', usd('0'), (posting) => posting.beginTerm(limited, endsAt));
-  const running = newCall({ call: { inputTokens: 3_500 } });
-  await enter(world, running);
+  const running = await entered(world, { call: { inputTokens: 3_500 } });
   // Of 0.02 USD the call has 0.008: the window lets 0.002 of them be the grant's, and the rest is not for sale.
   const buy = (price: string) =>
     poolService(world).transact('alice', usd(price), (posting) =>
@@ -288,7 +278,7 @@ test('a due plan and concurrent calls spend a balance once, and concurrent renew
 });
 
 test('debits and concurrent calls spend a balance once', async () => {
-  const world = await newWorld();
+  await using world = await newWorld();
   await world.credit('0.03', 'alice');
   const calls = Array.from({ length: 10 }, () => enter(world, newCall()));
   const debits = Array.from({ length: 10 }, (_, index) =>
@@ -303,14 +293,11 @@ test('debits and concurrent calls spend a balance once', async () => {
   );
   const held = usd('0.003') * BigInt(reply.slice(0, 10).filter(({ status }) => status === 'fulfilled').length);
   assert.equal(row!.balance, held.toString(), 'in the database is what running calls hold');
-  await world.stop();
 });
 
 test('double refund: a charge is refunded once for each reference, and never beyond its amount', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   await answer(exchange, usage);
   await world.tick('write the ledger');
   const refund = (part: string, reference: string) =>
@@ -419,7 +406,7 @@ test('the audit finds a grant whose rest is wrong, a row that another grant paid
     ],
   ];
   for (const [rules, plant] of damages) {
-    const world = await newWorld();
+    await using world = await newWorld();
     await call(world);
     await call(world);
     const [row] = await world.rows<{ id: string }>(sql`select id::text as id from ${world.table('calls')} limit 1`);
@@ -429,6 +416,5 @@ test('the audit finds a grant whose rest is wrong, a row that another grant paid
     const { violations } = await world.audit();
     assert.deepEqual(violations.map(({ rule }) => rule).sort(), rules);
     world.leave();
-    await world.stop();
   }
 });

@@ -5,13 +5,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { Entries } from '../../../plugins/billing/ledger/entries.ts';
 import { pool } from '../../../plugins/common/domain/ledger.ts';
-import { enter, leaveWorlds, newCall, newWorld, usd, type World } from './world.ts';
+import { enter, entered, leaveWorlds, newCall, newWorld, usd } from './world.ts';
 
 after(leaveWorlds);
 
 test('overdraft by race: of calls that wait for one read of the balance, each sees the holds of the others', async () => {
-  const world = await newWorld();
-  await world.credit('0.001');
+  await using world = await newWorld({ credit: '0.001' });
   // Memory knows the account, and the money that another process takes in is news to it.
   await assert.rejects(enter(world, newCall()));
   world.host.advance(2_000);
@@ -33,12 +32,10 @@ test('overdraft by race: of calls that wait for one read of the balance, each se
   assert.deepEqual(statuses.sort(), [200, 402, 402]);
   assert.equal(await world.balance(), usd('0.002'));
   for (const call of calls) await call.end();
-  await world.stop();
 });
 
 test('during debits, 402 is returned only for missing money, to debits and to calls', async () => {
-  const world = await newWorld();
-  await world.credit('0.030');
+  const world = await newWorld({ credit: '0.030' });
   // Memory knows the account.
   await (await entered(world)).end();
   const { announce } = world.database;
@@ -68,9 +65,3 @@ test('during debits, 402 is returned only for missing money, to debits and to ca
   await world.stop();
   assert.deepEqual((await world.audit()).violations, []);
 });
-
-async function entered(world: World) {
-  const call = newCall();
-  await enter(world, call);
-  return call;
-}

@@ -10,6 +10,7 @@ import {
   answer,
   diskFull,
   enter,
+  entered,
   leaveWorlds,
   meterOf,
   newCall,
@@ -36,21 +37,17 @@ async function isRefused(world: World, status: number): Promise<void> {
 }
 
 test('leaked hold: a crash before the request was sent releases all of the hold', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await enter(world, newCall());
   await world.tick('write the ledger');
-  const next = await world.crash();
+  await using next = await world.crash();
   assert.equal(await next.balance(), usd('1'));
   assert.deepEqual((await next.audit()).violations, []);
-  await next.stop();
 });
 
 test('a crash in mid-stream charges the prompt and the output noted last, marked as an estimate', async () => {
-  const world = await newWorld({ section: { hold: { output_tokens: 50 } } });
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1', section: { hold: { output_tokens: 50 } } });
+  const exchange = await entered(world);
   await send(exchange);
   meterOf(exchange).observe(80);
   await world.tick('note progress');
@@ -62,60 +59,50 @@ test('a crash in mid-stream charges the prompt and the output noted last, marked
   assert.deepEqual(used, [{ classes: { input: 1_000, output: 80 }, estimated: true, provider: 'vendor' }]);
   const tried = await attemptsIn(next, 'result');
   assert.deepEqual(tried, [{ result: 'unknown' }]);
-  const again = await next.crash();
+  await using again = await next.crash();
   assert.equal(await again.balance(), usd('0.9972'));
   assert.deepEqual((await again.audit()).violations, []);
-  await again.stop();
 });
 
 test('a crash of a call that is counted beforehand charges its hold: seconds, characters, searches', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const prices = flatBook({ audio: usd('0.36'), character: usd('15'), search: usd('0.002') }, 'v1');
   const counted = { audio: 90, character: 1_000, search: 2 };
-  const exchange = newCall({ call: { inputTokens: 0, maxOutputTokens: 0, counted }, model: { prices } });
-  await enter(world, exchange);
+  const exchange = await entered(world, { call: { inputTokens: 0, maxOutputTokens: 0, counted }, model: { prices } });
   await send(exchange);
   await world.tick('sync the journal');
-  const next = await world.crash();
+  await using next = await world.crash();
   // 90 s at 0.36 an hour, 1,000 characters at 15 a million, two searches.
   assert.equal(await next.balance(), usd('1') - usd('0.009') - usd('0.015') - usd('0.004'));
   const used = await next.rows(sql`select classes, estimated from ${next.table('calls')}`);
   assert.deepEqual(used, [{ classes: { input: 0, output: 0, ...counted }, estimated: true }]);
   assert.deepEqual((await next.audit()).violations, []);
-  await next.stop();
 });
 
 test('a settlement in the journal is charged after a crash, though the database never had it', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   for (let index = 0; index < 5; index += 1) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, { input: 500, output: 10 });
     if (index === 2) await world.tick('write the ledger');
   }
   await world.tick('sync the journal');
-  const next = await world.crash();
+  await using next = await world.crash();
   assert.equal(await next.balance(), usd('0.9945'));
   assert.deepEqual((await next.audit()).violations, []);
-  await next.stop();
 });
 
 test('an answer lost after the commit changes nothing when the batch is repeated, in this process or the next', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   for (const crash of [false, true]) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, { input: 1_000, output: 100 });
     world.faults.afterCommit = true;
     await world.tick('write the ledger');
     if (crash) {
-      const next = await world.crash();
+      await using next = await world.crash();
       assert.equal(await next.balance(), usd('0.994'));
       assert.deepEqual((await next.audit()).violations, []);
-      await next.stop();
     } else {
       await world.database.announce('account', 'alice');
       world.host.advance(50);
@@ -126,8 +113,7 @@ test('an answer lost after the commit changes nothing when the batch is repeated
 });
 
 test('a repeated batch with a new row gives each row its right balance', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const [first, second] = [newCall(), newCall()];
   for (const exchange of [first, second]) await enter(world, exchange);
   await answer(first, { input: 500, output: 10 });
@@ -146,32 +132,26 @@ test('a repeated batch with a new row gives each row its right balance', async (
     { amount: '-1200000', balance: '997700000' },
   ]);
   assert.deepEqual((await world.audit()).violations, []);
-  await world.stop();
 });
 
 test('an account with charges that the database lacks is never evicted', async () => {
-  const world = await newWorld();
-  await world.credit('0.004');
-  const exchange = newCall();
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '0.004' });
+  const exchange = await entered(world);
   await answer(exchange, { input: 1_000, output: 100 });
   world.faults.refusals = 1;
   await world.tick('write the ledger');
   world.host.advance(600_000);
   await world.tick('forget idle accounts');
   await isRefused(world, 402);
-  await world.stop();
 });
 
 test('with the database down, calls continue from memory, incoming money and unknown accounts are refused, and all recovers by itself', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   await world.credit('1', 'bob');
   await enter(world, newCall());
   world.faults.down = true;
   for (let index = 0; index < 10; index += 1) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, { input: 1_000, output: 100 });
     await world.tick('write the ledger');
   }
@@ -185,25 +165,20 @@ test('with the database down, calls continue from memory, incoming money and unk
   const [row] = await world.rows<{ count: number }>(sql`select count(*)::int as count from ${world.table('calls')}`);
   assert.equal(row!.count, 10);
   assert.equal(await world.balance(), usd('0.967'));
-  await world.stop();
 });
 
 test('fail-open on a database error: a spent account stays refused while the database does not answer', async () => {
-  const world = await newWorld();
-  await world.credit('0.003');
+  await using world = await newWorld({ credit: '0.003' });
   await enter(world, newCall());
   world.faults.down = true;
   await isRefused(world, 402);
-  await world.stop();
 });
 
 test('a backlog that the database does not accept stops admission at its bound', async () => {
-  const world = await newWorld({ section: { journal: { backlog: 3 } } });
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1', section: { journal: { backlog: 3 } } });
   world.faults.refusals = Number.POSITIVE_INFINITY;
   for (let index = 0; index < 3; index += 1) {
-    const exchange = newCall();
-    await enter(world, exchange);
+    const exchange = await entered(world);
     await answer(exchange, { input: 1_000, output: 100 });
   }
   await isRefused(world, 503);
@@ -211,12 +186,10 @@ test('a backlog that the database does not accept stops admission at its bound',
   world.faults.refusals = 0;
   await world.tick('write the ledger');
   await enter(world, newCall());
-  await world.stop();
 });
 
 test('disk full: admission stops with 503, running calls continue and are charged, and it resumes by itself', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  await using world = await newWorld({ credit: '1' });
   const [running, waiting] = [newCall(), newCall()];
   await enter(world, running);
   await send(running);
@@ -239,14 +212,11 @@ test('disk full: admission stops with 503, running calls continue and are charge
   assert.equal(world.part.health!.ready!(), true);
   assert.equal((await world.rows(ended)).length, 2);
   assert.deepEqual((await world.audit()).violations, []);
-  await world.stop();
 });
 
 test('an attempt whose record could not be written was not sent, even if the disk accepts it later', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   (await send(exchange)).result = 'refused';
   world.faults.disk = diskFull();
   await assert.rejects(send(exchange), (error) => (error as GatewayError).status === 503);
@@ -258,12 +228,10 @@ test('an attempt whose record could not be written was not sent, even if the dis
   const tried = await attemptsIn(world, 'number', 'result');
   assert.deepEqual(tried, [{ number: 1, result: 'refused' }]);
   assert.deepEqual((await world.audit()).violations, []);
-  await world.stop();
 });
 
 test('a hold and its sent attempt in one record or in two are charged alike after a crash', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const [atOnce, later] = [newCall(), newCall()];
   await enter(world, later);
   await world.tick('sync the journal');
@@ -271,20 +239,17 @@ test('a hold and its sent attempt in one record or in two are charged alike afte
   await Promise.all([send(atOnce), send(later)]);
   assert.match(world.journalText(), new RegExp(`"kind":"HOLD","id":"${atOnce.id}"[^}]*}[^}]*"sent":{"number":1`));
   assert.match(world.journalText(), new RegExp(`"kind":"SENT","id":"${later.id}"`));
-  const next = await world.crash();
+  await using next = await world.crash();
   assert.equal(await next.balance(), usd('0.996'));
   const tried = await attemptsIn(next, 'number', 'provider', 'result');
   const unknown = { number: 1, provider: 'vendor', result: 'unknown' };
   assert.deepEqual(tried, [unknown, unknown]);
   assert.deepEqual((await next.audit()).violations, []);
-  await next.stop();
 });
 
 test('a batch with an account that is not locked fails as a whole, instead of omitting its rows', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   await answer(exchange, { input: 1_000, output: 100 });
   await world.tick('sync the journal');
   const [cursor] = await world.rows<{ journal: string; owner: string }>(
@@ -302,10 +267,8 @@ test('a batch with an account that is not locked fails as a whole, instead of om
 });
 
 test("an upstream's text that no column can hold does not stop the ledger", async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  await using world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   Object.assign(await send(exchange), { result: 'answered', status: 200, error: 'NUL \0 and half \ud83d' });
   const spoken = { upstreamId: 'id\0', finish: '"\\u0000"\n' };
   exchange.set(usageReport, report({ input: 1_000, output: 100 }, spoken));
@@ -315,18 +278,15 @@ test("an upstream's text that no column can hold does not stop the ledger", asyn
   assert.deepEqual(used, [{ upstream_id: 'id\ufffd', finish: '"\\u0000"\n' }]);
   const tried = await attemptsIn(world, 'error');
   assert.deepEqual(tried, [{ error: 'NUL \ufffd and half \ufffd' }]);
-  await world.stop();
 });
 
 test('a second process on the same journal is refused, and a fenced one applies nothing more', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   const second = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
   await assert.rejects(async () => second.part.lifecycle!.start!(), /only one process may write this journal/);
   await world.tick('sync the journal');
-  const heir = await world.crash();
+  await using heir = await world.crash();
   await answer(exchange, { input: 1_000, output: 100 });
   await world.tick('write the ledger');
   assert.match(
@@ -338,20 +298,16 @@ test('a second process on the same journal is refused, and a fenced one applies 
   assert.deepEqual([world.part.health!.alive!(), world.part.health!.ready!()], [false, false]);
   assert.deepEqual([heir.part.health!.alive!(), heir.part.health!.ready!()], [true, true]);
   assert.deepEqual((await heir.audit()).violations, []);
-  await heir.stop();
 });
 
 test('the start is refused while the database does not accept the journal', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   await send(exchange);
   world.faults.refusals = 1;
   await assert.rejects(world.crash(), /could not be applied/);
-  const next = await world.crash();
+  await using next = await world.crash();
   assert.equal(await next.balance(), usd('0.998'));
-  await next.stop();
 });
 
 test('segments are deleted once the database has all of them, and a restart continues after them', async () => {
@@ -359,8 +315,7 @@ test('segments are deleted once the database has all of them, and a restart cont
   await world.credit('1');
   for (let round = 0; round < 3; round += 1) {
     for (let index = 0; index < 10; index += 1) {
-      const exchange = newCall();
-      await enter(world, exchange);
+      const exchange = await entered(world);
       await answer(exchange, { input: 1_000, output: 100 });
       await world.tick('write the ledger');
     }
@@ -377,8 +332,7 @@ test('segments are deleted once the database has all of them, and a restart cont
 
 for (const jumpedMs of [-40 * 86_400_000, -3_600_000, 3_600_000, 40 * 86_400_000])
   test(`a start over a journal after a clock jump of ${jumpedMs / 3_600_000} hours loses nothing and charges once`, async () => {
-    const world = await newWorld();
-    await world.credit('1');
+    const world = await newWorld({ credit: '1' });
     const [done, cut] = [newCall(), newCall()];
     for (const exchange of [done, cut]) await enter(world, exchange);
     await answer(done, { input: 1_000, output: 50 });
@@ -388,15 +342,13 @@ for (const jumpedMs of [-40 * 86_400_000, -3_600_000, 3_600_000, 40 * 86_400_000
     await world.tick('sync the journal');
     const next = await world.crash(jumpedMs);
     assert.equal(await next.balance(), usd('0.9947'));
-    const after = newCall();
-    await enter(next, after);
+    const after = await entered(next);
     await answer(after, { input: 1_000, output: 50 });
     await next.tick('sync the journal');
     await next.tick('write the ledger');
     // And back to the right time.
-    const last = await next.crash();
+    await using last = await next.crash();
     assert.equal(await last.balance(), usd('0.9922'));
     assert.deepEqual((await last.audit()).violations, []);
     assert.equal((await last.rows(sql`select id from ${last.table('calls')}`)).length, 3);
-    await last.stop();
   });

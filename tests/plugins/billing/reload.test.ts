@@ -4,21 +4,18 @@ import { after, test } from 'node:test';
 import billing from '../../../plugins/billing/index.ts';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { prepare } from '../../helpers/fakes.ts';
-import { enter, leaveWorlds, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
+import { entered, leaveWorlds, meterOf, newWorld, report, send, usd } from './world.ts';
 
 after(leaveWorlds);
 
 test('a new step applies to new calls, and to the next step of a running answer', async () => {
-  const world = await newWorld({ section: { hold: { output_tokens: 100 } } });
-  await world.credit('1');
-  const running = newCall();
-  await enter(world, running);
+  const world = await newWorld({ credit: '1', section: { hold: { output_tokens: 100 } } });
+  const running = await entered(world);
   const commit = await prepare(billing, world.part, { hold: { output_tokens: 300 } });
   assert.equal(await world.balance(), usd('0.997'));
   commit();
   assert.equal(await world.balance(), usd('0.997'), 'what is held is held');
-  const later = newCall({ call: { maxOutputTokens: 1_000 } });
-  await enter(world, later);
+  const later = await entered(world, { call: { maxOutputTokens: 1_000 } });
   assert.equal(await world.balance(), usd('0.992'));
   for (const exchange of [running, later]) (await send(exchange)).result = 'answered';
   assert.equal(meterOf(running).observe(101), true);
@@ -33,8 +30,7 @@ test('a new step applies to new calls, and to the next step of a running answer'
 });
 
 test('an impossible step is refused; settings that the journal depends on wait for a restart', async () => {
-  const world = await newWorld({});
+  await using world = await newWorld({});
   await assert.rejects(prepare(billing, world.part, { hold: { output_tokens: 'many' } }));
   assert.deepEqual(world.part.reload?.members, ['hold']);
-  await world.stop();
 });

@@ -11,7 +11,7 @@ import { Memory } from '../../../plugins/billing/restores/memory.ts';
 import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { fc } from '../../helpers/properties.ts';
 import { dump } from '../../helpers/put-back.ts';
-import { answer, enter, leaveWorlds, newCall, newWorld, temporaryDirectory, usd, type World } from './world.ts';
+import { answer, entered, leaveWorlds, newWorld, temporaryDirectory, usd, type World } from './world.ts';
 
 after(leaveWorlds);
 
@@ -22,8 +22,7 @@ function warnings(world: World) {
 }
 
 async function charge(world: World): Promise<void> {
-  const exchange = newCall();
-  await enter(world, exchange);
+  const exchange = await entered(world);
   await answer(exchange, { input: 500, output: 10 });
   await world.tick('sync the journal');
   await world.tick('write the ledger');
@@ -42,8 +41,7 @@ async function isRefused(work: () => Promise<unknown>): Promise<void> {
 }
 
 test('dump, credit, calls, stop, restore, start: the start names the missing movements, and incoming money waits for the operator', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await charge(world);
   const putBack = await dump(world.database.orm, world.database.schema);
   world.host.advance(60_000);
@@ -91,16 +89,14 @@ test('dump, credit, calls, stop, restore, start: the start names the missing mov
   await next.host.get(ledger).credit('alice', usd('7'), { kind: 'top-up', reason: 'again', reference });
   assert.doesNotMatch((await command(next, 'audit', { acceptRestore: true })).text, /invoice-7/);
   await next.stop();
-  const last = await next.crash();
+  await using last = await next.crash();
   assert.deepEqual(warnings(last), []);
   assert.equal(await last.balance(), usd('8') - 4n * usd('0.0011'));
-  await last.stop();
 });
 
 test('a restore is noticed by the credit alone, by the calls alone, after a crash, and with the journal moved away', async () => {
   for (const kind of ['credit', 'calls', 'crash', 'moved'] as const) {
-    const world = await newWorld();
-    await world.credit('1');
+    const world = await newWorld({ credit: '1' });
     await charge(world);
     const putBack = await dump(world.database.orm, world.database.schema);
     world.host.advance(60_000);
@@ -109,16 +105,14 @@ test('a restore is noticed by the credit alone, by the calls alone, after a cras
     if (kind !== 'crash') await world.stop();
     await putBack();
     if (kind === 'moved') rmSync(join(world.directory, 'journal'), { recursive: true });
-    const next = await world.crash();
+    await using next = await world.crash();
     assert.equal(warnings(next).length, 1, kind);
     await isRefused(() => next.credit('5'));
-    await next.stop();
   }
 });
 
 test('an ordinary stop, a crash and a start on another database are no restore', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await charge(world);
   await world.stop();
   const second = await world.crash();
@@ -127,14 +121,13 @@ test('an ordinary stop, a crash and a start on another database are no restore',
   await third.credit('2');
   assert.deepEqual([...warnings(second), ...warnings(third)], []);
   await third.stop();
-  const other = await newWorld({ directory: world.directory });
+  await using other = await newWorld({ directory: world.directory });
   assert.deepEqual(warnings(other), []);
   await other.credit('3');
-  await other.stop();
 });
 
 test('readiness names a restore that another process has found, and queries seldom while there is none', async () => {
-  const world = await newWorld();
+  await using world = await newWorld();
   assert.deepEqual(world.part.health!.refuses!(), {});
   const { orm, schema } = world.database;
   await orm.execute(
@@ -149,12 +142,10 @@ test('readiness names a restore that another process has found, and queries seld
   assert.deepEqual(await after(1_000), ['money_in']);
   await command(world, 'audit', { acceptRestore: true });
   assert.deepEqual(await after(5_000), []);
-  await world.stop();
 });
 
 test('a command finds the restore before any gateway was started', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const putBack = await dump(world.database.orm, world.database.schema);
   await world.credit('7');
   await world.stop();
@@ -173,8 +164,7 @@ test('a command finds the restore before any gateway was started', async () => {
 });
 
 test('movements of other processes are remembered too: either of two nodes notices, and each lists its movements once', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const schema = world.database.schema;
   const beside = await newWorld({ schema, leave: world.leave });
   const putBack = await dump(world.database.orm, schema);

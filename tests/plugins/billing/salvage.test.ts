@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import type { CommandResult } from '../../../core/contract/commands.ts';
 import { decodeLine } from '../../../plugins/billing/model/records.ts';
 import { fc } from '../../helpers/properties.ts';
-import { answer, enter, leaveWorlds, newCall, newWorld, send, temporaryDirectory, usd, type World } from './world.ts';
+import { answer, entered, leaveWorlds, newWorld, send, temporaryDirectory, usd, type World } from './world.ts';
 
 after(leaveWorlds);
 
@@ -18,18 +18,15 @@ function command(world: World, name: string, values: Record<string, string> = {}
 
 /** Six calls ended, two more sent, all of them in the journal alone; then the process is gone. */
 async function brokenOff(): Promise<{ world: World; journal: string; file: string }> {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await world.credit('1', 'bob');
   for (let index = 0; index < 6; index += 1) {
-    const exchange = newCall({ accountId: index < 4 ? 'alice' : 'bob' });
-    await enter(world, exchange);
+    const exchange = await entered(world, { accountId: index < 4 ? 'alice' : 'bob' });
     await answer(exchange, { input: 500, output: 10 });
     await world.tick('sync the journal');
   }
   for (const accountId of ['alice', 'bob']) {
-    const exchange = newCall({ accountId });
-    await enter(world, exchange);
+    const exchange = await entered(world, { accountId });
     await send(exchange);
     await world.tick('sync the journal');
   }
@@ -89,9 +86,8 @@ test('a damaged line is refused by one sentence, shown, and salvaged: the rest i
   const audit = await command(idle, 'audit');
   assert.equal(audit.exitCode, 0);
   assert.match(audit.text, /0 ended calls that are not charged and \d calls without an end, which held: (?:alice|bob)/);
-  const next = await idle.crash();
+  await using next = await idle.crash();
   assert.equal((await next.balance()) + (await next.balance('bob')), usd('2') - soundCharges(damaged));
-  await next.stop();
 });
 
 test('a whole journal is left to a start; one that was moved away is named by the audit and applied from its directory', async () => {
@@ -111,9 +107,8 @@ test('a whole journal is left to a start; one that was moved away is named by th
   assert.deepEqual([await idle.balance(), await idle.balance('bob')], [usd('1') - 4n * cost, usd('1') - 2n * cost]);
   const stranger = await newWorld({ directory: temporaryDirectory(), idle: true });
   await assert.rejects(command(stranger, 'journal salvage', { directory: away }), /does not know journal/);
-  const next = await idle.crash();
+  await using next = await idle.crash();
   assert.deepEqual((await next.audit()).violations, []);
-  await next.stop();
 });
 
 test('with any damaged bytes, exactly the sound ends are charged, and the ledger adds up', async () => {

@@ -10,7 +10,7 @@ import { cost, type Money, money, one, parseRatio, timesRatio } from '../../../p
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
-import { answer, enter, leaveWorlds, newCall, newWorld, price, report, send, type World } from './world.ts';
+import { answer, entered, leaveWorlds, newCall, newWorld, price, report, send, type World } from './world.ts';
 
 after(leaveWorlds);
 
@@ -49,8 +49,7 @@ async function run(world: World, { usage, served, failed, status, hasBody, multi
   const { account, model } = multipliers;
   const sold = timesRatio(account, model);
   const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined, multiplier: account };
-  const exchange = newCall({ model: { multiplier: model }, facts: [[caller, who]] });
-  await enter(world, exchange);
+  const exchange = await entered(world, { model: { multiplier: model }, facts: [[caller, who]] });
   if (served === undefined) {
     await answer(exchange, usage);
     return { id: exchange.id, cost: cost(usage, price, sold), isServed: false };
@@ -97,7 +96,7 @@ function checkAttempts({ served, failed }: Step, { isServed }: Made, row: Row): 
 }
 
 test('own answers: money adds up, each call has one row with one charge, and the audit agrees', async () => {
-  const world = await newWorld();
+  await using world = await newWorld();
   const credited = await world.credit('1000');
   const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), async (steps) => {
     const before = await world.balance();
@@ -122,14 +121,11 @@ test('own answers: money adds up, each call has one row with one charge, and the
   const audit = await world.audit();
   assert.deepEqual(audit.violations, []);
   assert.ok(credited > (await world.balance()));
-  await world.stop();
 });
 
 test("an own answer's charge names what served it, has no attempt, and a formula of its own", async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   serveWithoutAttempt(exchange, {
     name: 'cache',
     usage: { input: 100, output: 10 },
@@ -150,10 +146,8 @@ test("an own answer's charge names what served it, has no attempt, and a formula
 });
 
 test("an own answer after failed attempts has no provider; they are listed with theirs, as the operator's cost", async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   for (const result of ['refused', 'unknown'] as const) Object.assign(await send(exchange), { result });
   serveWithoutAttempt(exchange, { name: 'fallback', usage: {}, price: 'free' });
   deliver(exchange, 200, true);
@@ -173,16 +167,13 @@ test("an own answer after failed attempts has no provider; they are listed with 
 });
 
 test('an own answer that a crash interrupts is not charged', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   serveWithoutAttempt(exchange, { name: 'cache', usage: { input: 100 }, price: { fixed: money(1n) } });
   await world.tick('sync the journal');
-  const next = await world.crash();
+  await using next = await world.crash();
   await next.tick('write the ledger');
   assert.equal(await next.balance(), 1_000_000_000n);
-  await next.stop();
 });
 
 test('invalid names and prices of own answers are refused before the answer', () => {

@@ -5,7 +5,7 @@ import { attempts } from '../../../plugins/common/domain/calls.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
-import { answer, attemptOf, enter, leaveWorlds, newCall, newWorld, send, type World } from './world.ts';
+import { answer, attemptOf, entered, leaveWorlds, newWorld, send, type World } from './world.ts';
 
 after(leaveWorlds);
 
@@ -30,12 +30,10 @@ async function run(world: World, exchange: FakeExchange, tries: readonly ('unrea
 test('a crash charges only the calls of which a byte may have been sent', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 6 }), async (calls) => {
-      const world = await newWorld();
-      await world.credit('1');
+      const world = await newWorld({ credit: '1' });
       let due = 1_000_000_000n;
       for (const { tries, isAnswered, waits } of calls) {
-        const exchange = newCall();
-        await enter(world, exchange);
+        const exchange = await entered(world);
         if (waits) await world.tick('sync the journal');
         await run(world, exchange, tries);
         // 1,000 tokens of the prompt at 2 USD a million; 10 of an answer at 10.
@@ -45,10 +43,9 @@ test('a crash charges only the calls of which a byte may have been sent', async 
         } else if (tries.includes('sent')) due -= 2_000_000n;
       }
       await world.tick('sync the journal');
-      const next = await world.crash();
+      await using next = await world.crash();
       assert.equal(await next.balance(), due);
       assert.deepEqual((await next.audit()).violations, []);
-      await next.stop();
     }),
     { numRuns: runsOf(4, 60) },
   );

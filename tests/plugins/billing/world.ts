@@ -121,6 +121,7 @@ export interface World {
   /** The process dies: nothing is flushed, and what was not written is lost. Resolves with the next process, by a wall clock that has jumped. */
   crash(jumpedMs?: number): Promise<World>;
   stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
   /** Its tables are for other worlds from here on; all statements of its processes fail. */
   leave(): void;
   credit(usd: string, accountId?: string): Promise<Money>;
@@ -190,6 +191,13 @@ export async function enter(world: World, exchange: FakeExchange): Promise<void>
   await world.part.handle!(exchange, async () => okAnswer);
 }
 
+/** A call that has entered. */
+export async function entered(world: World, options?: CallOptions): Promise<FakeExchange> {
+  const exchange = newCall(options);
+  await enter(world, exchange);
+  return exchange;
+}
+
 export function attemptOf(result: Attempt['result'], number = 1): Attempt {
   const status = result === 'answered' ? 200 : result === 'refused' ? 429 : undefined;
   const target = { provider: 'vendor', model: 'vendor-model', credential: 'vendor#1', protocol: 'chat' };
@@ -246,6 +254,8 @@ export interface WorldOptions {
   bridgeMs?: number;
   /** Leave the plugin unstarted. */
   idle?: boolean;
+  /** US dollars on alice's account. */
+  credit?: string | undefined;
 }
 
 export async function newWorld(options: WorldOptions = {}): Promise<World> {
@@ -279,7 +289,8 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   const book = host.get(ledger);
   const journal = join(directory, 'journal', schema);
   let references = 0;
-  return {
+  const stop = async () => part.lifecycle!.stop!();
+  const world: World = {
     host,
     part,
     faults,
@@ -288,10 +299,11 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
     crash: async (jumpedMs = 0) => {
       rmSync(join(journal, 'lock'), { force: true });
       part.health!.ready = () => false;
-      return newWorld({ ...options, directory, schema, faults, leave, jumpedMs, idle: false });
+      return newWorld({ ...options, directory, schema, faults, leave, jumpedMs, idle: false, credit: undefined });
     },
     leave,
-    stop: async () => part.lifecycle!.stop!(),
+    stop,
+    [Symbol.asyncDispose]: stop,
     credit: (usd, accountId = 'alice') => {
       const reference = `${schema}-${host.random.fraction()}-${++references}`;
       return book.credit(accountId, parseUsd(usd), { kind: 'top-up', reason: 'test', reference });
@@ -316,6 +328,8 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
         .map((name) => readFileSync(join(journal, name), 'utf8'))
         .join(''),
   };
+  if (options.credit !== undefined) await world.credit(options.credit);
+  return world;
 }
 
 /** The database service on the embedded engine, with faults. */

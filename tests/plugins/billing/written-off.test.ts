@@ -20,7 +20,7 @@ import type { Model } from '../../../plugins/common/domain/models.ts';
 import { cost, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion, versionAt } from '../../../plugins/common/domain/prices.ts';
 import { fc } from '../../helpers/properties.ts';
-import { attemptOf, enter, leaveWorlds, limits, newCall, newWorld, price, report, send } from './world.ts';
+import { attemptOf, entered, leaveWorlds, limits, newWorld, price, report, send } from './world.ts';
 
 after(leaveWorlds);
 
@@ -147,10 +147,8 @@ test('an attempt is written off at the price of its own length and of the reques
 });
 
 test("the call's row has the written-off cost beside its cost, its attempts have their parts, and the audit finds inconsistent ones", async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   const first = await send(exchange);
   Object.assign(first, { result: 'unknown', consumed: { usage: { input: 900, output: 5 }, estimated: false } });
   Object.assign(await send(exchange), { result: 'answered', status: 200 });
@@ -183,7 +181,7 @@ test("the call's row has the written-off cost beside its cost, its attempts have
   assert.deepEqual((await world.audit()).violations, []);
   await world.stop();
   // Repeated after a crash, nothing of it is booked twice.
-  const again = await world.crash();
+  await using again = await world.crash();
   assert.deepEqual((await again.audit()).violations, []);
   const calls = world.table('calls');
   const setFirst = async (changes: object) => {
@@ -198,7 +196,6 @@ test("the call's row has the written-off cost beside its cost, its attempts have
   assert.deepEqual(await rulesBroken(), ['M10']);
   await setFirst({ absorbed: '0', bearer: 'client' });
   assert.deepEqual(await rulesBroken(), ['M10', 'M10']);
-  await again.stop();
 });
 
 test('an unreported class is written off at its highest possible price; a reported one at its own', () => {

@@ -8,18 +8,7 @@ import { type Conversation, conversation, usageReport } from '../../../../plugin
 import { cost, costBound } from '../../../../plugins/common/domain/money.ts';
 import { type Price, promptTokens, type Usage } from '../../../../plugins/common/domain/usage.ts';
 import { fc } from '../../../helpers/properties.ts';
-import {
-  answer,
-  attemptOf,
-  enter,
-  leaveWorlds,
-  limits,
-  newCall,
-  newWorld,
-  report,
-  send,
-  type World,
-} from '../world.ts';
+import { answer, attemptOf, entered, leaveWorlds, limits, newWorld, report, send, type World } from '../world.ts';
 
 after(leaveWorlds);
 
@@ -139,8 +128,11 @@ const talk = (mark: number, more: Partial<Conversation> = {}): Conversation => (
 /** A call of 1,000 tokens by its size; 10,000 nano-USD a token of prompt, a tenth of that from the cache. */
 async function call(world: World, more: { accountId?: string; talk?: Conversation; inputTokens?: number } = {}) {
   const { inputTokens = 1_000, accountId = 'alice' } = more;
-  const exchange = newCall({ accountId, call: { inputTokens }, facts: [[conversation, more.talk ?? talk(2)]] });
-  await enter(world, exchange);
+  const exchange = await entered(world, {
+    accountId,
+    call: { inputTokens },
+    facts: [[conversation, more.talk ?? talk(2)]],
+  });
   return exchange;
 }
 
@@ -165,8 +157,7 @@ async function usageOfCall(world: World, { id }: { readonly id: string }): Promi
 }
 
 test('a disconnected client pays for its prompt as the last call of its conversation was counted, after a crash as well', async () => {
-  const world = await newWorld();
-  await world.credit('10');
+  const world = await newWorld({ credit: '10' });
   await answer(await call(world), { input: 40, cache_read: 360, output: 50 });
   const same = await call(world);
   await leave(same);
@@ -197,8 +188,7 @@ test('counts of a target apply to other accounts and conversations, after three 
 });
 
 test('without counts the prompt is tokenized at the end, never above the hold, and the request is dropped', async () => {
-  const world = await newWorld();
-  await world.credit('10');
+  const world = await newWorld({ credit: '10' });
   for (const [counted, expected] of [
     [250, 250],
     [5_000, 1_000],
@@ -221,8 +211,7 @@ test('without counts the prompt is tokenized at the end, never above the hold, a
 });
 
 test('a call with reported usage is neither kept nor tokenized once its conversation is known', async () => {
-  const world = await newWorld();
-  await world.credit('10');
+  const world = await newWorld({ credit: '10' });
   await answer(await call(world), { input: 400, output: 50 });
   const own = talk(2, { keep: () => assert.fail('kept'), countPrompt: () => assert.fail('counted') });
   await answer(await call(world, { talk: own }), { input: 410, output: 50 });

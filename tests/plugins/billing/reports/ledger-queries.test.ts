@@ -15,7 +15,7 @@ import { pool } from '../../../../plugins/common/domain/ledger.ts';
 import { flatBook } from '../../../../plugins/common/domain/prices.ts';
 import { runsOf } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { answer, attemptOf, enter, leaveWorlds, newCall, newWorld, price, send, usd, type World } from '../world.ts';
+import { answer, attemptOf, entered, leaveWorlds, newWorld, price, send, usd, type World } from '../world.ts';
 
 after(leaveWorlds);
 
@@ -24,8 +24,7 @@ const always = { from: 0, until: 4_000_000_000_000 };
 
 async function charge(world: World, accountId: string, output: number, model = 'test-model'): Promise<string> {
   const options = { id: model, prices: flatBook(price, 'v1'), cost: flatBook({ input: 1_000_000_000n }, 'own') };
-  const exchange = newCall({ accountId, call: { model }, model: options });
-  await enter(world, exchange);
+  const exchange = await entered(world, { accountId, call: { model }, model: options });
   await answer(exchange, { input: 1_000, output });
   return exchange.id;
 }
@@ -57,8 +56,7 @@ async function chargesWithin(world: World, { from, until }: Span): Promise<reado
 const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
 
 test('the ledger is paged newest first, without authorizations', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await world.credit('1', 'bob');
   for (const output of [10, 20, 30]) await charge(world, 'alice', output);
   await charge(world, 'bob', 10);
@@ -98,10 +96,8 @@ test('queries with impossible values name their field', async () => {
 });
 
 test('a charge has its formula, refunds and attempts, and is visible to its account only', async () => {
-  const world = await newWorld();
-  await world.credit('1');
-  const exchange = newCall();
-  await enter(world, exchange);
+  const world = await newWorld({ credit: '1' });
+  const exchange = await entered(world);
   Object.assign(await send(exchange), { ...attemptOf('unknown'), error: 'reset' });
   await answer(exchange, { input: 1_000, output: 50 });
   await world.tick('write the ledger');
@@ -168,8 +164,7 @@ test('spend is grouped by time, model, key, account and provider', async () => {
     ownCostUnknown: 0,
     usage: { input: 3_000, output: 31 },
   });
-  const exchange = newCall();
-  await enter(world, exchange);
+  const exchange = await entered(world);
   await answer(exchange, { input: 1_000, output: 10 });
   await world.tick('write the ledger');
   const { ownCost, ownCostUnknown } = await queries.totals(always);
@@ -191,8 +186,7 @@ test('spend is grouped by time, model, key, account and provider', async () => {
 });
 
 test('balances of many accounts are read at once, 0 where there is none', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const balances = await queriesOf(world).balances(['alice', 'missing']);
   assert.deepEqual(
     [...balances],
@@ -204,8 +198,7 @@ test('balances of many accounts are read at once, 0 where there is none', async 
 });
 
 test('reconciling returns the audit in sentences, once for all concurrent callers', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   const queries = queriesOf(world);
   const [first, second] = await Promise.all([queries.reconcile(), queries.reconcile()]);
   assert.equal(first, second);
@@ -217,14 +210,12 @@ test('reconciling returns the audit in sentences, once for all concurrent caller
 });
 
 test('the nodes are listed with their pending rows and leases; this one first', async () => {
-  const world = await newWorld();
-  await world.credit('1');
+  const world = await newWorld({ credit: '1' });
   await world.rows(sql`insert into ${world.table('journal_cursor')} (journal, owner, updated_at)
     values ('other', 'x', now()), ('left', 'x', '-infinity'), ('dead', 'x', '-infinity')`);
   await world.rows(sql`insert into ${world.table('leases')} (account_id, node, epoch, amount, expires_at)
     values ('alice', 'dead', 'x', 5, now()), ('bob', 'dead', 'x', -3, now())`);
-  const exchange = newCall();
-  await enter(world, exchange);
+  const exchange = await entered(world);
   assert.equal((await queriesOf(world).nodes())[0]!.journalPending, 0, 'a hold makes no row');
   await answer(exchange, { input: 1_000, output: 10 });
   const nodes = await queriesOf(world).nodes();
@@ -257,7 +248,7 @@ const calls = fc.record({
 test('after any calls, the groups of every kind, the charges and the ledger have the same sum', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(calls, { maxLength: 25 }), fc.nat(40 * hourMs), async (list, fromMs) => {
-      const world = await newWorld();
+      await using world = await newWorld();
       const begin = world.host.clock.now();
       for (const accountId of ['alice', 'bob', 'carol']) await world.credit('10', accountId);
       for (const { accountId, model, output, pauseMs, refund } of list) {
@@ -295,7 +286,6 @@ test('after any calls, the groups of every kind, the charges and the ledger have
       const ofBob = every.filter(({ accountId }) => accountId === 'bob');
       assert.deepEqual(await queries.chargesOf(ids.toReversed(), 'bob'), ofBob);
       assert.deepEqual(await queries.chargesOf([], undefined), []);
-      await world.stop();
     }),
     { numRuns: runsOf(3, 15) },
   );
