@@ -69,7 +69,7 @@ async function startFleet(sections: Record<string, unknown>): Promise<Ground> {
   const stop = () => gateway.stop(0);
   return {
     ...proxy,
-    testbed: faces({ origin, gateway, directory, lines: [], stop }),
+    testbed: faces({ origin, gateway, directory, lines: [], stop, [Symbol.asyncDispose]: stop }),
     async close() {
       proxy.close();
       await stop();

@@ -73,24 +73,20 @@ providers:
 `;
 
 test('connections are counted for each address and key; start and check warn of the sum', async (context) => {
-  const started = await startGateway(promising);
+  await using started = await startGateway(promising);
   context.after(() => started.stop());
-  try {
-    // Two addresses with two keys, one with a limit of its own, one inside this process.
-    const upstreams = 5 * 10_000_000 + 7;
-    const sentence = `promise ${2 * upstreams + 1_000_000 + 500} (${upstreams} connections to upstreams`;
-    assert.ok(started.lines.some((line) => line.includes('has warnings') && line.includes(sentence)));
-    const check = spawnSync(
-      process.execPath,
-      ['core/process/main.ts', 'check', join(started.directory, 'gateway.yaml')],
-      {
-        env: { ...process.env, DATA_DIR: started.directory },
-        encoding: 'utf8',
-      },
-    );
-    assert.ok(check.stdout.includes(sentence), check.stdout + check.stderr);
-    assert.equal(check.status, 0);
-  } finally {
-    await started.stop();
-  }
+  // Two addresses with two keys, one with a limit of its own, one inside this process.
+  const upstreams = 5 * 10_000_000 + 7;
+  const sentence = `promise ${2 * upstreams + 1_000_000 + 500} (${upstreams} connections to upstreams`;
+  assert.ok(started.lines.some((line) => line.includes('has warnings') && line.includes(sentence)));
+  const check = spawnSync(
+    process.execPath,
+    ['core/process/main.ts', 'check', join(started.directory, 'gateway.yaml')],
+    {
+      env: { ...process.env, DATA_DIR: started.directory },
+      encoding: 'utf8',
+    },
+  );
+  assert.ok(check.stdout.includes(sentence), check.stdout + check.stderr);
+  assert.equal(check.status, 0);
 });

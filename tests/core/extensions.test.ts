@@ -152,13 +152,11 @@ after(() => rm(directory, { recursive: true, force: true }));
 
 for (const order of ['./hello.ts, ./owner.ts, ./bye.ts', './owner.ts, ./bye.ts, ./hello.ts'])
   test(`extensions become endpoints of the owner: ${order}`, async () => {
-    const gateway = await startGateway(`gateway: test\nlisten: 127.0.0.1:0\nplugins: [${order}]\n`, { directory });
-    try {
-      const answers = ['hello', 'bye'].map(async (path) => (await fetch(`${gateway.origin}/${path}`)).text());
-      assert.deepEqual(await Promise.all(answers), ['Hello.', 'Goodbye.']);
-    } finally {
-      await gateway.stop();
-    }
+    await using gateway = await startGateway(`gateway: test\nlisten: 127.0.0.1:0\nplugins: [${order}]\n`, {
+      directory,
+    });
+    const answers = ['hello', 'bye'].map(async (path) => (await fetch(`${gateway.origin}/${path}`)).text());
+    assert.deepEqual(await Promise.all(answers), ['Hello.', 'Goodbye.']);
   });
 
 test('check reports a missing owner with file and line', async () => {

@@ -64,7 +64,7 @@ test('a body above the limit is refused with 413, whether its length is declared
 });
 
 test('bodies that together exceed the budget are refused with 503, and the budget is released', async (context) => {
-  const small = await startGateway(passthrough(', bodies_in_flight: 90KB'));
+  await using small = await startGateway(passthrough(', bodies_in_flight: 90KB'));
   context.after(() => small.stop());
   behaviour = (incoming, outgoing) => {
     incoming.resume();
@@ -74,7 +74,6 @@ test('bodies that together exceed the budget are refused with 503, and the budge
   const statuses = (await Promise.all([send(), send()])).map((answer) => answer.status).sort();
   assert.deepEqual(statuses, [200, 503]);
   assert.equal((await send()).status, 200);
-  await small.stop();
 });
 
 test('compressed request bodies arrive decoded; bombs and unknown encodings are refused', async () => {
@@ -120,13 +119,12 @@ test('bytes that are no HTTP get a 400, and a too large head gets a 431', async 
 });
 
 test('a request that does not arrive in time gets a 408', async (context) => {
-  const hasty = await startGateway(passthrough(', request_timeout: 300ms'));
+  await using hasty = await startGateway(passthrough(', request_timeout: 300ms'));
   context.after(() => hasty.stop());
   assert.match(
     firstLine(await raw('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc', hasty.origin)),
     / 408 /,
   );
-  await hasty.stop();
 });
 
 test('an upgrade is refused with 426 at once', async () => {
@@ -315,7 +313,7 @@ test('drain: exchanges past the deadline are ended', async (context) => {
 });
 
 test('an exchange past its deadline gets 504, and its upstream is aborted', async (context) => {
-  const short = await startGateway(passthrough(', timeout: 300ms'));
+  await using short = await startGateway(passthrough(', timeout: 300ms'));
   context.after(() => short.stop());
   behaviour = () => {};
   closings.length = 0;
@@ -324,11 +322,10 @@ test('an exchange past its deadline gets 504, and its upstream is aborted', asyn
   assert.equal(answer.headers.get('x-should-retry'), 'false');
   await until('the upstream has seen it', () => closings.length > 0);
   assert.deepEqual(closings, [false]);
-  await short.stop();
 });
 
 test('a client that reads nothing of a stream for too long is disconnected', async (context) => {
-  const strict = await startGateway(passthrough(', stall_timeout: 300ms'));
+  await using strict = await startGateway(passthrough(', stall_timeout: 300ms'));
   context.after(() => strict.stop());
   behaviour = (_incoming, outgoing) => {
     outgoing.writeHead(200, { 'content-type': 'application/octet-stream' });
@@ -347,5 +344,4 @@ test('a client that reads nothing of a stream for too long is disconnected', asy
   assert.deepEqual(closings, [false]);
   assert.equal(strict.gateway.inFlight, 0);
   socket.destroy();
-  await strict.stop();
 });

@@ -84,11 +84,12 @@ export async function gather(
     table: (name) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
     async runAsCommand(work) {
       const gateway = await boot(first!.file, { mode: 'command', environment, log: createLog('silent') });
+      const stop = () => gateway.stop(0);
       try {
-        const testbed = { origin: first!.origin, gateway, directory, lines: [], stop: () => gateway.stop(0) };
-        return await work(faces(testbed));
+        const { origin } = first!;
+        return await work(faces({ origin, gateway, directory, lines: [], stop, [Symbol.asyncDispose]: stop }));
       } finally {
-        await gateway.stop(0);
+        await stop();
       }
     },
     async close() {

@@ -20,25 +20,21 @@ const allowed: readonly (readonly [RegExp, number])[] = [
 ];
 
 test('the main gateway sends at most a few statements in ten idle seconds', async () => {
-  const testbed = await startTestbed();
-  try {
-    // What a start leaves to do, and the proof that notifications arrive.
-    await pause(3_000);
-    const before = statementCounts();
-    await pause(seconds * 1_000);
-    const after = statementCounts();
-    assert.ok(Object.keys(before).length > 0, 'nothing is counted');
-    const sums = allowed.map(() => 0);
-    for (const [words, count] of Object.entries(after)) {
-      const more = count - (before[words] ?? 0);
-      const index = allowed.findIndex(([known]) => known.test(words));
-      assert.ok(more === 0 || index >= 0, `${more} × ${words}`);
-      if (index >= 0) sums[index]! += more;
-    }
-    assert.ok(sums[0]! >= 1, 'changes are polled');
-    for (const [index, [known, most]] of allowed.entries())
-      assert.ok(sums[index]! <= most, `${sums[index]} × ${known}, of ${most} at most`);
-  } finally {
-    await testbed.stop();
+  await using _testbed = await startTestbed();
+  // What a start leaves to do, and the proof that notifications arrive.
+  await pause(3_000);
+  const before = statementCounts();
+  await pause(seconds * 1_000);
+  const after = statementCounts();
+  assert.ok(Object.keys(before).length > 0, 'nothing is counted');
+  const sums = allowed.map(() => 0);
+  for (const [words, count] of Object.entries(after)) {
+    const more = count - (before[words] ?? 0);
+    const index = allowed.findIndex(([known]) => known.test(words));
+    assert.ok(more === 0 || index >= 0, `${more} × ${words}`);
+    if (index >= 0) sums[index]! += more;
   }
+  assert.ok(sums[0]! >= 1, 'changes are polled');
+  for (const [index, [known, most]] of allowed.entries())
+    assert.ok(sums[index]! <= most, `${sums[index]} × ${known}, of ${most} at most`);
 });

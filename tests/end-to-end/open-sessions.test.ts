@@ -16,7 +16,7 @@ const modelsOf = (version: number) => ({
 
 async function withTestbed(check: (testbed: Testbed) => Promise<void>): Promise<void> {
   const keys = 'vendor-key-of-the-sandbox';
-  const testbed = await startTestbed({
+  await using testbed = await startTestbed({
     providers: ({ sandbox }) => ({
       chat: { keys, speaks: { chat: `${sandbox}/v1` } },
       relayed: { keys, speaks: { responses: `${sandbox}/v1` }, dialect: { responses: { websocket: true } } },
@@ -25,11 +25,7 @@ async function withTestbed(check: (testbed: Testbed) => Promise<void>): Promise<
     models: modelsOf(1),
     more: { websockets: { per_key: 8 }, server: { drain: { grace: '50ms', deadline: '20s' } } },
   });
-  try {
-    await check(testbed);
-  } finally {
-    await testbed.stop();
-  }
+  await check(testbed);
 }
 
 /** Applies other sections. */

@@ -52,10 +52,11 @@ export async function establish(sections: Record<string, unknown>, customerCount
 
   async function runAsCommand<T>(work: (gateway: CommandGateway) => Promise<T>): Promise<T> {
     const gateway = await boot(file, { mode: 'command', environment, log: createLog('silent') });
+    const stop = () => gateway.stop(0);
     try {
-      return await work(faces({ origin, gateway, directory, lines: [], stop: () => gateway.stop(0) }));
+      return await work(faces({ origin, gateway, directory, lines: [], stop, [Symbol.asyncDispose]: stop }));
     } finally {
-      await gateway.stop(0);
+      await stop();
     }
   }
 

@@ -484,19 +484,15 @@ test('a stop closes idle sessions at once and others after their response, with 
 });
 
 test('a session at its maximum age ends with an error event', async () => {
-  const own = await startTestbed({
+  await using own = await startTestbed({
     providers: ({ sandbox }) => ({
       voice: { keys: 'vendor-key-of-the-sandbox', speaks: { 'openai-realtime': `${sandbox}/v1` } },
     }),
     models: { voice: realtimeAt('voice') },
     more: { websockets: { longest: '1s' } },
   });
-  try {
-    const customer = await own.customer();
-    const client = await talk(own.origin, customer.key, '/v1/realtime?model=voice');
-    assert.equal(await client.closed, 1001);
-    assert.equal(client.messages.at(-1).error.code, 'session_expired');
-  } finally {
-    await own.stop();
-  }
+  const customer = await own.customer();
+  const client = await talk(own.origin, customer.key, '/v1/realtime?model=voice');
+  assert.equal(await client.closed, 1001);
+  assert.equal(client.messages.at(-1).error.code, 'session_expired');
 });

@@ -65,14 +65,10 @@ test('a directory destroyed after its copy keeps all later credits and charges, 
   await first.stop();
   rmSync(join(left, 'postgres', 'base'), { recursive: true });
   rmSync(join(left, 'postgres', 'global', 'pg_control'));
-  const second = await startGateway(yaml, { directory: left });
-  try {
-    assert.equal(await settledBalance(second, account.id), expected);
-    const audit = second.gateway.commands.find(({ name }) => name === 'audit')!;
-    assert.deepEqual(((await audit.run({})).json as { violations: unknown[] }).violations, []);
-    assert.match(second.lines.join('\n'), /has been restored from the last copy and the log since then/);
-    await call(second.origin, key);
-  } finally {
-    await second.stop();
-  }
+  await using second = await startGateway(yaml, { directory: left });
+  assert.equal(await settledBalance(second, account.id), expected);
+  const audit = second.gateway.commands.find(({ name }) => name === 'audit')!;
+  assert.deepEqual(((await audit.run({})).json as { violations: unknown[] }).violations, []);
+  assert.match(second.lines.join('\n'), /has been restored from the last copy and the log since then/);
+  await call(second.origin, key);
 });

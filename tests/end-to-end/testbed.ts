@@ -124,6 +124,7 @@ export interface Testbed {
   /** Fails when an invariant of the money does not hold. */
   audit(): Promise<void>;
   stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export const usdInNano = 1_000_000_000n;
@@ -164,7 +165,8 @@ export async function startTestbed(options: TestbedOptions = {}): Promise<Testbe
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     environment: { ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }), ...options.environment },
   });
-  return { ...faces(gateway), sandbox, replay, stop: () => stop(gateway, sandbox, replay) };
+  const end = () => stop(gateway, sandbox, replay);
+  return { ...faces(gateway), sandbox, replay, stop: end, [Symbol.asyncDispose]: end };
 }
 
 /** Sections by which a gateway of the tests answers errors as the second gateway does. */
@@ -199,7 +201,7 @@ export async function dropSchema(schema: string): Promise<void> {
 }
 
 /** What can be done with a gateway that runs, with any vendors. */
-export function faces(gateway: TestGateway): Omit<Testbed, 'sandbox' | 'replay' | 'stop'> {
+export function faces(gateway: TestGateway): Omit<Testbed, 'sandbox' | 'replay' | 'stop' | typeof Symbol.asyncDispose> {
   const running = gateway.gateway;
   const book = running.find(ledger)!;
   let grants = 0;

@@ -588,20 +588,16 @@ test('a gateway that starts again finds the stored ids', async (context) => {
       models: { replay: modelAt('replay') },
     };
     const schema = /^schema: "?([a-z0-9_]+)/m.exec(await yamlIn(directory))![1]!;
-    const second = await startGateway(yamlOf({ ...sections, schema }), {
+    await using second = await startGateway(yamlOf({ ...sections, schema }), {
       directory,
       ...(process.env['TEST_DATABASE_URL'] ? { environment: { DATABASE_URL: process.env['TEST_DATABASE_URL'] } } : {}),
     });
     context.after(() => second.stop());
-    try {
-      const { origin } = faces(second);
-      const asked = bodyOf('responses', 'replay', { conversation: 'conv_again' });
-      assert.equal((await send(owner, '/v1/responses', asked, origin)).status, 200);
-      const guess = bodyOf('responses', 'replay', { conversation: 'conv_guess' });
-      assert.equal((await send(owner, '/v1/responses', guess, origin)).status, 400);
-    } finally {
-      await second.stop();
-    }
+    const { origin } = faces(second);
+    const asked = bodyOf('responses', 'replay', { conversation: 'conv_again' });
+    assert.equal((await send(owner, '/v1/responses', asked, origin)).status, 200);
+    const guess = bodyOf('responses', 'replay', { conversation: 'conv_guess' });
+    assert.equal((await send(owner, '/v1/responses', guess, origin)).status, 400);
   } finally {
     await first.stop().catch(() => {});
   }

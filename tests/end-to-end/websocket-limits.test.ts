@@ -9,12 +9,10 @@ import { type Customer, startTestbed, type Testbed, until } from './testbed.ts';
 const slow = { model: 'sandbox', input: 'Slowly [[sandbox: tokens=60 chunk_delay=40ms]]' };
 
 async function withTestbed(websockets: object, check: (testbed: Testbed) => Promise<void>): Promise<void> {
-  const testbed = await startTestbed({ more: { websockets, server: { drain: { grace: '50ms', deadline: '20s' } } } });
-  try {
-    await check(testbed);
-  } finally {
-    await testbed.stop();
-  }
+  await using testbed = await startTestbed({
+    more: { websockets, server: { drain: { grace: '50ms', deadline: '20s' } } },
+  });
+  await check(testbed);
 }
 
 test('a connection at its maximum age ends with an error event after the running turn', () =>

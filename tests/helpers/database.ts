@@ -31,6 +31,7 @@ export interface TestDatabase extends Database {
   poll(): Promise<void>;
   /** Disconnects, and drops the schema on a server, unless it was given. */
   close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface TestDatabaseOptions {
@@ -83,6 +84,7 @@ export async function openDatabase(options: TestDatabaseOptions = {}): Promise<T
       await host.intervals.find(({ name }) => name === 'poll for changes')!.work();
     },
     close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

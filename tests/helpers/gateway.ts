@@ -15,6 +15,7 @@ export interface TestGateway {
   /** Log lines so far, as written. */
   readonly lines: string[];
   stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface TestGatewayOptions {
@@ -48,16 +49,11 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
     await gateway.stop(0);
     throw error;
   });
-  return {
-    origin: `http://127.0.0.1:${port}`,
-    gateway,
-    directory,
-    lines,
-    async stop() {
-      await gateway.stop(0);
-      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
-    },
+  const stop = async () => {
+    await gateway.stop(0);
+    if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
   };
+  return { origin: `http://127.0.0.1:${port}`, gateway, directory, lines, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** Whether the file leaves it to its directory where rows are kept: a test that names a database itself has its reason. */

@@ -36,11 +36,10 @@ test('a schema is used again with its first rows, although the first test kept u
   assert.notDeepEqual(await rowsIn(first), before);
   await first.close();
   await assert.rejects(openDatabase({ schema: first.schema }), /another test may have it/);
-  const second = await openDatabase({ plugins });
+  await using second = await openDatabase({ plugins });
   assert.equal(second.schema, first.schema);
   assert.deepEqual(await rowsIn(second), before);
   assert.deepEqual(await rows(second.orm, entry), [{ seq }]);
-  await second.close();
 });
 
 test('a schema with changed tables, or in use by an open connection, is not used again', async () => {
@@ -51,8 +50,7 @@ test('a schema with changed tables, or in use by an open connection, is not used
   assert.notEqual(second.schema, first.schema);
   const beside = await openDatabase({ schema: second.schema });
   await second.close();
-  const third = await openDatabase({ plugins });
+  await using third = await openDatabase({ plugins });
   assert.notEqual(third.schema, second.schema);
   await beside.close();
-  await third.close();
 });

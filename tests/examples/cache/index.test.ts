@@ -89,7 +89,7 @@ async function chargeOf(from: TestGateway, requestId: string) {
 }
 
 test('with billing in the list a hit is charged by its price, without an attempt, and once', async () => {
-  const priced = await startGateway(
+  await using priced = await startGateway(
     {
       plugins: ['storage', 'auth', 'providers', 'models', 'billing', './index.ts', 'route', 'protocol-convert'],
       cache: { percent: 25 },
@@ -98,34 +98,30 @@ test('with billing in the list a hit is charged by its price, without an attempt
     },
     { from: import.meta.dirname },
   );
-  try {
-    const { id } = (await priced.run('accounts create', { name: 'ada', credit: '10' })) as { id: string };
-    const { key } = (await priced.run('keys create', { account: 'ada', name: 'test' })) as { key: string };
-    const post = () =>
-      priced.post(
-        '/v1/chat/completions',
-        { model: 'm', messages: [{ role: 'user', content: 'x' }] },
-        { authorization: `Bearer ${key}` },
-      );
-    const balance = () => priced.find(ledger)!.balance(id);
-    vendor.play(chatAnswer('Five'));
-    const before = await balance();
-    const first = await post();
-    assert.equal(first.status, 200, await first.clone().text());
-    await first.text();
-    const middle = await balance();
-    const sent = vendor.requests.length;
-    const hit = await post();
-    assert.equal(hit.headers.get('x-cache'), 'hit');
-    await hit.text();
-    const after = await balance();
-    assert.equal(vendor.requests.length, sent);
-    assert.ok(before > middle);
-    assert.equal((middle - after) * 4n, before - middle);
-    const charge = await chargeOf(priced, hit.headers.get('x-request-id')!);
-    assert.equal(charge.servedBy, 'cache');
-    assert.deepEqual(charge.attempts, []);
-  } finally {
-    await priced.stop();
-  }
+  const { id } = (await priced.run('accounts create', { name: 'ada', credit: '10' })) as { id: string };
+  const { key } = (await priced.run('keys create', { account: 'ada', name: 'test' })) as { key: string };
+  const post = () =>
+    priced.post(
+      '/v1/chat/completions',
+      { model: 'm', messages: [{ role: 'user', content: 'x' }] },
+      { authorization: `Bearer ${key}` },
+    );
+  const balance = () => priced.find(ledger)!.balance(id);
+  vendor.play(chatAnswer('Five'));
+  const before = await balance();
+  const first = await post();
+  assert.equal(first.status, 200, await first.clone().text());
+  await first.text();
+  const middle = await balance();
+  const sent = vendor.requests.length;
+  const hit = await post();
+  assert.equal(hit.headers.get('x-cache'), 'hit');
+  await hit.text();
+  const after = await balance();
+  assert.equal(vendor.requests.length, sent);
+  assert.ok(before > middle);
+  assert.equal((middle - after) * 4n, before - middle);
+  const charge = await chargeOf(priced, hit.headers.get('x-request-id')!);
+  assert.equal(charge.servedBy, 'cache');
+  assert.deepEqual(charge.attempts, []);
 });

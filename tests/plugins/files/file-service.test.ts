@@ -117,16 +117,12 @@ for (const kind of ['disk', 'bucket'] as const) {
 }
 
 async function usage({ schema }: Rooms): Promise<unknown> {
-  const database = await openDatabase({ schema });
-  try {
-    return [
-      ...((await database.orm.execute(
-        sql`select account_id, bytes::text as bytes from ${sql.identifier(schema)}.file_usage order by 1`,
-      )) as unknown as Iterable<unknown>),
-    ];
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ schema });
+  return [
+    ...((await database.orm.execute(
+      sql`select account_id, bytes::text as bytes from ${sql.identifier(schema)}.file_usage order by 1`,
+    )) as unknown as Iterable<unknown>),
+  ];
 }
 
 test("a task's file is kept once, with any number of concurrent keepers", () =>

@@ -189,12 +189,8 @@ async function withGateway(
   section: string,
   work: (gateway: TestGateway, keeper: Files) => Promise<void>,
 ): Promise<void> {
-  const other = await startGateway(yaml(section));
-  try {
-    await work(other, other.gateway.find(files)!);
-  } finally {
-    await other.stop();
-  }
+  await using other = await startGateway(yaml(section));
+  await work(other, other.gateway.find(files)!);
 }
 
 test('a configured origin is in every address, and an address expires at its time', () =>

@@ -57,29 +57,25 @@ test('after kill -9 every file whose id was returned is whole, and no bytes lack
     await writeFile(file, yaml);
     const reported = await killAfter(20, file, directory);
     assert.ok(reported.length >= 20);
-    const gateway = await startGateway(yaml, { directory });
+    await using gateway = await startGateway(yaml, { directory });
     context.after(() => gateway.stop());
-    try {
-      const keeper = gateway.gateway.find(files)!;
-      for (const id of reported) assert.ok(mp4.equals((await keeper.read('account-1', id))!), id);
-      const db = gateway.gateway.find(database)!;
-      const rows = new FileRows(db);
-      const known = (await db.orm.execute(sql`select id from ${sql.identifier(schema)}.files`)) as unknown as {
-        id: string;
-      }[];
-      const ids = new Set([...known].map(({ id }) => id));
-      for (const id of await idsOnDisk(directory)) assert.ok(ids.has(id), id);
-      // A year later all of it is swept, what was never finished too.
-      const store = openDisk(join(directory, 'files', schema));
-      const later = systemClock.now() + 366 * 86_400_000;
-      for (const id of await rows.claim(1_000, later)) {
-        await store.remove(id);
-        await rows.forget([id]);
-      }
-      assert.deepEqual(await idsOnDisk(directory), []);
-    } finally {
-      await gateway.stop();
+    const keeper = gateway.gateway.find(files)!;
+    for (const id of reported) assert.ok(mp4.equals((await keeper.read('account-1', id))!), id);
+    const db = gateway.gateway.find(database)!;
+    const rows = new FileRows(db);
+    const known = (await db.orm.execute(sql`select id from ${sql.identifier(schema)}.files`)) as unknown as {
+      id: string;
+    }[];
+    const ids = new Set([...known].map(({ id }) => id));
+    for (const id of await idsOnDisk(directory)) assert.ok(ids.has(id), id);
+    // A year later all of it is swept, what was never finished too.
+    const store = openDisk(join(directory, 'files', schema));
+    const later = systemClock.now() + 366 * 86_400_000;
+    for (const id of await rows.claim(1_000, later)) {
+      await store.remove(id);
+      await rows.forget([id]);
     }
+    assert.deepEqual(await idsOnDisk(directory), []);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -70,7 +70,7 @@ test('the admin service lists protocols as written, cooldowns with their reason,
 });
 
 test('a disabled key is not acquired, and still serves running requests', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const { admin, service } = await open(store);
   await admin.setDisabled('one', 'one#1', true);
   assert.deepEqual(
@@ -88,11 +88,10 @@ test('a disabled key is not acquired, and still serves running requests', async 
   assert.equal(taken(service, 'one'), 0);
   await admin.setDisabled('one', 'one#1', false);
   assert.equal(taken(service, 'one'), 'one#1');
-  await store.close();
 });
 
 test('a disabled provider gives no key, in every process, and in those that start later', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const first = await open(store);
   const other = await openDatabase({ schema: store.schema });
   const second = await open(other);
@@ -118,11 +117,10 @@ test('a disabled provider gives no key, in every process, and in those that star
   await first.host.intervals.find(({ name }) => name.includes('disabled'))!.work();
   assert.equal(taken(first.service, 'two'), 'two#1', 'also when an announcement was lost');
   await other.close();
-  await store.close();
 });
 
 test('a disabled key stays so at another place of the list, and no part of it is stored', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const { admin } = await open(store);
   await admin.setDisabled('one', 'one#2', true);
   const moved = { ...section, one: { ...section.one, keys: ['another', 'secret-two', 'secret-one'] } };
@@ -144,11 +142,10 @@ test('a disabled key stays so at another place of the list, and no part of it is
   }
   const rows = await store.orm.execute(sql`select * from ${sql.identifier(store.schema)}.disabled_upstreams`);
   assert.doesNotMatch(JSON.stringify(rows), /secret/);
-  await store.close();
 });
 
 test('clearing ends the cooldowns of one provider, here and elsewhere', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const [first, other] = [await open(store), await openDatabase({ schema: store.schema })];
   const second = await open(other);
   for (const { service } of [first, second]) {
@@ -165,7 +162,6 @@ test('clearing ends the cooldowns of one provider, here and elsewhere', async ()
   assert.notEqual(taken(second.service, 'one'), 60_000);
   assert.equal(taken(second.service, 'two'), 60_000);
   await other.close();
-  await store.close();
 });
 
 test('an unknown provider or key is not found', async () => {
@@ -185,7 +181,7 @@ test('without a database a provider is disabled until the process ends', async (
 });
 
 test('the command line disables, lists and enables providers', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const { part, service } = await open(store);
   const run = (name: string, values: Record<string, string> = {}) =>
     part.commandLine!.commands!.find((command) => command.name === name)!.run(values);
@@ -196,5 +192,4 @@ test('the command line disables, lists and enables providers', async () => {
   await run('providers enable', { provider: 'two' });
   assert.equal(taken(service, 'two'), 'two#1');
   await assert.rejects(run('providers disable', { provider: 'three' }), { kind: 'not_found' });
-  await store.close();
 });

@@ -89,7 +89,7 @@ testHistory('sums rebuilt in slices of hours, interrupted and continued, are tho
 });
 
 test('after a rebuild of sums the index by time has all of their pages', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const { orm, schema } = store;
   await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
   const given = Array.from({ length: 2_000 }, (_, number) => ({
@@ -107,5 +107,4 @@ test('after a rebuild of sums the index by time has all of their pages', async (
     sql`select brin_summarize_new_values(format('%I.request_sums_fine', ${schema}::text)::regclass) as added`,
   );
   assert.equal(found!.added, 0);
-  await store.close();
 });

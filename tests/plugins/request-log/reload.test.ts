@@ -8,7 +8,7 @@ import { openDatabase } from '../../helpers/database.ts';
 import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/fakes.ts';
 
 test('lines are written by the latest setting; rows are kept in any case', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(plugin, host);
@@ -27,5 +27,4 @@ test('lines are written by the latest setting; rows are kept in any case', async
   assert.equal(lines(), 2);
   await assert.rejects(prepare(plugin, part, { lines: 'yes' }));
   await part.lifecycle!.stop!();
-  await store.close();
 });

@@ -15,7 +15,7 @@ import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts'
 import { fc } from '../../helpers/properties.ts';
 
 test('each exchange leaves one row and one line, at any end', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, {});
@@ -83,7 +83,6 @@ test('each exchange leaves one row and one line, at any end', async () => {
     host.lines.map(({ fields }) => (fields as { request_id: string }).request_id),
     [answered.id, refused.id, left.id],
   );
-  await store.close();
 });
 
 test('rows wait while the database is away, in order, and the oldest are dropped when there are too many', async () => {

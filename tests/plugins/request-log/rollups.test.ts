@@ -374,7 +374,7 @@ testOnServer(
 );
 
 test('when rows are deleted their sums stay, pass the audit, and survive a rebuild', async () => {
-  const store = await openDatabase();
+  await using store = await openDatabase();
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, { retention: '2d' });
@@ -399,7 +399,6 @@ test('when rows are deleted their sums stay, pass the audit, and survive a rebui
   await rebuildSums(store.orm, store.schema, requestSums);
   assert.deepEqual(await queries.sums(whole), before);
   await part.lifecycle!.stop!();
-  await store.close();
 });
 
 test('an empty histogram has no percentiles; one with a single duration has it at each, within 2.5 %', async () => {

@@ -70,26 +70,24 @@ test('a change and its announcement are one transaction: other processes get it 
 });
 
 test('a listener gets its own topic alone, and all listeners of a topic get it', async () => {
-  const database = await openDatabase();
+  await using database = await openDatabase();
   const [keys, again, accounts] = [heardBy(database), heardBy(database), heardBy(database, 'account')];
   await database.announce('account', 'x');
   await database.announce('key', 'y');
   assert.deepEqual([keys, again, accounts], [['y'], ['y'], ['x']]);
-  await database.close();
 });
 
 test('a listener that throws is logged, and the others are called', async () => {
-  const database = await openDatabase();
+  await using database = await openDatabase();
   database.onChange('key', () => assert.fail('a bug'));
   const heard = heardBy(database);
   await database.announce('key', 'a');
   assert.deepEqual(heard, ['a']);
   assert.ok(database.host.lines.some(({ message }) => message === 'a listener to changes failed'));
-  await database.close();
 });
 
 test('an announcement from before the start is not delivered', async () => {
-  const one = await openDatabase();
+  await using one = await openDatabase();
   for (let index = 0; index < 150; index += 1) await one.announce('key', `old ${index}`);
   const other = await openDatabase({ schema: one.schema });
   const heard = heardBy(other);
@@ -98,7 +96,6 @@ test('an announcement from before the start is not delivered', async () => {
   await other.poll();
   assert.deepEqual(heard, ['new']);
   await other.close();
-  await one.close();
 });
 
 test('each announcement is delivered once, also while polls run', async () => {
@@ -172,7 +169,7 @@ testOnServer('an announcement that is committed after a later one is delivered a
 });
 
 testOnServer('an announcement in an open transaction at the start is delivered', async () => {
-  const one = await openDatabase();
+  await using one = await openDatabase();
   const table = sql`${sql.identifier(one.schema)}.changes`;
   let other: TestDatabase | undefined;
   const heard: string[] = [];
@@ -186,11 +183,10 @@ testOnServer('an announcement in an open transaction at the start is delivered',
   await other!.poll();
   assert.deepEqual(heard, ['slow']);
   await other!.close();
-  await one.close();
 });
 
 test('rows older than an hour are pruned', async () => {
-  const database = await openDatabase();
+  await using database = await openDatabase();
   const table = sql`${sql.identifier(database.schema)}.changes`;
   await database.orm.execute(sql`insert into ${table} (topic, subject, at) values
     ('key', 'old', now() - interval '61 minutes'), ('key', 'recent', now() - interval '59 minutes')`);
@@ -200,5 +196,4 @@ test('rows older than an hour are pruned', async () => {
     rows.map(({ subject }) => subject),
     ['recent'],
   );
-  await database.close();
 });

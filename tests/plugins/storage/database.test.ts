@@ -8,12 +8,8 @@ import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { fc } from '../../helpers/properties.ts';
 
 async function withDatabase(work: (database: TestDatabase) => Promise<void>, pool = 5): Promise<void> {
-  const database = await openDatabase({ pool });
-  try {
-    await work(database);
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ pool });
+  await work(database);
 }
 
 async function rowsOf(database: TestDatabase, statement: ReturnType<typeof sql>): Promise<Record<string, unknown>[]> {
@@ -226,13 +222,12 @@ test('two schemas of one database are separate', async () => {
 });
 
 test('many processes may open a new schema at once', async () => {
-  const first = await openDatabase();
+  await using first = await openDatabase();
   await first.orm.execute(sql`drop schema ${sql.identifier(first.schema)} cascade`);
   const others = await Promise.all(Array.from({ length: 6 }, () => openDatabase({ schema: first.schema, pool: 2 })));
   const [row] = await rowsOf(first, sql`select count(*)::int as rows from ${sql.identifier(first.schema)}.migrations`);
   assert.equal(row!['rows'], 1);
   await Promise.all(others.map((other) => other.close()));
-  await first.close();
 });
 
 test('health follows the regular poll, and its change is logged once', () =>

@@ -61,9 +61,8 @@ testOnServer('readyz is 200 within 5 s after a silent outage, and statements wor
   context.after(async () => {
     await gateway.stop();
     way.close();
-    const own = await openDatabase({ schema });
+    await using own = await openDatabase({ schema });
     await own.orm.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);
-    await own.close();
   });
   assert.equal(await ready(), 200);
   for (const outageMs of [7_000]) {

@@ -32,42 +32,33 @@ function withDatabase(database: TestDatabase, mostPerAccount = 100): IssuedIds {
 }
 
 test('an id is found by its account alone, at once here and after it was written elsewhere, until it expires', async () => {
-  const database = await openDatabase({ plugins: ['protocol-convert'] });
-  try {
-    const [one, two] = [withDatabase(database), withDatabase(database)];
-    for (const record of [issued('file-1'), issued('old', { expiresAt: now }), issued('file-2', { accountId: 'bert' })])
-      one.put(record);
-    assert.deepEqual(await ids(one, 'anna', 'file-1', 'old', 'file-2', 'none'), ['file-1']);
-    assert.deepEqual(await ids(two, 'anna', 'file-1'), []);
-    await one.flush();
-    assert.deepEqual(await ids(two, 'anna', 'file-1', 'old', 'file-2'), ['file-1']);
-    assert.deepEqual((await two.find('anna', new Set(['file-1']))).get('file-1'), issued('file-1'));
-    assert.deepEqual(await ids(two, 'bert', 'file-1', 'file-2'), ['file-2']);
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ plugins: ['protocol-convert'] });
+  const [one, two] = [withDatabase(database), withDatabase(database)];
+  for (const record of [issued('file-1'), issued('old', { expiresAt: now }), issued('file-2', { accountId: 'bert' })])
+    one.put(record);
+  assert.deepEqual(await ids(one, 'anna', 'file-1', 'old', 'file-2', 'none'), ['file-1']);
+  assert.deepEqual(await ids(two, 'anna', 'file-1'), []);
+  await one.flush();
+  assert.deepEqual(await ids(two, 'anna', 'file-1', 'old', 'file-2'), ['file-1']);
+  assert.deepEqual((await two.find('anna', new Set(['file-1']))).get('file-1'), issued('file-1'));
+  assert.deepEqual(await ids(two, 'bert', 'file-1', 'file-2'), ['file-2']);
 });
 
 test('an id that is issued once more is kept longer; expired ones, and the oldest of too many, are deleted', async () => {
-  const database = await openDatabase({ plugins: ['protocol-convert'] });
-  try {
-    const store = withDatabase(database, 3);
-    for (let index = 0; index < 6; index++)
-      store.put(issued(`file-${index}`, { expiresAt: now + 1_000 * (index + 1) }));
-    store.put(issued('old', { accountId: 'bert', expiresAt: now - 1 }));
-    store.put(issued('other', { accountId: 'bert' }));
-    await store.flush();
-    store.put(issued('file-0', { expiresAt: now + 60_000, credential: 'vendor#2' }));
-    await store.flush();
-    await store.deleteExpired();
-    const fresh = withDatabase(database);
-    const all = ['file-0', 'file-1', 'file-2', 'file-3', 'file-4', 'file-5'];
-    assert.deepEqual(await ids(fresh, 'anna', ...all), ['file-0', 'file-4', 'file-5']);
-    assert.equal((await fresh.find('anna', new Set(['file-0']))).get('file-0')!.credential, 'vendor#2');
-    assert.deepEqual(await ids(fresh, 'bert', 'old', 'other'), ['other']);
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ plugins: ['protocol-convert'] });
+  const store = withDatabase(database, 3);
+  for (let index = 0; index < 6; index++) store.put(issued(`file-${index}`, { expiresAt: now + 1_000 * (index + 1) }));
+  store.put(issued('old', { accountId: 'bert', expiresAt: now - 1 }));
+  store.put(issued('other', { accountId: 'bert' }));
+  await store.flush();
+  store.put(issued('file-0', { expiresAt: now + 60_000, credential: 'vendor#2' }));
+  await store.flush();
+  await store.deleteExpired();
+  const fresh = withDatabase(database);
+  const all = ['file-0', 'file-1', 'file-2', 'file-3', 'file-4', 'file-5'];
+  assert.deepEqual(await ids(fresh, 'anna', ...all), ['file-0', 'file-4', 'file-5']);
+  assert.equal((await fresh.find('anna', new Set(['file-0']))).get('file-0')!.credential, 'vendor#2');
+  assert.deepEqual(await ids(fresh, 'bert', 'old', 'other'), ['other']);
 });
 
 test('memory is bounded where there is no database', async () => {

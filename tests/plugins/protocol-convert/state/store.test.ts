@@ -69,124 +69,100 @@ test('memory is bounded: the answers that were not asked for longest are forgott
 });
 
 test('another process finds an answer by its id and by its items once it was written', async () => {
-  const database = await openDatabase({ plugins: ['protocol-convert'] });
-  try {
-    const [one, two] = [withDatabase(database), withDatabase(database)];
-    const odd = kept('odd', {
-      input: JSON.stringify([{ text: 'zero \0, lone \ud800, {"quoted"}' }]),
-      itemIds: ['i1', 'i2'],
-    });
-    const records: ResponseRecord[] = [odd, relayed('there'), { ...relayed('untold'), tokens: undefined }];
-    for (const record of records) one.put(record);
-    assert.equal(await two.find('anna', 'odd'), undefined);
-    await one.flush();
-    for (const record of records) assert.deepEqual(await two.find('anna', record.id), record);
-    assert.equal(await two.find('bert', 'odd'), undefined);
-    const third = withDatabase(database);
-    const found = await third.findByItems('anna', ['i2', 'unknown']);
-    assert.deepEqual([...found], [['i2', odd]]);
-    assert.equal((await third.findByItems('bert', ['i2'])).size, 0);
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ plugins: ['protocol-convert'] });
+  const [one, two] = [withDatabase(database), withDatabase(database)];
+  const odd = kept('odd', {
+    input: JSON.stringify([{ text: 'zero \0, lone \ud800, {"quoted"}' }]),
+    itemIds: ['i1', 'i2'],
+  });
+  const records: ResponseRecord[] = [odd, relayed('there'), { ...relayed('untold'), tokens: undefined }];
+  for (const record of records) one.put(record);
+  assert.equal(await two.find('anna', 'odd'), undefined);
+  await one.flush();
+  for (const record of records) assert.deepEqual(await two.find('anna', record.id), record);
+  assert.equal(await two.find('bert', 'odd'), undefined);
+  const third = withDatabase(database);
+  const found = await third.findByItems('anna', ['i2', 'unknown']);
+  assert.deepEqual([...found], [['i2', odd]]);
+  assert.equal((await third.findByItems('bert', ['i2'])).size, 0);
 });
 
 test('an answer is found by its own process before it was written, even when memory has no room for it', async () => {
-  const database = await openDatabase({ plugins: ['protocol-convert'] });
-  try {
-    const store = withDatabase(database, 100_000);
-    for (let index = 0; index < 40; index++) store.put(kept(`r${index}`, { input: JSON.stringify('x'.repeat(1_000)) }));
-    for (const id of ['r0', 'r39']) assert.equal((await store.find('anna', id))?.id, id);
-    assert.equal((await store.findByItems('anna', ['msg_r0'])).get('msg_r0')?.id, 'r0');
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ plugins: ['protocol-convert'] });
+  const store = withDatabase(database, 100_000);
+  for (let index = 0; index < 40; index++) store.put(kept(`r${index}`, { input: JSON.stringify('x'.repeat(1_000)) }));
+  for (const id of ['r0', 'r39']) assert.equal((await store.find('anna', id))?.id, id);
+  assert.equal((await store.findByItems('anna', ['msg_r0'])).get('msg_r0')?.id, 'r0');
 });
 
 test('the same id twice is kept once, and the batch goes through', async () => {
-  const database = await openDatabase({ plugins: ['protocol-convert'] });
-  try {
-    const [one, two] = [withDatabase(database), withDatabase(database)];
-    one.put(kept('a'));
-    await one.flush();
-    two.put(kept('a', { response: '{"other":true}' }));
-    two.put(kept('b'));
-    await two.flush();
-    const third = withDatabase(database);
-    assert.equal(((await third.find('anna', 'a')) as KeptResponse).response, kept('a').response);
-    assert.ok((await third.find('anna', 'b')) !== undefined);
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ plugins: ['protocol-convert'] });
+  const [one, two] = [withDatabase(database), withDatabase(database)];
+  one.put(kept('a'));
+  await one.flush();
+  two.put(kept('a', { response: '{"other":true}' }));
+  two.put(kept('b'));
+  await two.flush();
+  const third = withDatabase(database);
+  assert.equal(((await third.find('anna', 'a')) as KeptResponse).response, kept('a').response);
+  assert.ok((await third.find('anna', 'b')) !== undefined);
 });
 
 test('what is deleted is gone here, in the database, and in the memory of other processes', async () => {
-  const database = await openDatabase({ plugins: ['protocol-convert'] });
-  try {
-    const [one, two] = [withDatabase(database), withDatabase(database)];
-    one.put(kept('a'));
-    one.put(kept('waiting'));
-    await one.delete('anna', 'waiting');
-    await one.flush();
-    assert.equal((await two.find('anna', 'a'))?.id, 'a');
-    assert.equal(await two.find('anna', 'waiting'), undefined);
-    await one.delete('anna', 'a');
-    assert.equal(await one.find('anna', 'a'), undefined);
-    await database.poll();
-    assert.equal(await two.find('anna', 'a'), undefined);
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ plugins: ['protocol-convert'] });
+  const [one, two] = [withDatabase(database), withDatabase(database)];
+  one.put(kept('a'));
+  one.put(kept('waiting'));
+  await one.delete('anna', 'waiting');
+  await one.flush();
+  assert.equal((await two.find('anna', 'a'))?.id, 'a');
+  assert.equal(await two.find('anna', 'waiting'), undefined);
+  await one.delete('anna', 'a');
+  assert.equal(await one.find('anna', 'a'), undefined);
+  await database.poll();
+  assert.equal(await two.find('anna', 'a'), undefined);
 });
 
 test('what is deleted elsewhere while it is being read here is not found here again', async () => {
-  const database = await openDatabase({ plugins: ['protocol-convert'] });
-  try {
-    const one = withDatabase(database);
-    one.put(kept('a'));
-    await one.flush();
-    // Has read, and hears of the deletion before the rows arrive.
-    const underWay = Promise.withResolvers<void>();
-    let reads = 0;
-    const execute = async (statement: SQL) => {
-      const rows = await database.orm.execute(statement);
-      reads += 1;
-      await underWay.promise;
-      return rows;
-    };
-    const two = withDatabase({ ...database, orm: { execute } as unknown as TestDatabase['orm'] });
-    const [byId, byItem] = [two.find('anna', 'a'), two.findByItems('anna', ['msg_a'])];
-    while (reads < 2) await setImmediate();
-    await one.delete('anna', 'a');
-    underWay.resolve();
-    assert.equal((await byId)?.id, 'a');
-    assert.equal((await byItem).size, 1);
-    assert.equal(await two.find('anna', 'a'), undefined);
-    assert.equal((await two.findByItems('anna', ['msg_a'])).size, 0);
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ plugins: ['protocol-convert'] });
+  const one = withDatabase(database);
+  one.put(kept('a'));
+  await one.flush();
+  // Has read, and hears of the deletion before the rows arrive.
+  const underWay = Promise.withResolvers<void>();
+  let reads = 0;
+  const execute = async (statement: SQL) => {
+    const rows = await database.orm.execute(statement);
+    reads += 1;
+    await underWay.promise;
+    return rows;
+  };
+  const two = withDatabase({ ...database, orm: { execute } as unknown as TestDatabase['orm'] });
+  const [byId, byItem] = [two.find('anna', 'a'), two.findByItems('anna', ['msg_a'])];
+  while (reads < 2) await setImmediate();
+  await one.delete('anna', 'a');
+  underWay.resolve();
+  assert.equal((await byId)?.id, 'a');
+  assert.equal((await byItem).size, 1);
+  assert.equal(await two.find('anna', 'a'), undefined);
+  assert.equal((await two.findByItems('anna', ['msg_a'])).size, 0);
 });
 
 test('expired rows are deleted, others stay', async () => {
-  const database = await openDatabase({ plugins: ['protocol-convert'] });
-  try {
-    const store = withDatabase(database);
-    store.put(kept('old', { expiresAt: now + 1 }));
-    store.put(kept('new'));
-    await store.flush();
-    database.host.advance(10);
-    await store.deleteExpired();
-    const left = (await database.orm.execute(
-      sql`select id from ${sql.identifier(database.schema)}.kept_responses`,
-    )) as unknown as { rows?: { id: string }[] } & { id: string }[];
-    assert.deepEqual(
-      [...(left.rows ?? left)].map(({ id }) => id),
-      ['new'],
-    );
-  } finally {
-    await database.close();
-  }
+  await using database = await openDatabase({ plugins: ['protocol-convert'] });
+  const store = withDatabase(database);
+  store.put(kept('old', { expiresAt: now + 1 }));
+  store.put(kept('new'));
+  await store.flush();
+  database.host.advance(10);
+  await store.deleteExpired();
+  const left = (await database.orm.execute(
+    sql`select id from ${sql.identifier(database.schema)}.kept_responses`,
+  )) as unknown as { rows?: { id: string }[] } & { id: string }[];
+  assert.deepEqual(
+    [...(left.rows ?? left)].map(({ id }) => id),
+    ['new'],
+  );
 });
 
 test('a database that cannot be asked is reported as a passing trouble, not as a lost answer', async () => {
