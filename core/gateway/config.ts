@@ -41,7 +41,7 @@ export const gatewaySchema = z.strictObject({
     .enum(['watch', 'signal'])
     .default('signal')
     .describe(
-      'When changed files are taken up: as soon as one is written (watch), or at SIGHUP alone (signal). Files with secrets are always watched.',
+      'When changed files are applied: as soon as one is written (watch), or at SIGHUP alone (signal). Files with secrets are always watched.',
     ),
   server: z
     .strictObject({

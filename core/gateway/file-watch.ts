@@ -124,7 +124,7 @@ export class FileWatch {
       this.#options.changed();
       return;
     }
-    log.info({ file: half.file }, 'a file seems to be written at the moment: it is taken up when it is complete');
+    log.info({ file: half.file }, 'a file seems to be written at the moment: it is applied when it is complete');
     this.#waited = true;
     this.#arm(unfinishedMs);
   }

@@ -1,4 +1,4 @@
-/** Reading of JSON that somebody else wrote: nothing is taken for granted. Pure. */
+/** Reads JSON from outside without trusting its form. Pure. */
 import { parseJson } from './parse.ts';
 
 /** An object of parsed JSON, of which nothing is known yet. */

@@ -1,4 +1,4 @@
-/** Which addresses belong to the public internet: all others are somebody's inside, and not fetched from. Pure. */
+/** Which addresses belong to the public internet: all others are private, and not fetched from. Pure. */
 import { BlockList, isIP } from 'node:net';
 
 /** What https://www.iana.org/assignments/iana-ipv4-special-registry does not call globally reachable, and multicast. */

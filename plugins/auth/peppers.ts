@@ -25,7 +25,7 @@ export class Peppers {
     this.#isFirst = this.#all.length === 1 && (original ?? this.first) === this.first;
   }
 
-  /** Takes up another list. */
+  /** Applies another list. */
   become(other: Peppers): void {
     this.#all = other.#all;
     this.#isFirst = other.#isFirst;

@@ -78,13 +78,11 @@ export const config = z
         models: z
           .boolean()
           .default(true)
-          .describe('Everybody may see the models that are sold and their prices; browsers at `/` get a page of them.'),
+          .describe('Makes the sold models and their prices public; browsers at `/` get a page of them.'),
         status: z
           .boolean()
           .default(true)
-          .describe(
-            'Everybody may see by hours how much of its traffic each model answered, without any numbers of calls.',
-          ),
+          .describe('Makes public, by hours, how much of its traffic each model answered, without numbers of calls.'),
       })
       .prefault({})
       .describe('Pages that need no signing in.'),

@@ -160,7 +160,7 @@ function consoleCommands(links: Links, origin: string): Command[] {
   return [
     {
       name: 'console operator-link',
-      summary: 'Makes a link by which somebody becomes an operator, once, within 24 hours',
+      summary: 'Makes a link by which a person becomes an operator, once, within 24 hours',
       async run() {
         const path = firstPath(await links.make('first_operator'));
         const where = origin === '' ? `, at the address of this gateway:\n${path}` : `:\n${origin}${path}`;

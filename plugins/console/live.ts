@@ -17,7 +17,7 @@ const mostForOne = 20;
 const mostBuffered = 64 * 1024;
 const mostMessageBytes = 1_024;
 const tickMs = 1_000;
-/** So often it is asked whether somebody is still there, and still signed in. */
+/** Interval of the checks that a client is still connected and signed in. */
 const checkMs = 30_000;
 
 export interface LiveClient {

@@ -38,7 +38,7 @@ export interface OpenedConsole {
   close(): Promise<void>;
 }
 
-/** Members of the section that a serving console takes up; the others name its cookies and its place. */
+/** Members of the section that a serving console applies; the others name its cookies and its place. */
 export const reloads = [
   'name',
   'secret',

@@ -47,7 +47,7 @@ export interface People {
   }>;
   /** A link by which the person sets a new password. */
   reset(personId: string): Promise<Handover>;
-  /** A link by which somebody may sign up, once. */
+  /** A link by which one person may sign up, once. */
   invite(email: string): Promise<Handover>;
   /** The gateway account of a person, made when there is none yet. */
   accountOf(personId: string): Promise<string>;

@@ -71,7 +71,7 @@ export class WithdrawalRows {
     );
   }
 
-  /** So much was taken, whatever somebody else has planned meanwhile. */
+  /** Records the taken amount, whatever another process has planned meanwhile. */
   async take(id: string, credit: string, amount: Money): Promise<void> {
     await this.#orm.execute(
       sql`update ${this.#takings} set done = true, amount = ${amount.toString()}::bigint

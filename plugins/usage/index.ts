@@ -65,7 +65,7 @@ function endpointsOf(host: Host, answering: Answering): Endpoint[] {
     );
   return [
     ...reports.map(ofReport),
-    get('/v1/balance', { summary: 'Tells the balance of the account.' }, (_exchange, subject) => balance(subject)),
+    get('/v1/balance', { summary: 'Returns the balance of the account.' }, (_exchange, subject) => balance(subject)),
     get(
       '/v1/usage',
       { summary: 'Returns the balance, and the spend of today and of this month.' },
@@ -74,7 +74,7 @@ function endpointsOf(host: Host, answering: Answering): Endpoint[] {
     ...['', '/v1'].flatMap((prefix) => [
       get(
         `${prefix}/dashboard/billing/subscription`,
-        { summary: 'Tells the balance as a limit.' },
+        { summary: 'Returns the balance as a limit.' },
         (_exchange, subject) => subscription(subject),
       ),
       get(
@@ -89,7 +89,7 @@ function endpointsOf(host: Host, answering: Answering): Endpoint[] {
 function summaryOf({ path }: Report): string {
   return path === '/costs'
     ? 'Returns the charges by days.'
-    : `Tells the usage of ${path.slice('/usage/'.length).replaceAll('_', ' ')}, by time.`;
+    : `Returns the usage of ${path.slice('/usage/'.length).replaceAll('_', ' ')}, by time.`;
 }
 
 const reportParameters = {

@@ -298,7 +298,7 @@ testMistakes([
     'proxies of the whole world',
     'storage:\n',
     'server: { trusted_proxies: [0.0.0.0/0] }\nstorage:\n',
-    'warning: gateway.yaml:4: server.trusted_proxies has 0.0.0.0/0, which is everybody: each client can claim any address',
+    'warning: gateway.yaml:4: server.trusted_proxies has 0.0.0.0/0, which is every address: each client can claim any address',
   ],
   [
     'no process beside a PostgreSQL',

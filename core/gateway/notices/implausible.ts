@@ -68,7 +68,7 @@ function neverReached(server: Server): string[] {
 function trustsAll({ trusted_proxies: proxies }: Server): string[] {
   const all = proxies.filter((range) => /\/0+$/.test(range));
   return all.map(
-    (range) => `server.trusted_proxies has ${range}, which is everybody: each client can claim any address`,
+    (range) => `server.trusted_proxies has ${range}, which is every address: each client can claim any address`,
   );
 }
 

@@ -45,7 +45,7 @@ export interface AdmissionRule {
   readonly name: string;
   /**
    * Called once for each call that is charged, before money is held and before any attempt. Returns what it has reserved, as a text
-   * of its own that is given back to it; undefined: nothing, and it hears no more of this call. Throws a GatewayError to refuse.
+   * of its own that is given back to it; undefined: nothing, and it is not called again for this call. Throws a GatewayError to refuse.
    */
   reserve(call: CallToAdmit): string | undefined | Promise<string | undefined>;
   /** Called once for each reservation of a call that was made, at its end: of tasks and lines of batches long after the answer. */

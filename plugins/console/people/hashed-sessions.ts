@@ -1,4 +1,4 @@
-/** Keeps session tokens as hashes: who reads the database cannot be somebody. Laid around better-auth's database adapter. */
+/** Keeps session tokens as hashes: a reader of the database cannot use them. Wraps better-auth's database adapter. */
 import type { DBAdapter, Where } from '@better-auth/core/db/adapter';
 import { hashSecret } from './secrets.ts';
 

@@ -1,4 +1,4 @@
-/** Links that let somebody in once: for the first operator, and for those who are invited. Kept as hashes. */
+/** Links that admit a person once: the first operator, and invited people. Kept as hashes. */
 import { and, eq, gt, isNull, lt, or } from 'drizzle-orm';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';

@@ -29,7 +29,7 @@ export async function admitSignUp(
 
 const crashedAfterMs = 60_000;
 
-/** A crash between a person and their password leaves somebody who can never come in: the next sign-up begins again. */
+/** A crash between a person and their password leaves a person who can never sign in: the next sign-up begins again. */
 export async function removeHalfMade(
   orm: Orm,
   { user, account, passkey }: PeopleTables,

@@ -67,7 +67,7 @@ export class Sealer {
     return new Sealer([random.bytes(keyBytes)], random);
   }
 
-  /** Takes up another list. */
+  /** Applies another list. */
   become(other: Sealer): void {
     if (other === this) return;
     this.#secrets = other.#secrets;

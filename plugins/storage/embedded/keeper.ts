@@ -17,7 +17,7 @@ const commandRetryMs = 250;
 /** Longest silence of a client inside a transaction; the others wait meanwhile. */
 const holdTimeoutMs = 15_000;
 const pingIntervalMs = 10_000;
-/** Unanswered pings after which the process counts as stuck: a statement of two minutes blocks everybody. */
+/** Unanswered pings after which the process counts as stuck: a statement of two minutes blocks all clients. */
 const maxPings = 12;
 const closeTimeoutMs = 12_000;
 const firstRestartMs = 100;
@@ -30,11 +30,11 @@ export interface EmbeddedDatabase {
   readonly address: string;
   /** false while the process is being restarted. */
   alive(): boolean;
-  /** Hears of copies of the directory; never of those that another process makes. */
+  /** Calls `begin` for copies of the directory, except those by another process. */
   onCopy(begin: BeginCopy): void;
   /** Makes a new last good copy now. */
   copy(): Promise<void>;
-  /** Hears why the process has ended, and why it could not be started again, each time. */
+  /** Calls `listener` at each end of the process and each failed restart, with the reason. */
   onFailure(listener: (reason: Error) => void): void;
   release(): Promise<void>;
 }

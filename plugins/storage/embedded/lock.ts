@@ -33,7 +33,7 @@ export function readOwner(directory: string): Owner | undefined {
 }
 
 /**
- * Takes the directory for this process, waiting up to `waitMs` for its owner to let go. Undefined when it did not.
+ * Takes the directory for this process, waiting up to `waitMs` for its owner to release it. Undefined when it did not.
  *
  * A file with a process id alone cannot do this: two takers of a stale one can both win, ids are used again (in a
  * container almost surely by the next start) and mean nothing in another container. So SQLite's exclusive transaction on

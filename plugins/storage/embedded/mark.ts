@@ -17,7 +17,7 @@ export function markPath(directory: string): string {
 }
 
 export interface Mark extends LogPoint {
-  /** It was found not to be reached: it stays so until somebody deletes the file. */
+  /** It was found not to be reached: it stays so until the file is deleted. */
   readonly behind: boolean;
 }
 

@@ -141,7 +141,7 @@ export const executeNothing = frame('E', 'no such portal', int32(0));
 
 export const encryptionRefused = Buffer.from('N');
 
-/** Answer to a startup packet: everybody is let in, these are the settings, ready. */
+/** Answer to a startup packet: every client is accepted, these are the settings, ready. */
 export function welcome(settings: Readonly<Record<string, string>>, processId: number): Buffer {
   return Buffer.concat([
     frame('R', int32(0)),

@@ -89,7 +89,7 @@ export async function* readLines(path: string): AsyncGenerator<string> {
 
 function unpacked(path: string): AsyncIterable<Buffer> {
   const target = createGunzip();
-  // An error of the file ends the target, too; who reads that hears of it.
+  // An error of the file ends the target, too; its reader gets it.
   pipeEnds(createReadStream(path), target, () => undefined);
   return target;
 }

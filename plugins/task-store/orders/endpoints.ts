@@ -153,7 +153,7 @@ function taskEndpoints(
       ...common,
       method: 'GET',
       path: `${path}/:id`,
-      describes: [{ summary: 'Tells the state and the results of a task.' }],
+      describes: [{ summary: 'Returns the state and the results of a task.' }],
       handle: (exchange) => queries.one(exchange, scope),
     },
     {

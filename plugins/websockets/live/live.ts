@@ -117,7 +117,7 @@ export class LiveDialect implements Dialect {
   }
 }
 
-/** Whether a turn of the model follows in any case, not where the upstream decides by what it hears. Larger messages count without parsing. */
+/** Whether a turn of the model follows in any case, not where the upstream decides by the audio. Larger messages count without parsing. */
 function asksForTurn(data: Buffer): boolean {
   if (!asking.some((name) => data.includes(name))) return false;
   if (data.length > parsedBytes) return true;

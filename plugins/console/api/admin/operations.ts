@@ -66,10 +66,12 @@ const getMoney = route('get', '/admin/money', 'Money as a whole, by default of t
 });
 const reconcile = route('post', '/admin/money/reconcile', 'Check the whole ledger', answers(reconciliation));
 const ledgerOfAll = ledgerQuery.extend({ accountId: id.optional() });
-const ledger = route('get', '/admin/ledger', "The ledger, everybody's or an account's", answers(pageOf(ledgerRow)), {
+const ledger = route('get', '/admin/ledger', 'The ledger of all accounts, or of one', answers(pageOf(ledgerRow)), {
   query: ledgerOfAll.extend(pageQuery.shape),
 });
-const ledgerCsv = route('get', '/admin/ledger.csv', "Everybody's ledger as CSV", answersCsv, { query: ledgerOfAll });
+const ledgerCsv = route('get', '/admin/ledger.csv', 'The ledger of all accounts as CSV', answersCsv, {
+  query: ledgerOfAll,
+});
 const nodes = route(
   'get',
   '/admin/nodes',

@@ -42,7 +42,7 @@ const list = route('get', '/admin/people', 'People, newest first', answers(pageO
 const create = route(
   'post',
   '/admin/people',
-  'Let somebody in; they set a password by the link',
+  'Invite a person, who sets a password by the link',
   answers(z.object({ person, handover })),
   { body: takes(z.strictObject({ email, name, role, reason: reasonInput.optional() })) },
 );

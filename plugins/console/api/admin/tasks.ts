@@ -8,10 +8,10 @@ import { csvOfTasks, hostOf, operatorTaskJson, operatorTaskRow, taskCells, taskF
 
 const tasksOfAll = tasksQuery.extend({ accountId: id.optional() });
 
-const tasks = route('get', '/admin/tasks', "Everybody's tasks", answers(pageOf(operatorTaskRow)), {
+const tasks = route('get', '/admin/tasks', 'The tasks of all accounts', answers(pageOf(operatorTaskRow)), {
   query: tasksOfAll,
 });
-const tasksCsv = route('get', '/admin/tasks.csv', "Everybody's tasks as CSV", answersCsv, {
+const tasksCsv = route('get', '/admin/tasks.csv', 'The tasks of all accounts as CSV', answersCsv, {
   query: tasksOfAll.omit({ limit: true, after: true }),
 });
 const cancelTask = route('delete', '/admin/tasks/{id}', 'Cancel a task that has not begun', answers(done), {

@@ -122,7 +122,7 @@ interface LanguagesProps {
   readonly filling: Filling;
 }
 
-/** What makes or hears something else is called by programs; some of those that make images have templates. */
+/** Other kinds of models are called by programs; some image models have templates. */
 function Languages({ call, access, filling }: LanguagesProps) {
   const [chosen, setChosen] = useState('curl');
   const tools = call.name === 'image' ? imageTools : [];

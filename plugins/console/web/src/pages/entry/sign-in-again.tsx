@@ -40,7 +40,7 @@ export default function SignInAgain() {
   );
 }
 
-/** Somebody else begins at their own first page, and sees nothing of who was here before. */
+/** Another person begins at their own first page, without anything of the earlier session. */
 async function proceed(): Promise<void> {
   const before = queries.getQueryData(meQuery.queryKey);
   const me = await get<Me>('/me');

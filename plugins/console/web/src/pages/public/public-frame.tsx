@@ -1,4 +1,4 @@
-/** The frame of pages for everybody: the gateway's name, the other such pages, ways in. */
+/** The frame of public pages: the gateway's name, the other such pages, ways in. */
 import { Box, Button, Group, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';

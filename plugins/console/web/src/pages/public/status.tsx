@@ -1,4 +1,4 @@
-/** How the models have worked in the last two days, by hours of real traffic. For everybody. */
+/** How the models have worked in the last two days, by hours of real traffic. Public. */
 import { Group, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
