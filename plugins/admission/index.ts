@@ -8,9 +8,10 @@ import {
 } from '../../core/contract/contract.ts';
 import { duration, z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { attempts, call, ruled, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
-import { funds } from '../common/domain/ledger.ts';
+import { funds, ledger } from '../common/domain/ledger.ts';
 import { instead, model } from '../common/domain/models.ts';
 import { zero } from '../common/domain/money.ts';
 import { plan } from '../common/domain/plans.ts';
@@ -25,7 +26,7 @@ import {
   type CallToAdmit,
 } from '../common/wire/admission-rules.ts';
 import { OrderRows } from './orders.ts';
-import { Rules } from './rules.ts';
+import { type Held, Rules } from './rules.ts';
 import { Orders } from './settling.ts';
 
 const sweepMs = 15_000;
@@ -46,7 +47,7 @@ export default definePlugin<Settings>({
   name: 'admission',
   config,
   extensionPoints: [admission],
-  services: { optional: [database, funds], provides: [admittedOrders] },
+  services: { optional: [database, funds, ledger, ledgerQueries], provides: [admittedOrders] },
   requires: [call, caller, model],
   optional: [plan, priceRatio, instead, ruled],
   sets: [admitted],
@@ -68,6 +69,7 @@ export function setUpAdmission(
   const rules = new Rules(() => current);
   const orders = rows && new Orders(host, rows, rules);
   if (orders !== undefined) host.provide(admittedOrders, orders);
+  const settling = new Settling();
   return {
     applies: (endpoint) =>
       (endpoint.handle === undefined || endpoint.deferred === true) &&
@@ -75,7 +77,7 @@ export function setUpAdmission(
       host.extensions(admission).length > 0,
     handle(exchange, next) {
       if (!exchange.get(call).billable || isAdmittedBefore(exchange)) return next();
-      return reserve(host, exchange, rules, orders).then(() => next());
+      return reserve(host, exchange, { rules, orders, settling }).then(() => next());
     },
     reload: {
       prepare: (changed) => () => {
@@ -83,10 +85,12 @@ export function setUpAdmission(
       },
     },
     lifecycle: {
-      start() {
-        if (orders !== undefined && host.extensions(admission).length > 0)
-          host.every(sweepMs, 'settle reservations of orders', () => orders.sweep());
+      async start() {
+        if (orders === undefined || host.extensions(admission).length === 0) return;
+        await orders.start();
+        host.every(sweepMs, 'settle reservations of orders', () => orders.sweep());
       },
+      stop: () => settling.end(),
     },
   };
 }
@@ -97,7 +101,14 @@ function isAdmittedBefore(exchange: Exchange): boolean {
   return stage === 'answer' || stage === 'estimate';
 }
 
-async function reserve(host: Host, exchange: Exchange, rules: Rules, orders: Orders | undefined): Promise<void> {
+interface Parts {
+  readonly rules: Rules;
+  readonly orders: Orders | undefined;
+  readonly settling: Settling;
+}
+
+async function reserve(host: Host, exchange: Exchange, parts: Parts): Promise<void> {
+  const { rules, orders } = parts;
   const { id, endpoint, log } = exchange;
   const { accountId, keyId, project } = exchange.get(caller);
   const asked: AdmittedCall = {
@@ -111,6 +122,28 @@ async function reserve(host: Host, exchange: Exchange, rules: Rules, orders: Ord
   const toAdmit: CallToAdmit = { ...asked, find: (key) => exchange.find(key) };
   const held = await rules.reserve(host.extensions(admission), toAdmit, log);
   if (held.length === 0) return;
+  const noted = orders === undefined ? [] : held.filter(({ rule }) => rule.durable === true);
+  if (noted.length > 0) {
+    await orders!.note(asked, noted).catch(async (error: unknown) => {
+      await rules.end(held, asked, undefined, log);
+      throw error;
+    });
+  }
+  settleAtEnd(exchange, asked, { held, noted }, parts);
+}
+
+interface Reserved {
+  readonly held: readonly Held[];
+  /** Those of them that are in the database, too. */
+  readonly noted: readonly Held[];
+}
+
+function settleAtEnd(
+  exchange: Exchange,
+  asked: AdmittedCall,
+  { held, noted }: Reserved,
+  { rules, orders, settling }: Parts,
+): void {
   let isSent = false;
   let order: 'none' | 'placing' | 'placed' = 'none';
   exchange.beforeFirstByte(() => {
@@ -125,12 +158,36 @@ async function reserve(host: Host, exchange: Exchange, rules: Rules, orders: Ord
       order = 'placed';
     },
   } satisfies Admitted);
-  exchange.defer((outcome) => {
-    if (order === 'placed') return undefined;
+  const end = async (outcome: Outcome): Promise<void> => {
+    if (order === 'placed') return;
     if (order === 'placing') return orders!.release(asked, held);
-    return rules.end(held, ...endOf(exchange, asked, isSent, outcome), log);
-  });
+    const [served, ended] = endOf(exchange, asked, isSent, outcome);
+    const unnoted = noted.length === 0 ? held : held.filter((one) => !noted.includes(one));
+    await rules.end(unnoted, served, ended, exchange.log);
+    if (noted.length === 0) return;
+    await orders!.endNoted(asked, { ...(ended ?? unsent), sent: ended !== undefined, model: served.model });
+  };
+  // Slots and rows of the call do not wait for it.
+  exchange.defer((outcome) => settling.add(end(outcome), exchange.log));
 }
+
+/** Settlements that run, which the gateway waits for when it stops. */
+class Settling {
+  readonly #running = new Set<Promise<void>>();
+
+  add(settlement: Promise<void>, log: Exchange['log']): void {
+    const logged = settlement
+      .catch((error: unknown) => log.warn({ error }, 'reservations of a call are settled later'))
+      .finally(() => void this.#running.delete(logged));
+    this.#running.add(logged);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+}
+
+const unsent: AdmissionEnd = { outcome: 'failed', cost: zero, usage: undefined };
 
 /** The call with the model that served it, and its end; undefined: it has reached no vendor. */
 function endOf(

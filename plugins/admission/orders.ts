@@ -1,4 +1,4 @@
-/** The table of reservations that belong to orders, and their settlement by one process. */
+/** The table of reservations that outlive their exchange, or its process, and their settlement by one process. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { money } from '../common/domain/money.ts';
@@ -27,14 +27,30 @@ export class OrderRows {
     this.#table = tableOf(database, 'admitted_orders');
   }
 
-  async add(orm: Orm, call: AdmittedCall, reservations: readonly Reservation[]): Promise<void> {
-    await orm.execute(sql`
-      insert into ${this.#table} (request_id, call, reservations)
-      values (${call.id}::uuid, ${encode(call)}, ${encode(reservations)})`);
+  /** `owner`: of the exchange; absent: they are an order's from now on. `orm`: of a transaction; absent: of none. */
+  async add(
+    orm: Pick<Orm, 'execute'> | undefined,
+    call: AdmittedCall,
+    reservations: readonly Reservation[],
+    owner?: string,
+  ): Promise<void> {
+    await (orm ?? this.#database.orm).execute(sql`
+      insert into ${this.#table} (request_id, call, reservations, owner)
+      values (${call.id}::uuid, ${encode(call)}, ${encode(reservations)}, ${owner ?? null})
+      on conflict (request_id) do update set reservations = excluded.reservations, owner = excluded.owner`);
   }
 
-  async end(orm: Orm, requestId: string, end: OrderEnd): Promise<void> {
-    await orm.execute(sql`
+  /** Calls that this owner's process makes, or made when it was killed. */
+  async running(owner: string): Promise<AdmittedCall[]> {
+    const rows = await rowsOf<{ call: string }>(
+      this.#database.orm,
+      sql`select call from ${this.#table} where owner = ${owner} and ending is null order by request_id`,
+    );
+    return rows.map(({ call }) => decode(call));
+  }
+
+  async end(orm: Pick<Orm, 'execute'> | undefined, requestId: string, end: OrderEnd): Promise<void> {
+    await (orm ?? this.#database.orm).execute(sql`
       update ${this.#table} set ending = ${encode(end)} where request_id = ${requestId}::uuid and ending is null`);
   }
 
@@ -62,18 +78,20 @@ export class OrderRows {
   }
 
   /**
-   * Whether an order stands of which the commit was not answered. An insert of the same key waits for that transaction, and so
-   * finds its row, or none for good.
+   * Whether an order stands of which the commit was not answered. An insert of the same key, or the lock of a row that was there
+   * before, waits for that transaction, and so finds an order, or none for good.
    */
   stands(call: AdmittedCall): Promise<boolean> {
     return this.#database.orm.transaction(async (orm) => {
-      const added = await rowsOf(
+      await orm.execute(sql`
+        insert into ${this.#table} (request_id, call, reservations, owner) values (${call.id}::uuid, '', '', '')
+        on conflict (request_id) do nothing`);
+      const [row] = await rowsOf<{ stands: boolean }>(
         orm,
-        sql`insert into ${this.#table} (request_id, call, reservations) values (${call.id}::uuid, '', '')
-            on conflict (request_id) do nothing returning true as added`,
+        sql`select owner is null as stands from ${this.#table} where request_id = ${call.id}::uuid for update`,
       );
       await orm.execute(sql`delete from ${this.#table} where request_id = ${call.id}::uuid and call = ''`);
-      return added.length === 0;
+      return row?.stands === true;
     });
   }
 }

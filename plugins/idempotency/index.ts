@@ -14,10 +14,10 @@ import { caller } from '../common/domain/accounts.ts';
 import { attempts, call, keyedCalls, usageReport } from '../common/domain/calls.ts';
 import { type Database, database, isUndecided } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
+import { readOrMakeOwner } from '../common/kit/jobs/owner.ts';
 import { Calls, type Ending } from './calls.ts';
 import { Copy } from './copy.ts';
 import { type KeyedCall, readKey } from './key.ts';
-import { readOrMakeOwner } from './owner.ts';
 import { CallRows, type KeyedRows, type Lifetimes } from './rows.ts';
 import { replayAnswer, storedAnswer, storedError } from './stored-answer.ts';
 

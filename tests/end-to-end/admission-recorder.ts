@@ -1,4 +1,4 @@
-/** Two admission rules that write down how they are asked, and do what a test says. Loaded by the gateway of the test. */
+/** Two admission rules, the first of them durable, that write down how they are asked, and do what a test says. Loaded by the gateway of the test. */
 import { definePlugin } from '../../core/contract/contract.ts';
 import { z } from '../../core/contract/schema.ts';
 import {
@@ -25,6 +25,7 @@ function rule(name: string): AdmissionRule {
   const note = (one: Omit<Recorded, 'rule'>) => void recorded.push({ rule: name, ...one });
   return {
     name,
+    ...(name === 'first' ? { durable: true } : {}),
     async reserve(call) {
       const reservation = acts[name] === undefined ? `${name} ${call.id}` : await acts[name](call);
       note({ what: 'reserve', reservation, call });

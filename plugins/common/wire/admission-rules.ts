@@ -44,6 +44,11 @@ export interface AdmissionEnd {
 export interface AdmissionRule {
   readonly name: string;
   /**
+   * Its reservations outlive the process: each is written to the database before the call is made, so that those of a process that
+   * was killed are settled or released at its next start. Absent: they are gone with the process.
+   */
+  readonly durable?: true;
+  /**
    * Called once for each call that is charged, before money is held and before any attempt. Returns what it has reserved, as a text
    * of its own that is given back to it; undefined: nothing, and it is not called again for this call. Throws a GatewayError to refuse.
    */
@@ -71,6 +76,8 @@ export const admitted = defineContextKey<Admitted>('admitted');
 /** How an order has ended; `sent`: it has reached a vendor. */
 export interface OrderEnd extends AdmissionEnd {
   readonly sent: boolean;
+  /** That served it; absent: the one that was admitted. */
+  readonly model?: string;
 }
 
 /** Reservations of orders that outlive their exchange. Provided by `admission`. */

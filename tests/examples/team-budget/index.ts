@@ -25,6 +25,8 @@ export default definePlugin({
 
     host.extend(admission, {
       name: 'team-budget',
+      // Its tables outlive the process: a call that was charged after a kill counts too.
+      durable: true,
       async reserve({ id, at, amount, caller: { accountId, project: team } }) {
         const limit = team === undefined ? undefined : limitOf(team);
         if (team === undefined || limit === undefined) return undefined;

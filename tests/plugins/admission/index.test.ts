@@ -10,7 +10,7 @@ import { exchangeOf, noting, send, started } from './world.ts';
 test('three rules: reserved in order, settled in reverse, each with the call and its end', async () => {
   const notes: string[] = [];
   const settled: [string, AdmittedCall, AdmissionEnd][] = [];
-  const { pass } = await started([
+  const { pass, end: endCall } = await started([
     noting('a', notes, { settle: (...all) => void settled.push(all) }),
     noting('b', notes),
     noting('c', notes, { reserve: () => undefined }),
@@ -18,7 +18,7 @@ test('three rules: reserved in order, settled in reverse, each with the call and
   const exchange = exchangeOf();
   await pass(exchange, () => notes.push('call'));
   await send(exchange, 5n);
-  await exchange.end();
+  await endCall(exchange);
   assert.deepEqual(notes, ['a+', 'b+', 'call', 'b=']);
   const [[reservation, admittedCall, end]] = settled as [[string, AdmittedCall, AdmissionEnd]];
   assert.equal(reservation, exchange.id);
@@ -30,7 +30,7 @@ test('three rules: reserved in order, settled in reverse, each with the call and
 test('the last rule refuses: the others give back in reverse, and the call is not made', async () => {
   const notes: string[] = [];
   const refusal = new GatewayError('rate_limited', 'No.', { code: 'quota', retryAfterMs: 7_000 });
-  const { pass } = await started([
+  const { pass, end: endCall } = await started([
     noting('a', notes),
     noting('b', notes),
     noting('c', notes, { reserve: () => Promise.reject(refusal) }),
@@ -40,7 +40,7 @@ test('the last rule refuses: the others give back in reverse, and the call is no
     pass(exchange, () => notes.push('call')),
     (error) => error === refusal,
   );
-  await exchange.end({ kind: 'failed' });
+  await endCall(exchange, { kind: 'failed' });
   assert.deepEqual(notes, ['a+', 'b+', 'b-', 'a-']);
 });
 
@@ -54,16 +54,16 @@ for (const [what, reserve] of Object.entries(faults)) {
   test(`a rule that ${what}: refused with 503 and a code, or made without this rule where the setting says so`, async () => {
     const notes: string[] = [];
     const rules = [noting('a', notes), noting('b', notes, { reserve }), noting('c', notes)];
-    const { pass } = await started(rules);
+    const { pass, end: endCall } = await started(rules);
     const refused = exchangeOf();
     await assert.rejects(pass(refused), { kind: 'overloaded', code: 'admission_unavailable', retryAfterMs: 1_000 });
-    await refused.end();
+    await endCall(refused);
     assert.deepEqual(notes.splice(0), ['a+', 'a-']);
     assert.equal(refused.lines.at(-1)!.message, 'an admission rule failed to reserve');
     const lenient = await started(rules, { broken: 'allow' });
     const exchange = exchangeOf();
     await lenient.pass(exchange);
-    await exchange.end();
+    await lenient.end(exchange);
     assert.deepEqual(notes, ['a+', 'c+', 'c-', 'a-']);
   });
 }
@@ -72,9 +72,12 @@ test('when a rule does not reserve in time the call is refused, and its late res
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const notes: string[] = [];
   const late = Promise.withResolvers<string>();
-  const { pass } = await started([noting('a', notes), noting('b', notes, { reserve: () => late.promise })], {
-    within: '1s',
-  });
+  const { pass, end: endCall } = await started(
+    [noting('a', notes), noting('b', notes, { reserve: () => late.promise })],
+    {
+      within: '1s',
+    },
+  );
   const exchange = exchangeOf();
   const refused = assert.rejects(pass(exchange), { code: 'admission_unavailable' });
   await turn();
@@ -83,14 +86,14 @@ test('when a rule does not reserve in time the call is refused, and its late res
   assert.deepEqual(notes, ['a+', 'a-']);
   late.resolve('late');
   await turn();
-  await exchange.end();
+  await endCall(exchange);
   assert.deepEqual(notes, ['a+', 'a-', 'b-']);
 });
 
-test('rules that fail to settle, or never do: the others settle, each fault is a line, and the exchange ends', async (context) => {
+test('rules that fail to settle, or never do: the others settle, each fault is a line, and the stop alone waits', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const notes: string[] = [];
-  const { pass } = await started([
+  const { instance, pass } = await started([
     noting('a', notes),
     noting('b', notes, { settle: () => new Promise(() => {}) }),
     noting('c', notes, { settle: () => Promise.reject(new Error('broken')) }),
@@ -98,10 +101,11 @@ test('rules that fail to settle, or never do: the others settle, each fault is a
   const exchange = exchangeOf();
   await pass(exchange);
   await send(exchange, 1n);
-  const ended = exchange.end();
+  await exchange.end();
+  const stopped = instance.lifecycle!.stop!();
   await turn();
   context.mock.timers.tick(2_000);
-  await ended;
+  await stopped;
   assert.deepEqual(notes, ['a+', 'b+', 'c+', 'a=']);
   const faulty = exchange.lines.map(({ fields, message }) => [(fields as { rule: string }).rule, message]);
   assert.deepEqual(faulty, [
@@ -129,11 +133,13 @@ const outcomes = [
 for (const [outcome, expected] of outcomes) {
   test(`an exchange that ends ${JSON.stringify(outcome)} is settled as ${expected}`, async () => {
     const seen: AdmissionEnd[] = [];
-    const { pass } = await started([noting('a', [], { settle: (_reservation, _call, end) => void seen.push(end) })]);
+    const { pass, end: endCall } = await started([
+      noting('a', [], { settle: (_reservation, _call, end) => void seen.push(end) }),
+    ]);
     const exchange = exchangeOf();
     await pass(exchange);
     await send(exchange, undefined);
-    await exchange.end(outcome);
+    await endCall(exchange, outcome);
     assert.deepEqual(
       seen.map((end) => end.outcome),
       [expected],

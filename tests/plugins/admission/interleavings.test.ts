@@ -3,8 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { setUpAdmission } from '../../../plugins/admission/index.ts';
-import type { EndedOrder, OrderRows, Reservation } from '../../../plugins/admission/orders.ts';
-import type { Orm } from '../../../plugins/common/domain/database.ts';
 import { money } from '../../../plugins/common/domain/money.ts';
 import {
   type AdmissionRule,
@@ -13,67 +11,11 @@ import {
   admission,
   admitted,
   admittedOrders,
-  type OrderEnd,
 } from '../../../plugins/common/wire/admission-rules.ts';
 import { fakeHost, okAnswer } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
+import { MemoryRows } from './memory-rows.ts';
 import { exchangeOf, send } from './world.ts';
-
-/** The table in memory; a transaction is the list of its writes. */
-class MemoryRows implements Pick<OrderRows, 'add' | 'end' | 'take' | 'delete' | 'due' | 'stands'> {
-  readonly #rows = new Map<
-    string,
-    { -readonly [K in keyof EndedOrder]: EndedOrder[K] | undefined } & { taken?: true }
-  >();
-  readonly #step: () => Promise<void>;
-
-  constructor(step: () => Promise<void>) {
-    this.#step = step;
-  }
-
-  begin(): { orm: Orm; commit: () => void } {
-    const writes: (() => void)[] = [];
-    const commit = () => {
-      for (const write of writes) write();
-    };
-    return { orm: writes as unknown as Orm, commit };
-  }
-
-  async add(orm: Orm, call: AdmittedCall, reservations: readonly Reservation[]) {
-    await this.#step();
-    writesOf(orm).push(() => this.#rows.set(call.id, { call, reservations, end: undefined }));
-  }
-
-  async end(orm: Orm, requestId: string, end: OrderEnd) {
-    await this.#step();
-    writesOf(orm).push(() => void Object.assign(this.#rows.get(requestId) ?? {}, { end }));
-  }
-
-  async take(requestId: string) {
-    await this.#step();
-    const row = this.#rows.get(requestId);
-    if (row?.end === undefined || row.taken) return undefined;
-    row.taken = true;
-    return row as EndedOrder;
-  }
-
-  async delete(requestId: string) {
-    await this.#step();
-    this.#rows.delete(requestId);
-  }
-
-  async due() {
-    await this.#step();
-    return [...this.#rows].flatMap(([id, row]) => (row.end === undefined || row.taken ? [] : [id]));
-  }
-
-  async stands({ id }: AdmittedCall) {
-    await this.#step();
-    return this.#rows.has(id);
-  }
-}
-
-const writesOf = (orm: Orm) => orm as unknown as (() => void)[];
 
 const acts = ['reserve', 'reserve', 'reserve', 'skip', 'refuse', 'throw'] as const;
 const placings = ['committed', 'rolled back', 'unanswered, committed', 'unanswered, rolled back', 'never'] as const;
@@ -89,7 +31,7 @@ function processOf(rows: MemoryRows, rules: readonly AdmissionRule[], broken: 'r
   const host = fakeHost();
   for (const rule of rules) host.extend(admission, rule);
   const instance = setUpAdmission(host, { within: 60_000, broken }, rows);
-  return { handle: instance.handle!, orders: host.find(admittedOrders)! };
+  return { handle: instance.handle!, settled: () => instance.lifecycle!.stop!(), orders: host.find(admittedOrders)! };
 }
 
 class Reservations {
@@ -99,7 +41,12 @@ class Reservations {
   reserved = 0;
   ended = 0;
 
-  rule(name: string, actOf: (id: string) => Call['rules'][number], step: () => Promise<void>): AdmissionRule {
+  rule(
+    name: string,
+    isDurable: boolean,
+    actOf: (id: string) => Call['rules'][number],
+    step: () => Promise<void>,
+  ): AdmissionRule {
     const end = async (text: string, { id }: AdmittedCall) => {
       // What a rule throws is a line of the log alone.
       if (text !== `${name} ${id}` || !this.open.delete(text)) this.wrong.push(text);
@@ -108,6 +55,7 @@ class Reservations {
     };
     return {
       name,
+      ...(isDurable ? { durable: true } : {}),
       reserve: async ({ id }) => {
         await step();
         const act = actOf(id);
@@ -149,18 +97,21 @@ test('reserved equals settled and given back, whatever comes between', async () 
     fc.asyncProperty(
       fc.array(callOf, { minLength: 1, maxLength: 6 }),
       fc.constantFrom('refuse', 'allow'),
+      fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
       fc.scheduler(),
-      async (calls, broken, scheduler) => {
+      async (calls, broken, durable, scheduler) => {
         const step = () => scheduler.schedule(Promise.resolve());
         const rows = new MemoryRows(step);
         const state = new Reservations();
         const byId = new Map<string, Call>();
-        const rules = ['a', 'b', 'c'].map((name, index) => state.rule(name, (id) => byId.get(id)!.rules[index]!, step));
+        const rules = ['a', 'b', 'c'].map((name, index) =>
+          state.rule(name, durable[index]!, (id) => byId.get(id)!.rules[index]!, step),
+        );
         const processes = [0, 1].map(() => processOf(rows, rules, broken));
         const run = async (call: Call, index: number) => {
           const exchange = exchangeOf();
           byId.set(exchange.id, call);
-          const { handle } = processes[index % 2]!;
+          const { handle, settled } = processes[index % 2]!;
           const next = async () => {
             await step();
             if (call.placing !== undefined) await place(exchange, rows, call.placing);
@@ -170,6 +121,7 @@ test('reserved equals settled and given back, whatever comes between', async () 
           };
           await Promise.resolve(handle(exchange, next)).catch(() => {});
           await exchange.end();
+          await settled();
           if (call.placing?.endsWith('committed'))
             await endOrder(
               processes.map(({ orders }) => orders),

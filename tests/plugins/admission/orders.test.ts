@@ -40,6 +40,20 @@ test('an order that was rolled back does not stand, and leaves no row; one that 
   assert.equal(await rows.stands(placed), true);
 });
 
+test('a running call of an owner is no order until it is kept as one, and a kept one is no running call', async () => {
+  const call = callOf();
+  await rows.add(undefined, call, [['a', 'one']], 'me');
+  assert.deepEqual(await rows.running('me'), [call]);
+  assert.deepEqual(await rows.running('another'), []);
+  assert.equal(await rows.stands(call), false);
+  await store.orm.transaction((orm) => rows.add(orm, call, [['b', 'two']]));
+  assert.deepEqual(await rows.running('me'), []);
+  assert.equal(await rows.stands(call), true);
+  await rows.end(undefined, call.id, end);
+  assert.deepEqual((await rows.take(call.id))?.reservations, [['b', 'two']]);
+  await rows.delete(call.id);
+});
+
 test('an ended order is taken by one process, with all that was kept, and by another one when the lease has ended', async () => {
   const call = callOf();
   await rows.add(store.orm, call, [['a', 'one']]);

@@ -13,7 +13,11 @@ export async function started(rules: readonly AdmissionRule[], section: object =
   if (store !== undefined) host.provide(database, store);
   for (const rule of rules) host.extend(admission, rule);
   const instance = await setUp(plugin, host, section);
-  return { host, instance, pass: (exchange: FakeExchange, next: () => void = () => {}) => enter(exchange, next) };
+  const end = async (exchange: FakeExchange, outcome: Parameters<FakeExchange['end']>[0] = {}) => {
+    await exchange.end(outcome);
+    await instance.lifecycle!.stop!();
+  };
+  return { host, instance, end, pass: (exchange: FakeExchange, next: () => void = () => {}) => enter(exchange, next) };
 
   async function enter(exchange: FakeExchange, next: () => void) {
     return instance.handle!(exchange, async () => {

@@ -14,7 +14,7 @@ create table {schema}.team_holds (
   team text not null,
   month text not null,
   amount bigint not null,
-  -- A process that was killed does not release: its holds count no longer than this.
+  -- A machine that never comes back does not release: its holds count no longer than this.
   ends_at timestamptz not null
 );
 create index team_holds_team on {schema}.team_holds (account_id, team, month);

@@ -1,8 +1,8 @@
-/** The owner name of this data directory: created once, so that a restart recognises the previous run's calls. */
+/** The owner name of this data directory: created once, so that a start recognises the calls of the run before. */
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Random } from '../../core/contract/host-tools.ts';
-import { makeDirectory } from '../../core/tools/unwritable.ts';
+import type { Random } from '../../../../core/contract/host-tools.ts';
+import { makeDirectory } from '../../../../core/tools/unwritable.ts';
 
 const format = /^[0-9a-f]{32}$/;
 
