@@ -9,7 +9,6 @@ import {
   type TimelineEvent,
   type TimelineEventKind,
 } from '../common/domain/timeline.ts';
-import { JsonText, latinLiteral } from './json-text.ts';
 
 /** An event as stored: milliseconds since arrival, the id of its kind, its values. */
 export type StoredEvent = readonly [at: number, id: string, ...values: EventValue[]];
@@ -22,85 +21,47 @@ const unavailable = 'could not be rendered';
 /** The events as JSON; `receivedAt` in wall-clock milliseconds; undefined: no events. */
 export function storedTimeline(notes: readonly TimelineEvent[] | undefined, receivedAt: number): string | undefined {
   if (notes === undefined) return undefined;
-  let events = 0;
-  json.begin();
-  for (let index = 0; index < notes.length && events < maxTimelineEvents; index++) {
+  const stored: EventValue[][] = [];
+  for (let index = 0; index < notes.length && stored.length < maxTimelineEvents; index++) {
     const { at, kind, values } = notes[index]!;
     const eventValues = typeof values === 'function' ? valuesOf(values) : values;
     if (eventValues === undefined) continue;
-    json.put(events === 0 ? '[[' : ',[');
     // The wall clock may step.
-    json.putNumber(Math.max(0, at - receivedAt));
-    json.put(idPart(kind.id));
-    const count = Math.min(eventValues.length, mostValues);
-    for (let place = 0; place < count; place++) putValue(eventValues[place]!);
-    json.put(']');
-    events += 1;
+    const event: EventValue[] = [Math.max(0, at - receivedAt), kind.id, ...eventValues];
+    bound(event);
+    stored.push(event);
   }
-  if (events === 0) return undefined;
-  json.put(']');
-  return json.text;
+  return stored.length === 0 ? undefined : JSON.stringify(stored);
 }
 
-const json = new JsonText();
-
-function putValue(value: EventValue): void {
-  json.put(',');
-  if (typeof value === 'string') putText(value);
-  else if (typeof value === 'number') json.putNumber(value);
-  else json.put(JSON.stringify(value ?? null));
-}
-
-function putText(text: string): void {
-  if (!isPlain(text)) {
-    json.put(literalOf(text));
-    return;
+function bound(event: EventValue[]): void {
+  if (event.length > mostValues + 2) event.length = mostValues + 2;
+  for (let place = 2; place < event.length; place++) {
+    const value = event[place];
+    if (typeof value === 'string' && !plain.test(value)) event[place] = known.get(value) ?? remembered(value);
   }
-  json.put('"');
-  json.put(text);
-  json.put('"');
 }
 
-/** By the ids of kinds, which are few. */
-const idParts = new Map<string, string>();
+/** Texts that need no look: shorter than any credential without `-` or `:`. */
+const plain = /^[ -,./0-9;-~]{0,14}$/;
 
-function idPart(id: string): string {
-  let part = idParts.get(id);
-  if (part === undefined) {
-    part = `,${latinLiteral(id)}`;
-    idParts.set(id, part);
-  }
-  return part;
-}
-
-/** Literals of texts that recur: names of models, targets and keys. */
-const literals = new Map<string, string>();
-const mostLiterals = 1_000;
+/** Stored forms of texts that recur: names of models, targets and keys. */
+const known = new Map<string, string>();
+const mostKnown = 1_000;
 const longestKept = 64;
 
-function literalOf(text: string): string {
-  const known = literals.get(text);
-  if (known !== undefined) return known;
-  const literal = latinLiteral(storable(text, longestText));
+function remembered(text: string): string {
+  const stored = storable(text, longestText);
   if (text.length <= longestKept) {
-    if (literals.size >= mostLiterals) literals.clear();
-    // A copy: the text may be a part of a large one, which it would keep.
-    literals.set(Buffer.from(text, 'utf16le').toString('utf16le'), literal);
+    if (known.size >= mostKnown) known.clear();
+    // Copies: the text may be a part of a large one, which it would keep.
+    known.set(copyOf(text), copyOf(stored));
   }
-  return literal;
+  return stored;
 }
 
-/** Shorter than any credential without `-` or `:`. */
-const longestPlain = 14;
-
-/** Whether the text is so short, and its characters so common, that it is stored as it is between quotes. */
-function isPlain(text: string): boolean {
-  if (text.length > longestPlain) return false;
-  for (let index = 0; index < text.length; index++) {
-    const unit = text.charCodeAt(index);
-    if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c || unit === 0x2d || unit === 0x3a) return false;
-  }
-  return true;
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le');
 }
 
 /** An error in a plugin's values must not lose the row. */
