@@ -22,19 +22,21 @@ import type { ResponseRecorder } from './state/response-recorder.ts';
 import type { Sealer } from './translate/seal.ts';
 import type { SignatureCache } from './translate/signature-cache.ts';
 
+/** The protocols of all plugins, and their call transforms in the order of the list; complete when every plugin is set up. */
+export interface Added {
+  readonly protocols: ReadonlyMap<string, SpokenProtocol>;
+  readonly ofPrompts: readonly CallTransform[];
+  readonly ofAnswers: readonly CallTransform[];
+}
+
 export interface Tools {
-  protocolNamed(name: string): SpokenProtocol | undefined;
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly signatureCache: SignatureCache;
   readonly responseRecorder: ResponseRecorder;
   readonly ids: IdGuard;
   readonly config: ProtocolConvertConfig;
-  /** Call transforms of other plugins, in the order of the list. */
-  transforms(): {
-    readonly ofPrompts: readonly CallTransform[];
-    readonly ofAnswers: readonly CallTransform[];
-  };
+  readonly added: Added;
   /** For how long the frames of a stream that say nothing yet are held back, in milliseconds. */
   openingMs(): number;
   /** The gateway's own error shape, if it has one. */

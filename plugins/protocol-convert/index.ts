@@ -35,7 +35,7 @@ import {
   wireProtocols,
 } from '../common/wire/protocols.ts';
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
-import type { Attempt, Tools } from './dependencies.ts';
+import type { Added, Attempt, Tools } from './dependencies.ts';
 import { KeptRequests } from './metering/kept-requests.ts';
 import { openProbes } from './probe/probe.ts';
 import { completions } from './protocols/completions.ts';
@@ -92,15 +92,14 @@ export default definePlugin<ProtocolConvertConfig>({
       isPainter: (name) => host.find(catalog)?.find(name)?.kind === 'image',
     };
     const offered = once(() => offeredBy(known, config.expose, opening));
-    const tools: Tools = {
+    const added = once(() => addedTo(host, known));
+    const tools: OwnTools = {
       clock: host.clock,
-      protocolNamed: known.named,
       sealer: await openSealer(host, config.seal_secret),
       signatureCache: new SignatureCache(host.clock),
       responseRecorder: state.keeper,
       ids: state.ids,
       config,
-      transforms: once(() => transformsOf(host)),
       shape: () => host.find(errorShape),
       openingMs: () => host.find(openings)?.heldMs ?? usualOpeningMs,
     };
@@ -111,7 +110,7 @@ export default definePlugin<ProtocolConvertConfig>({
       addresses: { pathPrefixes: versionPrefixes },
       applies: (endpoint) => offered().answered.has(endpoint),
       checks: { problems: () => unknownNames(known, config.expose) },
-      handle: converting(tools),
+      handle: converting(tools, added),
       commandLine: { secrets: () => [rotatedSeals(host, config.seal_secret)] },
       lifecycle: {
         start: () => state.start(),
@@ -120,7 +119,7 @@ export default definePlugin<ProtocolConvertConfig>({
       reload: {
         members: ['on_loss', 'answer_model', 'media', 'translated_values', 'seal_secret'],
         prepare: preparing({ host, tools, keptFiles }, (changed) => {
-          instance.handle = converting({ ...tools, config: changed });
+          instance.handle = converting({ ...tools, config: changed }, added);
         }),
       },
     };
@@ -128,9 +127,10 @@ export default definePlugin<ProtocolConvertConfig>({
   },
 });
 
-function transformsOf(host: Host) {
+function addedTo(host: Host, known: KnownProtocols): Added {
   const all = host.extensions(callTransforms);
   return {
+    protocols: known.all(),
     ofPrompts: all.filter(({ request }) => request !== undefined),
     ofAnswers: all.filter(({ answer }) => answer !== undefined),
   };
@@ -138,7 +138,7 @@ function transformsOf(host: Host) {
 
 /** The secrets of seals are looked at in the database when their list is another one: other changes apply while it is away. */
 function preparing(
-  { host, tools, keptFiles }: { readonly host: Host; readonly tools: Tools; readonly keptFiles: KeptFiles },
+  { host, tools, keptFiles }: { readonly host: Host; readonly tools: OwnTools; readonly keptFiles: KeptFiles },
   use: (changed: ProtocolConvertConfig) => void,
 ) {
   let running = tools.config.seal_secret;
@@ -154,11 +154,16 @@ function preparing(
   };
 }
 
-function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
+type OwnTools = Omit<Tools, 'added'>;
+
+function converting(own: OwnTools, added: () => Added): NonNullable<PluginInstance['handle']> {
+  let tools: Tools | undefined;
   return function protocolConvert(exchange, next) {
+    tools ??= { ...own, added: added() };
     const to = exchange.get(target);
-    const request = withoutHeldElsewhere(exchange.get(opened), to);
-    const upstream = tools.protocolNamed(to.protocol);
+    const asked = exchange.get(opened);
+    const request = asked.vendorIds?.held === undefined ? asked : withoutHeldElsewhere(asked, to);
+    const upstream = tools.added.protocols.get(to.protocol);
     if (upstream === undefined) throw new Error(`route chose an unsupported protocol: ${to.protocol}`);
     const { variant } = upstream;
     request.protocol.checkTarget?.(request, variant === undefined ? to : { ...to, protocol: variant.variantOf });
@@ -168,9 +173,9 @@ function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
       return answer;
     };
     const attempt: Attempt = { exchange, opened: request, upstream, target: to, tools };
-    if (mustCount(request, to)) return countCall(attempt, next).then(give);
+    if (!request.call.billable && mustCount(request, to)) return countCall(attempt, next).then(give);
     if (mustTranslate(request, upstream, to)) return translateCall(attempt, next).then(give);
-    if (!request.call.billable || tools.transforms().ofPrompts.length === 0) return relayCall(attempt, next, give);
+    if (!request.call.billable || tools.added.ofPrompts.length === 0) return relayCall(attempt, next, give);
     return changedPrompt(attempt).then((transformed) =>
       transformed === undefined
         ? relayCall(attempt, next, give)
@@ -259,6 +264,7 @@ function endpointOf(
     exchange.set(call, request.call);
     exchange.set(opened, request);
     exchange.set(conversation, new RequestConversation(exchange, request, keptRequests));
+    if (request.builtOn === undefined) return state.ids.check(exchange, request, undefined);
     if (state.resolver.isInConversation(request)) return inConversation(exchange, request, sent);
     return state.ids.check(exchange, request, state.resolver.resolve(exchange, request));
   };

@@ -30,6 +30,11 @@ export class Counts {
     this.#reading = undefined;
   }
 
+  /** How many counters were reported. */
+  get size(): number {
+    return this.#values.size;
+  }
+
   get(name: string): number | undefined {
     return this.#values.get(name);
   }

@@ -55,16 +55,25 @@ const serviceMembers = new Set(['speed', 'service_tier', 'serviceTier', 'inferen
 
 const deepest = 20;
 
+const toolMembers = ['tools', ...searchMembers];
+
 /**
  * Throws invalid_request that names the field, unless everything that the request makes this vendor run is metered. `left`: top-level
  * members that are not sent to it.
  */
 export function refuseUnmetered(protocol: string, json: JsonObject, own: OwnNames, left: readonly string[] = []): void {
   for (const key in json) if (!unread.has(key) && !left.includes(key)) refuseMember(key, json[key], key, own);
-  if (left.includes('tools') || !mayHaveTools(protocol, json)) return;
+  if (left.includes('tools') || !asksForTools(protocol, json)) return;
   readTools(protocol, json, (tools, field) => {
     eachTool(tools, field, (tool, at) => refuseTool(protocol, tool, at, own));
   });
+}
+
+/** Whether a request may make the vendor run tools: by a member, or, in some protocols, by what a turn brings. */
+export function asksForTools(protocol: string, json: JsonObject): boolean {
+  if (protocol !== 'chat') return mayHaveTools(protocol, json);
+  for (const name of toolMembers) if (json[name] !== undefined) return true;
+  return false;
 }
 
 /** Whether a run that is counted by this class has a price, which may be 0. */

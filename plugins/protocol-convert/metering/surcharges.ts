@@ -48,7 +48,7 @@ export function grantedServices(tier: unknown, region?: unknown): Services {
 }
 
 /** The report of most answers, shared by them. */
-const globalServices: Services = { region: 'global' };
+export const globalServices: Services = { region: 'global' };
 
 /** `SERVICE_TIER_FLEX` and `flex` are the same tier. */
 function tierName(value: unknown): string {

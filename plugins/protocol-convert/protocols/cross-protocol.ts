@@ -23,7 +23,7 @@ export const responsesWithChat: Protocol = crossed(responses, '/v1/responses/com
 export const chatWithInput: Protocol = crossed(chat, chatAddress.path, (official) => ({
   ...official,
   open: (body, exchange) =>
-    isResponsesRequest(body.json)
+    body.json['input'] !== undefined && isResponsesRequest(body.json)
       ? answeredAsChat(openCreate(inOwnWords(body)), body.json)
       : official.open(body, exchange),
 }));

@@ -9,7 +9,7 @@ import type { Call } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { keepAliveFrame } from '../../common/kit/sse.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
-import { type OwnNames, refuseUnmetered, refuseUnpriced } from '../../common/wire/named.ts';
+import { asksForTools, refuseUnmetered, refuseUnpriced } from '../../common/wire/named.ts';
 import type { Opened, Prepared, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import {
@@ -29,38 +29,30 @@ import { ResponseTranslation } from '../translate/response-mapping.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
 import { inConversation, requestedModel } from './answer-edits.ts';
 import { EditedAnswer } from './edited-answer.ts';
+import type { RelayHooks } from './hooks.ts';
 import { type RelayedCall, relayAnswer } from './relay.ts';
 import { changedMembers, type SpokenProtocol } from './variants.ts';
 
 /** Throws or rejects as `relayAnswer` does. `give`: called with the client's answer. */
 export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) => Answer): Promise<Answer> {
   const { exchange, opened, upstream, target, tools } = attempt;
-  const { protocol, call } = opened;
-  tools.ids.refuse(opened.vendorIds?.unknown ?? [], target);
-  if (call.billable) {
-    const left = leftOut(target);
-    refuseUnmetered(protocol.name, opened.json, ownNames(target), left);
-    refuseUnpriced(protocol.name, opened.json, pricedTools(exchange, tools.clock), left);
-  }
+  const { protocol, call, conversation, vendorIds } = opened;
+  if (vendorIds !== undefined) tools.ids.refuse(vendorIds.unknown, target);
+  if (call.billable) refuseUncharged(attempt);
   const { variant } = upstream;
   const changes = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
   const asked = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
   const prepared = variant === undefined ? withQuery(exchange, asked) : readdressed(asked, variant, call, target);
   recordConversion(exchange, `relayed as ${protocol.name}`, prepared.dropped, tools);
-  checkDropped(prepared.dropped, tools.config);
+  if (prepared.dropped.length > 0) checkDropped(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));
-  const changing = call.billable ? transformsOf(exchange, tools) : undefined;
+  const { ofAnswers } = tools.added;
+  const changing = call.billable && ofAnswers.length > 0 ? answerTransforms(exchange, ofAnswers) : undefined;
   const transforms = changing === undefined ? undefined : changed(attempt, changing);
-  const record = tools.responseRecorder.recordRelayed(exchange, opened, target);
-  const { ended, items } = record;
-  const hooks = {
-    ended:
-      transforms === undefined ? ended : (meter: UsageMeter) => (transforms.isChanged ? undefined : ended?.(meter)),
-    items,
-    issued: tools.ids.recording(exchange, opened, target),
-    otherForm: call.billable && opened.compaction === undefined ? otherForm(attempt, changing) : undefined,
-  };
-  const reshape = named(opened, transforms ?? opened.reshape, tools);
+  const hooks = hooksOf(attempt, changing, transforms);
+  const isNamed = call.billable && (tools.config.answer_model !== 'vendor' || conversation !== undefined);
+  const inner = transforms ?? opened.reshape;
+  const reshape = isNamed ? named(opened, inner, tools) : inner;
   const answered = reshape === undefined ? opened : { ...opened, reshape };
   const relaying: RelayedCall = { exchange, opened: answered, prepared, tools, hooks };
   if (variant !== undefined) return relayVariant(relaying, variant, next).then(give);
@@ -70,10 +62,28 @@ export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) =
   });
 }
 
-/** Over the answer's conversion, if the client is to read the name that it has asked for, or the conversation that it goes on with. */
-function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools): Reshape | undefined {
+function hooksOf(
+  attempt: Attempt,
+  changing: AnswerTransforms | undefined,
+  transforms: RelayedAnswer | undefined,
+): RelayHooks {
+  const { exchange, opened, target, tools } = attempt;
+  const { protocol, call, conversation, compaction } = opened;
+  // Clients of other protocols have no way to refer to an answer.
+  const isRecorded = protocol.inputItems !== undefined || conversation !== undefined;
+  const { ended, items } = isRecorded ? tools.responseRecorder.recordRelayed(exchange, opened, target) : unrecorded;
+  return {
+    ended:
+      transforms === undefined ? ended : (meter: UsageMeter) => (transforms.isChanged ? undefined : ended?.(meter)),
+    items,
+    issued: tools.ids.recording(exchange, opened, target),
+    otherForm: call.billable && compaction === undefined ? () => otherForm(attempt, changing) : undefined,
+  };
+}
+
+/** Over the answer's conversion: the client is to read the name that it has asked for, or the conversation that it goes on with. */
+function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools): Reshape {
   const { protocol, call, conversation } = opened;
-  if ((config.answer_model === 'vendor' && conversation === undefined) || !call.billable) return reshape;
   const edits = [
     ...(config.answer_model === 'vendor' ? [] : [requestedModel(protocol, call.model)]),
     ...(conversation === undefined ? [] : [inConversation(conversation.id)]),
@@ -81,21 +91,17 @@ function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools):
   return new EditedAnswer(protocol, edits, reshape);
 }
 
-/** The vendor reads such names as its own: the client's name for its model may be that of another one there. */
-function ownNames({ model: name }: Target): OwnNames {
-  return { has: (one) => one === name };
+/** Refuses what the vendor would run beside its own model and nobody could charge. */
+function refuseUncharged({ exchange, opened, target, tools }: Attempt): void {
+  const { protocol, json } = opened;
+  // Members that this provider does not get.
+  const left = target.upstream.dropFields[target.protocol] ?? [];
+  // The vendor reads such names as its own: the client's name for its model may be that of another one there.
+  refuseUnmetered(protocol.name, json, { has: (one) => one === target.model }, left);
+  if (asksForTools(protocol.name, json)) refuseUnpriced(protocol.name, json, pricedTools(exchange, tools.clock), left);
 }
 
-/** Members that this provider does not get. */
-function leftOut({ upstream, protocol }: Target): readonly string[] {
-  return upstream.dropFields[protocol] ?? [];
-}
-
-/** The answer transforms of other plugins; undefined: none has one for this answer. */
-function transformsOf(exchange: Exchange, { transforms }: Tools): AnswerTransforms | undefined {
-  const { ofAnswers } = transforms();
-  return ofAnswers.length === 0 ? undefined : answerTransforms(exchange, ofAnswers);
-}
+const unrecorded: Pick<RelayHooks, 'ended' | 'items'> = {};
 
 function changed(attempt: Attempt, transforms: AnswerTransforms): RelayedAnswer {
   const { exchange, opened, tools } = attempt;
@@ -111,27 +117,26 @@ function changed(attempt: Attempt, transforms: AnswerTransforms): RelayedAnswer 
 }
 
 /** Converts a whole answer to a request for a stream, or a stream to a request for a whole answer: it cannot pass as it is. */
-function otherForm(attempt: Attempt, transforms: AnswerTransforms | undefined): () => ResponseTranslation {
+function otherForm(attempt: Attempt, transforms: AnswerTransforms | undefined): ResponseTranslation {
   const { exchange, opened, tools } = attempt;
   const { protocol, call, reshape } = opened;
   const { codec } = protocol;
-  return () =>
-    new ResponseTranslation({
-      client: codec,
-      upstream: codec,
-      way: { names: new Map(), wrapped: new Set() },
-      context: {
-        ...contextOf(attempt),
-        continues: true,
-        onResponse: tools.responseRecorder.recordTranslated(exchange, opened),
-      },
-      clientStreams: call.stream,
-      streamType: reshape?.streamType ?? 'text/event-stream',
-      idleFrame: reshape?.idleFrame ?? protocol.idleFrame?.() ?? keepAliveFrame,
-      callId: (id) => id,
-      collector: undefined,
-      transforms,
-    });
+  return new ResponseTranslation({
+    client: codec,
+    upstream: codec,
+    way: { names: new Map(), wrapped: new Set() },
+    context: {
+      ...contextOf(attempt),
+      continues: true,
+      onResponse: tools.responseRecorder.recordTranslated(exchange, opened),
+    },
+    clientStreams: call.stream,
+    streamType: reshape?.streamType ?? 'text/event-stream',
+    idleFrame: reshape?.idleFrame ?? protocol.idleFrame?.() ?? keepAliveFrame,
+    callId: (id) => id,
+    collector: undefined,
+    transforms,
+  });
 }
 
 /** Context for an encoder of the client's own protocol. */

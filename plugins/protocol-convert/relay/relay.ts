@@ -5,7 +5,7 @@ import type { Answer, Headers } from '../../../core/contract/message.ts';
 import { isObject, tryParseBytes } from '../../../core/json/json.ts';
 import { droppedHeader } from '../../common/canonical/dropped-parameters.ts';
 import { spendGuard, type UsageReport, usageReport } from '../../common/domain/calls.ts';
-import { model } from '../../common/domain/models.ts';
+import { instead, model } from '../../common/domain/models.ts';
 import { cost } from '../../common/domain/money.ts';
 import { type PriceBook, priceFor, type Services } from '../../common/domain/prices.ts';
 import { target } from '../../common/domain/upstreams.ts';
@@ -54,10 +54,11 @@ export interface RelayedCall {
  * read up to the bound for forwarded bodies.
  */
 export function relayAnswer(asked: RelayedCall, answer: Answer): Answer | Promise<Answer> {
-  if (answer.status >= 300 || isHtml(answer.headers)) return refuse(asked, answer);
+  const { body, headers, status } = answer;
+  const isJson = headers['content-type']?.startsWith('application/json') === true;
+  if (status >= 300 || (!isJson && isHtml(headers))) return refuse(asked, answer);
   if (asked.opened.call.stream) return relayStream(asked, answer);
-  const { body } = answer;
-  if (asked.hooks.otherForm !== undefined && isEventStream(answer.headers)) return relayStream(asked, answer);
+  if (asked.hooks.otherForm !== undefined && !isJson && isEventStream(headers)) return relayStream(asked, answer);
   if (isWhole(body)) return relayWhole(asked, answer, asBytes(body));
   return wholeBody(body, Number.POSITIVE_INFINITY).then((bytes) => relayWhole(asked, answer, bytes));
 }
@@ -115,7 +116,7 @@ function relayWhole(asked: RelayedCall, answer: Answer, body: Uint8Array): Answe
     throw refusal;
   }
   exchange.set(usageReport, call.billable ? report : nothingUsed);
-  refuseKeptBack(exchange, usageMeter, report);
+  if (exchange.find(instead) !== undefined) refuseKeptBack(exchange, usageMeter, report);
   reshape?.begin?.(report);
   const give = (converted: Uint8Array) => {
     hooks.ended?.(usageMeter);

@@ -17,6 +17,7 @@ export class RequestConversation implements Conversation {
   readonly mark: number;
   readonly #exchange: Exchange;
   readonly #kept: KeptRequests;
+  #isKept = false;
 
   constructor(exchange: Exchange, request: Opened, kept: KeptRequests) {
     this.#exchange = exchange;
@@ -39,11 +40,12 @@ export class RequestConversation implements Conversation {
   }
 
   keep(): void {
+    this.#isKept = true;
     this.#kept.keep(this.#exchange);
   }
 
   forget(): void {
-    this.#kept.forget(this.#exchange);
+    if (this.#isKept) this.#kept.forget(this.#exchange);
   }
 
   countPrompt(): Promise<number | undefined> {

@@ -69,8 +69,9 @@ export class KeptFiles {
    */
   insert(exchange: Exchange, body: RequestBody): Promise<RequestBody> | undefined {
     const bytes = asBuffer(body.bytes);
-    if (!signs.some((sign) => bytes.includes(sign))) return undefined;
-    const files = this.#files();
+    let isSigned = false;
+    for (const sign of signs) isSigned ||= bytes.includes(sign);
+    const files = isSigned ? this.#files() : undefined;
     if (files === undefined) return undefined;
     const ids = vendorIdsIn(body.json).flatMap((found) => {
       const fileId = found.isEcho ? undefined : idIn(found.id);

@@ -53,8 +53,9 @@ function callIdMarks(exchange: Exchange, { protocol, provider }: Target, { seale
  * Whether the protocols or the answer modes (streamed, whole) differ, or the upstream lacks a feature of its protocol.
  */
 export function mustTranslate(opened: Opened, upstream: SpokenProtocol, target: Target): boolean {
-  const { protocol, call } = opened;
-  if (!relays(upstream, protocol.name) || mustEmulate(opened, target)) return true;
+  const { protocol, call, decodeWith, compaction } = opened;
+  if (upstream.name !== protocol.name && !relays(upstream, protocol.name)) return true;
+  if ((decodeWith !== undefined || compaction !== undefined) && mustEmulate(opened, target)) return true;
   return call.billable && streamsUpstream(call.stream, target) !== call.stream;
 }
 
@@ -120,7 +121,7 @@ export async function encodeRequest(
   const decoded = decodePrompt(exchange, opened, tools, droppedParameters);
   if (opened.hasLeftOut === true) droppedParameters.drop('file');
   if (large) await pause(exchange);
-  const asIs = tools.transforms().ofPrompts.length === 0;
+  const asIs = tools.added.ofPrompts.length === 0;
   const read = opened.transformed ?? (asIs ? decoded : await transformed(decoded, exchange, opened, tools));
   requireAnswerable(read.turns, codec.conversation);
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
@@ -190,8 +191,7 @@ function decodePrompt(exchange: Exchange, opened: Opened, tools: Tools, droppedP
 async function transformed(read: Prompt, exchange: Exchange, { call }: Opened, tools: Tools): Promise<Prompt> {
   let prompt = read;
   if (!call.billable) return prompt;
-  for (const transform of tools.transforms().ofPrompts)
-    prompt = (await transform.request?.(prompt, exchange)) ?? prompt;
+  for (const transform of tools.added.ofPrompts) prompt = (await transform.request?.(prompt, exchange)) ?? prompt;
   return prompt;
 }
 
@@ -245,7 +245,7 @@ function translationOf(
     clientStreams: opened.call.stream,
     streamType: reshape?.streamType ?? 'text/event-stream',
     idleFrame: reshape?.idleFrame ?? opened.protocol.idleFrame?.() ?? keepAliveFrame,
-    transforms: opened.call.billable ? answerTransforms(exchange, tools.transforms().ofAnswers) : undefined,
+    transforms: opened.call.billable ? answerTransforms(exchange, tools.added.ofAnswers) : undefined,
     callId: (id) => clientCallId(id, isPlain, () => callIdMarks(exchange, target, tools)[0]),
     collector: precedent === undefined ? undefined : tools.signatureCache.collector(account, maker, precedent),
   });

@@ -20,9 +20,9 @@ import { decoding, encodeRequest } from './call.ts';
 import { boundsOf, encodedBody } from './large-body.ts';
 import { foreignRefusal } from './upstream-error.ts';
 
-/** Whether a count is requested that cannot be relayed. */
+/** Whether a count, which is not billable, cannot be relayed. */
 export function mustCount(opened: Opened, target: Target): boolean {
-  return !opened.call.billable && (target.protocol !== opened.protocol.name || mustEstimate(opened, target));
+  return target.protocol !== opened.protocol.name || mustEstimate(opened, target);
 }
 
 /** The upstream counts in its own protocol if it can, else the gateway estimates; never an inference, never billed. */

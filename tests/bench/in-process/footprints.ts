@@ -29,7 +29,7 @@ export async function survivorsOf(name: SubjectName): Promise<number> {
 
 /** The functions of `core` and `plugins` that each request enters. */
 export async function functionsOf(name: SubjectName): Promise<readonly Entered[]> {
-  return (await run<Entered[]>(name, unoptimized, 640, 1, 'functions'))[0]!;
+  return (await run<Entered[]>(name, unoptimized, 64, 1, 'functions'))[0]!;
 }
 
 /** What each window gave. */

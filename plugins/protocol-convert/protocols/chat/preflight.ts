@@ -4,7 +4,7 @@ import type { Call } from '../../../common/domain/calls.ts';
 import { asksSearch, searchMembers } from '../../../common/wire/hosted-tools.ts';
 import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { measureMedia, promptTokens } from '../../metering/estimate.ts';
-import { boundedCalls, picturesOf, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
+import { boundedCalls, picturesOf, type Surcharges, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
 import { countOf, largest, modelOf, requireList, streamOf } from '../../request/checks.ts';
 
 /** Throws invalid_request that names the field. */
@@ -13,10 +13,10 @@ export function preflightChat({ json, bytes }: RequestBody): Call {
   const messages = requireList(json, 'messages');
   const media = { characters: 0, tokens: 0 };
   for (const message of messages) {
-    measureMedia(objectOf(message)?.['content'], media);
-    measureMedia(objectOf(message)?.['images'], media);
+    const { content, images } = objectOf(message) ?? {};
+    if (typeof content !== 'string') measureMedia(content, media);
+    if (images !== undefined) measureMedia(images, media);
   }
-  const searches = searchMembers.some((name) => asksSearch(json[name])) ? boundedCalls(undefined) : 0;
   return {
     protocol: 'chat',
     model,
@@ -25,12 +25,23 @@ export function preflightChat({ json, bytes }: RequestBody): Call {
     inputTokens: promptTokens(bytes.length, media),
     maxOutputTokens: largest(countOf(json, 'max_tokens', 0), countOf(json, 'max_completion_tokens', 0)),
     choices: countOf(json, 'n', 1) ?? 1,
-    ...picturesOf(json['tools'], json['modalities']),
-    ...surcharges({
-      tier: ['service_tier', json['service_tier']],
-      toolCalls: searches + toolCallsOf(json['tools'], callsOf),
-    }),
+    ...(hasServices(json) ? servicesOf(json) : noServices),
   };
+}
+
+const serviceMembers = ['tools', 'modalities', 'service_tier', ...searchMembers];
+const noServices: Surcharges = { toolCalls: 0 };
+
+function hasServices(json: JsonObject): boolean {
+  for (const name of serviceMembers) if (json[name] !== undefined) return true;
+  return false;
+}
+
+function servicesOf(json: JsonObject): Partial<Call> {
+  const { tools, modalities, service_tier: tier } = json;
+  const searches = searchMembers.some((name) => asksSearch(json[name])) ? boundedCalls(undefined) : 0;
+  const toolCalls = searches + toolCallsOf(tools, callsOf);
+  return { ...picturesOf(tools, modalities), ...surcharges({ tier: ['service_tier', tier], toolCalls }) };
 }
 
 /** The vendor runs every tool but functions and free-text tools. */

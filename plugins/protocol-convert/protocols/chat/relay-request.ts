@@ -22,7 +22,7 @@ export function relayRequest(
   const add = stream && target.upstream.streamUsageOption && !clientWantsUsage && !refused;
   const { body: edited, dropped } = editBody(body, target, {
     ...(add ? requestUsage(body) : {}),
-    members: relayedChoice(body.json, members),
+    members: body.json['tool_choice'] === undefined ? members : relayedChoice(body.json, members),
   });
   return { path: '/chat/completions', body: edited, dropped, ...(add ? { withholdUsage: true } : {}) };
 }

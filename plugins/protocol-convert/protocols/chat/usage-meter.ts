@@ -9,7 +9,7 @@ import { readFrame } from '../../../common/wire/frame.ts';
 import { type CostOf, readCounters, takeCosts } from '../../../common/wire/readings.ts';
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
-import { grantedServices } from '../../metering/surcharges.ts';
+import { globalServices, grantedServices } from '../../metering/surcharges.ts';
 import { asLatin1, RepeatedFrame, textBytes, textPattern, valuePattern } from '../../request/fast-scan.ts';
 import { isFailure } from './finish.ts';
 import { saidIn, type ToolRuns, takeRuns } from './tool-runs.ts';
@@ -47,7 +47,7 @@ export class ChatUsageMeter implements UsageMeter {
   finish: string | undefined;
   #tier: unknown;
   readonly #counts = new Counts();
-  readonly #repeated = new RepeatedFrame();
+  #repeated: RepeatedFrame | undefined;
   readonly #choices: number;
   readonly #withholdUsage: boolean;
   readonly #costOf: CostOf | undefined;
@@ -85,7 +85,7 @@ export class ChatUsageMeter implements UsageMeter {
   }
 
   get services(): Services {
-    return grantedServices(this.#tier, 'global');
+    return this.#tier === undefined ? globalServices : grantedServices(this.#tier, 'global');
   }
 
   frame(raw: Buffer): Verdict {
@@ -97,6 +97,7 @@ export class ChatUsageMeter implements UsageMeter {
       return 'failed';
     }
     const latin1 = asLatin1(raw);
+    this.#repeated ??= new RepeatedFrame();
     const repeated = this.#repeated.textBytes(latin1);
     if (repeated > 0) {
       this.#addText(repeated, 0);
@@ -167,7 +168,11 @@ export class ChatUsageMeter implements UsageMeter {
     const choices = listOf(payload['choices']);
     if (choices.length > 0) this.#hasChoices = true;
     if (this.#searches && hasSearched(payload, choices)) this.#counts.take('searched', 1);
-    for (const choice of choices) this.#runs = takeRuns(this.#counts, saidIn(choice), this.#runs);
+    for (const choice of choices) {
+      const said = saidIn(choice);
+      if (said['executed_tools'] !== undefined || said['tool_calls'] !== undefined)
+        this.#runs = takeRuns(this.#counts, said, this.#runs);
+    }
     if (this.#issued !== undefined && choices.length > 0) this.#recordIds(this.#issued, choices);
     for (const choice of choices) {
       const reason = textOf(objectOf(choice)?.['finish_reason']);
@@ -179,7 +184,8 @@ export class ChatUsageMeter implements UsageMeter {
 
   /** Some vendors tell a failure by the reason to stop, with or without an error beside it. */
   #failureIn(payload: JsonObject): JsonObject | undefined {
-    if (!isFailure(this.finish)) return undefined;
+    // What most answers end by.
+    if (this.finish === 'stop' || !isFailure(this.finish)) return undefined;
     const failed = listOf(payload['choices']).find((choice) => isFailure(objectOf(choice)?.['finish_reason']));
     if (failed === undefined) return undefined;
     const unsaid = { message: 'The model failed to answer.', code: 502 };
@@ -242,11 +248,21 @@ function withUsage(error: JsonObject, { usage }: JsonObject): JsonObject {
 
 /** Members of the official report, then members that some vendors use for the same counter. */
 function takeCounts(counts: Counts, usage: JsonObject): void {
-  const prompt = objectOf(usage['prompt_tokens_details']) ?? objectOf(usage['prompt_token_details']) ?? {};
-  const completion = objectOf(usage['completion_tokens_details']) ?? objectOf(usage['completion_token_details']) ?? {};
   counts.take('prompt', usage['prompt_tokens']);
   counts.take('completion', usage['completion_tokens']);
   counts.take('total', usage['total_tokens']);
+  for (const name in usage) {
+    if (sums.has(name)) continue;
+    takeDetails(counts, usage);
+    return;
+  }
+}
+
+const sums = new Set(['prompt_tokens', 'completion_tokens', 'total_tokens']);
+
+function takeDetails(counts: Counts, usage: JsonObject): void {
+  const prompt = objectOf(usage['prompt_tokens_details']) ?? objectOf(usage['prompt_token_details']) ?? {};
+  const completion = objectOf(usage['completion_tokens_details']) ?? objectOf(usage['completion_token_details']) ?? {};
   counts.take('cached', prompt['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens']);
   counts.take('cacheWrite', prompt['cache_write_tokens'] ?? usage['cache_creation_input_tokens']);
   counts.take('audioIn', prompt['audio_tokens']);
@@ -264,10 +280,13 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
  * Some vendors leave one of these out of the sum; some report thinking, or sound of a known length, in the total alone.
  */
 function readUsage(counts: Counts, costOf: CostOf | undefined): Reading {
+  const [input, output, total] = [counts.get('prompt'), counts.get('completion'), counts.get('total')];
+  if (counts.size === sums.size && input !== undefined && output !== undefined && total === input + output)
+    return { usage: { input, output }, hasInput: true, hasOutput: true };
   const counters = {
-    input: counts.get('prompt'),
-    output: counts.get('completion'),
-    total: counts.get('total'),
+    input,
+    output,
+    total,
     inputDetails: [
       { class: 'cache_read', count: counts.get('cached') },
       { class: 'cache_write_5m', count: counts.get('cacheWrite') },
