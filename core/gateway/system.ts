@@ -27,10 +27,6 @@ export function uuidMaker(clock: Clock, random: Random): () => string {
   let pool: Buffer = Buffer.alloc(0);
   let at = 0;
   let lastTime = -1;
-  const put = (place: number, byte: number) => {
-    text[place] = digits[byte >> 4]!;
-    text[place + 1] = digits[byte & 0xf]!;
-  };
   return () => {
     if (at + randomPlaces.length > pool.length) {
       pool = random.bytes(poolBytes);
@@ -42,7 +38,12 @@ export function uuidMaker(clock: Clock, random: Random): () => string {
       const timeDigits = time.toString(16).padStart(12, '0');
       text.write(`${timeDigits.slice(0, 8)}-${timeDigits.slice(8)}`, 'latin1');
     }
-    for (let index = 0; index < randomPlaces.length; index++) put(randomPlaces[index]!, pool[at++]!);
+    for (let index = 0; index < randomPlaces.length; index++) {
+      const place = randomPlaces[index]!;
+      const byte = pool[at++]!;
+      text[place] = digits[byte >> 4]!;
+      text[place + 1] = digits[byte & 0xf]!;
+    }
     // The version and the variant take six bits.
     text[14] = 0x37;
     text[19] = digits[0x8 | ((pool[at - 8]! >> 4) & 0x3)]!;

@@ -123,7 +123,8 @@ export class BodyReader {
   /** The body's encoding. Throws for an unknown one, and for a length beyond the limit. */
   #checkHead({ headers }: Pick<Incoming, 'headers'>): Encoding | 'identity' {
     if (Number(headers['content-length'] ?? 0) > this.#limits.maxBytes) throw this.#tooLarge();
-    const encoding = encodingOf(headers['content-encoding']);
+    const header = headers['content-encoding'];
+    const encoding = header === undefined ? 'identity' : encodingOf(header);
     if (encoding !== undefined) return encoding;
     throw new GatewayError(
       'unsupported',

@@ -58,21 +58,19 @@ export function compileChain(
   const open = openingOf(endpoint, admitting, readBody);
   const centre: Run =
     endpoint.handle === undefined ? forward : async (exchange) => endpoint.handle!(exchange, () => forward(exchange));
-  const enter = (index: number, exchange: LiveExchange): Promise<Answer> => {
-    const layer = layers[index];
-    if (layer === undefined) return centre(exchange);
-    let called = false;
-    return layer.handle.call(layer.instance, exchange, (branch) => {
-      if (called && !layer.retries) throw new GatewayError('internal', `"${layer.name}" called next() twice`);
-      called = true;
-      // Every branch is a LiveExchange.
-      return run(index + 1, (branch as LiveExchange | undefined) ?? exchange);
-    });
-  };
-  const run = (index: number, exchange: LiveExchange): Promise<Answer> => {
+  const run = (index: number, exchange: LiveExchange, isOpened = index !== opening): Promise<Answer> => {
     try {
-      const opened = index === opening ? open(exchange) : undefined;
-      return opened === undefined ? enter(index, exchange) : opened.then(() => enter(index, exchange));
+      const opened = isOpened ? undefined : open(exchange);
+      if (opened !== undefined) return opened.then(() => run(index, exchange, true));
+      const layer = layers[index];
+      if (layer === undefined) return centre(exchange);
+      let called = false;
+      return layer.handle.call(layer.instance, exchange, (branch) => {
+        if (called && !layer.retries) throw new GatewayError('internal', `"${layer.name}" called next() twice`);
+        called = true;
+        // Every branch is a LiveExchange.
+        return run(index + 1, (branch as LiveExchange | undefined) ?? exchange);
+      });
     } catch (error) {
       // A function that is not async may refuse by throwing; `next` of the plugin above rejects all the same.
       return Promise.reject(error);
@@ -100,7 +98,7 @@ function openingOf(endpoint: Endpoint, admitting: readonly PluginInstance[], rea
   return (exchange) => {
     const isAdmitted = admitting.length === 0 || !isCostly(exchange.incoming);
     const reading = isAdmitted ? readBody(exchange) : admit(exchange, admitting).then(() => readBody(exchange));
-    return reading === undefined ? opened(exchange) : reading.then(() => opened(exchange));
+    return reading === undefined ? (endpoint.open?.(exchange) ?? undefined) : reading.then(() => opened(exchange));
   };
 }
 

@@ -151,7 +151,7 @@ class Sending implements Sender, WholeReader {
   }
 
   start(pool: SocketPool): void {
-    const { exchange, request } = this.#forwarding;
+    const { exchange, request, isRepeated } = this.#forwarding;
     refuseStopped(exchange);
     const attempt = new UpstreamAttempt(pool, request, this);
     if (!attempt.writesAtOnce) {
@@ -160,7 +160,7 @@ class Sending implements Sender, WholeReader {
     }
     let ready: Promise<void> | undefined;
     try {
-      ready = this.#readyForFirstByte();
+      ready = isRepeated ? undefined : exchange.readyForFirstByte();
     } catch (error) {
       this.#cancel(attempt, error);
       return;
@@ -171,11 +171,6 @@ class Sending implements Sender, WholeReader {
         () => this.#leave(attempt),
         (error: unknown) => this.#cancel(attempt, error),
       );
-  }
-
-  #readyForFirstByte(): Promise<void> | undefined {
-    const { exchange, isRepeated } = this.#forwarding;
-    return isRepeated ? undefined : exchange.readyForFirstByte();
   }
 
   #leave(attempt: UpstreamAttempt): void {
@@ -204,8 +199,8 @@ class Sending implements Sender, WholeReader {
   }
 
   begin(): Promise<void> | undefined {
-    const { exchange } = this.#forwarding;
-    const ready = this.#readyForFirstByte();
+    const { exchange, isRepeated } = this.#forwarding;
+    const ready = isRepeated ? undefined : exchange.readyForFirstByte();
     if (ready !== undefined) return ready.then(() => leave(exchange));
     leave(exchange);
     return undefined;
@@ -214,7 +209,9 @@ class Sending implements Sender, WholeReader {
   gotAnswer(answer: UpstreamAnswer): void {
     const { exchange, request, resolve, reject } = this.#forwarding;
     exchange.headStatus = answer.status;
-    if (!request.stream || answer.status >= 300 || isSmall(answer)) {
+    // A body of known short length costs less as one buffer than as a stream.
+    const isSmall = Number(answer.headers['content-length'] ?? Number.NaN) <= smallBytes;
+    if (!request.stream || answer.status >= 300 || isSmall) {
       this.#answer = answer;
       answer.body.readAll(this.#tools.maxAnswerBytes, this);
       return;
@@ -238,7 +235,8 @@ class Sending implements Sender, WholeReader {
     const { resolve, reject } = this.#forwarding;
     const answer = this.#answer!;
     const { status, headers } = answer;
-    const encoding = encodingOf(headers['content-encoding']);
+    const header = headers['content-encoding'];
+    const encoding = header === undefined ? 'identity' : encodingOf(header);
     if (encoding === 'identity') resolve({ status, headers, body });
     else if (encoding === undefined) reject(new UpstreamError('sent', 'unknown content-encoding'));
     else
@@ -264,15 +262,14 @@ interface Address {
 const addresses = new Map<string, Address>();
 const maxAddresses = 1_000;
 
-/** Cached: few distinct URLs recur in every request. */
+/** Kept: few distinct URLs recur in every request. */
 function parsed(text: string): Address {
-  let address = addresses.get(text);
-  if (address === undefined) {
-    if (addresses.size >= maxAddresses) addresses.clear();
-    const url = new URL(text);
-    address = { url, origin: url.origin, path: url.pathname + url.search };
-    addresses.set(text, address);
-  }
+  const known = addresses.get(text);
+  if (known !== undefined) return known;
+  if (addresses.size >= maxAddresses) addresses.clear();
+  const url = new URL(text);
+  const address = { url, origin: url.origin, path: url.pathname + url.search };
+  addresses.set(text, address);
   return address;
 }
 
@@ -289,12 +286,6 @@ function leave(exchange: LiveExchange): void {
   exchange.attemptSent = true;
   // A failure of an earlier attempt has not reached the client.
   exchange.failure = undefined;
-}
-
-/** A body of known short length costs less as one buffer than as a stream. */
-function isSmall({ headers }: UpstreamAnswer): boolean {
-  const length = headers['content-length'];
-  return length !== undefined && Number(length) <= smallBytes;
 }
 
 function streamed(answer: UpstreamAnswer): Answer {

@@ -46,13 +46,13 @@ export class InFlightExchange implements InFlightMember {
   /** Runs the chain in the next tick: by then a body that came in one packet with its head has arrived. */
   begin(run: Run): void {
     this.exchange.outgoing.once('close', () => this.#close());
-    process.nextTick(enter, this, run);
+    process.nextTick(InFlightExchange.#enter, this, run);
   }
 
-  enter(run: Run): void {
-    run(this.exchange).then(
-      (given) => this.#answer(given),
-      (thrown) => this.#refuse(thrown),
+  static #enter(running: InFlightExchange, run: Run): void {
+    run(running.exchange).then(
+      (given) => running.#answer(given),
+      (thrown) => running.#refuse(thrown),
     );
   }
 
@@ -153,10 +153,6 @@ export class InFlightExchange implements InFlightMember {
 }
 
 const withoutBody: Answer = { status: 0, headers: {}, body: '' };
-
-function enter(running: InFlightExchange, run: Run): void {
-  running.enter(run);
-}
 
 function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayError | undefined, now: number): Outcome {
   const finished = exchange.outgoing.writableFinished;

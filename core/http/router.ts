@@ -56,6 +56,7 @@ export function createRouter(routes: readonly Route[], pathPrefixes: readonly st
   return {
     find,
     normalize(path) {
+      if (exact.get('POST')?.has(path) === true) return path;
       for (const prefix of pathPrefixes) {
         if (!beginsWith(path, prefix, 0)) continue;
         return pathPrefixes.some((second) => beginsWith(path, second, prefix.length))

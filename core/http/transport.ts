@@ -76,10 +76,6 @@ export class UpstreamBody implements AsyncIterableIterator<Uint8Array> {
     this.#reader = reader;
   }
 
-  #joined(): Uint8Array {
-    return this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes);
-  }
-
   #refuseLarge(): void {
     this.#reader!.lostBody(new UpstreamError('sent', 'answer too large'));
     void this.return();
@@ -109,7 +105,8 @@ export class UpstreamBody implements AsyncIterableIterator<Uint8Array> {
   }
 
   end(): void {
-    if (!this.#ended) this.#reader?.gotBody(this.#joined());
+    const chunks = this.#chunks;
+    if (!this.#ended) this.#reader?.gotBody(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, this.#bytes));
     this.#ended = true;
     this.#waiting?.resolve({ done: true, value: undefined });
     this.#waiting = undefined;
@@ -279,7 +276,7 @@ type RequestBody = NonNullable<UpstreamRequest['body']>;
 const keptBytes = 16 * 1024;
 
 function isSmall(body: RequestBody): body is string | Uint8Array {
-  return !isList(body) && !isRepeatable(body) && body.length <= keptBytes;
+  return (typeof body === 'string' || body instanceof Uint8Array) && body.length <= keptBytes;
 }
 
 /** A body for undici, which holds this as long as the answer takes: the bytes are forgotten when they have been written. */

@@ -39,7 +39,11 @@ export function tryParse(text: string, parse: (text: string) => unknown = parseJ
 }
 
 export function tryParseBytes(bytes: Uint8Array): unknown {
-  return tryParse(asBuffer(bytes).toString('utf8'));
+  try {
+    return parseJson(asBuffer(bytes).toString('utf8'));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The same bytes; most are a buffer already. */

@@ -43,15 +43,14 @@ const upstreamMembers = ['api_base', 'base_url', 'api_key', 'extra_headers'];
  */
 export function readBody(bytes: Uint8Array, singleMembers: ReadonlySet<string>): RequestBody {
   if (bytes.length === 0) throw invalid('The request body is empty; a JSON object is needed.');
-  const { scan, json } = parsedInSlices.get(bytes) ?? parsed(bytes);
+  const { scan, json } = parsedInSlices.get(bytes) ?? { scan: scanBody(bytes), json: tryParseBytes(bytes) };
   if (json === undefined) throw invalid('The request body is not valid JSON.');
-  scan.members.forEach(({ key }, index) => {
-    checkMember(scan, key, index, singleMembers);
-  });
+  for (let index = 0; index < scan.members.length; index++) checkMember(scan, index, singleMembers);
   return { bytes, json: json as JsonObject, scan };
 }
 
-function checkMember({ members }: ObjectScan, key: string, index: number, singleMembers: ReadonlySet<string>): void {
+function checkMember({ members }: ObjectScan, index: number, singleMembers: ReadonlySet<string>): void {
+  const { key } = members[index]!;
   if (key === '__proto__') throw invalid('The field "__proto__" is not accepted.', key);
   if (upstreamMembers.includes(key))
     throw invalid(`The field "${key}" is not accepted: upstreams are chosen here.`, key);
@@ -59,11 +58,6 @@ function checkMember({ members }: ObjectScan, key: string, index: number, single
   for (let before = 0; before < index; before++) {
     if (members[before]!.key === key) throw invalid(`The field "${key}" is there more than once.`, key);
   }
-}
-
-function parsed(bytes: Uint8Array): { scan: ObjectScan; json: unknown } {
-  const scan = scanBody(bytes);
-  return { scan, json: tryParseBytes(bytes) };
 }
 
 function scanBody(bytes: Uint8Array): ObjectScan {
