@@ -111,6 +111,8 @@ export function candidatesFor(
   return { native, foreign };
 }
 
+const noTraits: Traits = {};
+
 function candidate(
   model: Model,
   target: ModelTarget,
@@ -118,11 +120,13 @@ function candidate(
   protocol: string,
   registry: HealthRegistry,
 ): Candidate {
+  const dialect = provider.dialect?.[protocol];
+  const hasTraits = dialect !== undefined || model.traits !== undefined || target.traits !== undefined;
   return {
     provider,
     model: target.model,
     protocol,
-    traits: mergeTraits(mergeTraits(provider.dialect?.[protocol], model.traits), target.traits),
+    traits: hasTraits ? mergeTraits(mergeTraits(dialect, model.traits), target.traits) : noTraits,
     headers: target.headers,
     weight: target.weight,
     health: registry.of(target),

@@ -104,18 +104,6 @@ export function applyVerdict(
   return verdict;
 }
 
-/** The slot is held until the answer is sent. */
-export function noteAnswer(
-  { exchange, tools: { registry, host }, streamed }: Judging,
-  candidate: Candidate,
-  attempt: Attempt,
-  slot: AttemptSlot,
-): void {
-  const { provider, model: name } = attempt;
-  recordDuration(registry, candidate, attempt, streamed);
-  if (slot.answered(host.clock)) exchange.log.info({ provider, model: name }, 'a target answers again');
-}
-
 function coolDown(
   { exchange, tools, failures }: Judging,
   { cooldown, errorPrecedence }: Verdict,

@@ -23,8 +23,8 @@ import {
   applyVerdict,
   type Judging,
   newAttempt,
-  noteAnswer,
   recordConsumed,
+  recordDuration,
   recordFailure,
 } from './health-feedback.ts';
 import { hedgeAfter } from './hedging/hedge.ts';
@@ -58,7 +58,7 @@ export class RoutingSession {
   #next!: Next;
   /** Open circuits are tried too. */
   #isForced: boolean;
-  readonly #failures = new Failures();
+  #noted: Failures | undefined;
   #others: Substitutes | undefined;
   /** The model that serves the request instead of the one that was asked for. */
   #served: string | undefined;
@@ -94,26 +94,21 @@ export class RoutingSession {
       this.#sent = true;
     });
     exchange.defer((outcome) => this.#end(outcome));
-    const error = this.#begin(entry);
-    if (error !== undefined) return this.#tryOther({ error }) ?? Promise.reject(error);
+    try {
+      this.#follow(orderOf(exchange, entry, this.#tools, this.#config, this.#pin));
+    } catch (error) {
+      if (entry.instead === undefined) throw error;
+      return this.#tryOther({ error }) ?? Promise.reject(error);
+    }
     const queue = this.#queue;
-    const afterMs = hedgeAfter(exchange, entry, this.#config);
+    const mayHedge = (entry.hedgeAfterMs ?? this.#config.hedge.after) !== 0;
+    const afterMs = mayHedge ? hedgeAfter(exchange, entry, this.#config) : undefined;
     const hasChoice = afterMs !== undefined && (queue.length > 1 || hasSeveralKeys(queue[0]!.provider));
     if (hasChoice) this.#hedging = this.#openHedging(afterMs);
     return this.#tryNext();
   }
 
-  /** Orders the targets of the model. Returns why none can be asked, if another model may be. */
-  #begin(entry: Model): unknown {
-    try {
-      return this.#follow(orderOf(this.#exchange, entry, this.#tools, this.#config, this.#pin));
-    } catch (error) {
-      if (entry.instead === undefined) throw error;
-      return error;
-    }
-  }
-
-  #follow({ queue, reason, session, sessionTarget }: RequestOrder): undefined {
+  #follow({ queue, reason, session, sessionTarget }: RequestOrder): void {
     this.#session = session;
     this.#sessionTarget = sessionTarget;
     this.#queue = queue;
@@ -138,6 +133,11 @@ export class RoutingSession {
     return this.#others;
   }
 
+  get #failures(): Failures {
+    this.#noted ??= new Failures();
+    return this.#noted;
+  }
+
   get #isFull(): boolean {
     const { length } = this.#attempts;
     return length - this.#before >= this.#config.attempts || length >= mostAttempts;
@@ -149,7 +149,7 @@ export class RoutingSession {
     while (queue.length > 0 && !this.#isFull) {
       const candidate = queue[0]!;
       const { gate } = candidate.provider;
-      if (this.#isForced || !this.#isCircuitOpen(candidate)) {
+      if (this.#isForced || candidate.health.breaker.isClosed || !this.#isCircuitOpen(candidate)) {
         if (gate !== undefined && !gate.tryAcquire()) return this.#tryLater(gate, candidate);
         const taken = this.#acquire(candidate, this.#isForced);
         if (taken !== undefined) return this.#try(candidate, taken);
@@ -223,7 +223,6 @@ export class RoutingSession {
 
   #isCircuitOpen(candidate: Candidate): boolean {
     const { breaker } = candidate.health;
-    if (breaker.isClosed) return false;
     const { clock } = this.#tools.host;
     const now = clock.monotonic();
     if (breaker.allows(now)) return false;
@@ -282,7 +281,9 @@ export class RoutingSession {
     const slot = hedged?.slot ?? this.#slot;
     if (this.#exchange.find(vendorBatch) !== undefined) slot.dropped();
     else if (hedged?.claim() !== false) {
-      noteAnswer(this.#judging, candidate, attempt, slot);
+      recordDuration(this.#tools.registry, candidate, attempt, this.#streamed);
+      if (slot.answered(this.#tools.host.clock))
+        this.#exchange.log.info({ provider: attempt.provider, model: attempt.model }, 'a target answers again');
       if (this.#session !== undefined)
         this.#tools.sessions.noteAnswer(this.#session, this.#sessionTarget, attempt, this.#config.affinity.keep);
     }
@@ -332,10 +333,9 @@ export class RoutingSession {
 
   /** Releases the slot when the exchange ends, and waits for the usage of an attempt that lost. */
   #end({ kind, error }: Outcome): Promise<void> | undefined {
-    const health = this.#slot.serving;
-    if (health !== undefined && kind === 'failed' && isBreak(error))
-      recordFailure(this.#tools.host, this.#exchange.log, this.#config.breaker, this.#slot, health);
-    else this.#slot.ended();
+    const health = kind === 'failed' && isBreak(error) ? this.#slot.serving : undefined;
+    if (health === undefined) this.#slot.ended();
+    else recordFailure(this.#tools.host, this.#exchange.log, this.#config.breaker, this.#slot, health);
     return this.#hedging?.losing;
   }
 

@@ -82,8 +82,9 @@ export function recordOrder(exchange: Exchange, at: number, queue: readonly Cand
   const first = queue.slice(0, mostNames);
   const more = queue.length - first.length;
   recordEvent(exchange, at, targetsEvent, () => {
-    const names = first.map((candidate) => `${nameOf(candidate)} (${candidate.protocol})`);
-    return [names.join(', '), more, first.length > 1 || reason !== 'listed' ? reason : null];
+    let names = '';
+    for (const candidate of first) names += `${names === '' ? '' : ', '}${nameOf(candidate)} (${candidate.protocol})`;
+    return [names, more, first.length > 1 || reason !== 'listed' ? reason : null];
   });
 }
 
