@@ -271,8 +271,11 @@ function startHold(exchange: Exchange, services: CallServices): undefined | Prom
   const { cap } = exchange.get(caller);
   const take = (asked: Terms) =>
     cap === undefined ? reservations.create(asked) : holdWithin(caps, cap, asked, reservations);
-  const others = otherTerms(exchange, rules, at);
-  const taken = others === undefined ? take(terms) : takeForAll(take, { ...terms, others }, exchange.get(instead));
+  const substitutes = exchange.find(instead);
+  const taken =
+    substitutes === undefined
+      ? take(terms)
+      : takeForAll(take, { ...terms, others: otherTerms(exchange, substitutes, rules, at) }, substitutes);
   if (taken instanceof Promise) return taken.then((hold) => settleAtEnd(exchange, services, hold));
   settleAtEnd(exchange, services, taken);
   return undefined;
@@ -320,7 +323,7 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, host, estimates }
   exchange.defer((outcome) => (hold.ended ? undefined : (counting ?? end(outcome.kind))));
   exchange.beforeFirstByte((sending) => {
     estimates.sending(sending, hold.terms);
-    readOnIfCheap(sending, hold.terms);
+    if (sending.get(call).maxOutputTokens !== undefined) readOnIfCheap(sending, hold.terms);
     return reservations.sent(hold, sending.find(attempts)?.at(-1));
   });
   exchange.set(spendGuard, new HoldGuard(reservations, hold));

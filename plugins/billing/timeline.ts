@@ -1,6 +1,6 @@
 /** Billing's timeline events: the hold and the cost of a call. */
 import type { Exchange } from '../../core/contract/contract.ts';
-import { formatRatio, formatUsd, type Money, money } from '../common/domain/money.ts';
+import { formatRatio, formatUsd, money } from '../common/domain/money.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import type { Hold } from './reservations/hold.ts';
 import type { Verdict } from './reservations/outcome.ts';
@@ -14,18 +14,6 @@ type HeldValues = [
   denominator: string | null,
 ];
 
-function heldValues(held: Money, { inputTokens, outputTokens, ratio }: Terms): HeldValues {
-  const { numerator, denominator } = ratio;
-  const plain = numerator === denominator;
-  return [
-    String(held),
-    inputTokens,
-    outputTokens,
-    plain ? null : String(numerator),
-    plain ? null : String(denominator),
-  ];
-}
-
 const heldEvent = defineEvent(
   'billing.held',
   (...[held, inputTokens, outputTokens, numerator, denominator]: HeldValues) => {
@@ -38,11 +26,6 @@ const heldEvent = defineEvent(
 );
 
 type EndValues = [reason: string | null, spent: string, estimated: boolean, heldInTheEnd: string | null];
-
-function endValues({ spent, held, extensions }: Hold, verdict: Verdict): EndValues {
-  if (verdict.kind === 'VOID') return [verdict.reason, '0', false, null];
-  return [null, String(spent ?? 0n), verdict.estimated, extensions === 0 ? null : String(held)];
-}
 
 const endEvent = defineEvent('billing.end', (...[reason, spent, estimated, finalHold]: EndValues) => {
   if (reason !== null) return `nothing charged: ${reason}`;
@@ -58,7 +41,12 @@ const impossibleEvent = defineEvent(
 const servedEvent = defineEvent('billing.served', (by: string) => `answered by ${by}, without an attempt`);
 
 export function recordHeld(exchange: Exchange, { held, terms }: Hold): void {
-  recordEvent(exchange, terms.at, heldEvent, () => heldValues(held, terms));
+  const { inputTokens, outputTokens, ratio } = terms;
+  const { numerator, denominator } = ratio;
+  recordEvent(exchange, terms.at, heldEvent, (): HeldValues => {
+    if (numerator === denominator) return [String(held), inputTokens, outputTokens, null, null];
+    return [String(held), inputTokens, outputTokens, String(numerator), String(denominator)];
+  });
 }
 
 export function recordEnd(exchange: Exchange, at: number, hold: Hold, verdict: Verdict): void {
@@ -66,7 +54,10 @@ export function recordEnd(exchange: Exchange, at: number, hold: Hold, verdict: V
     recordEvent(exchange, at, servedEvent, [verdict.served.name]);
   if (verdict.kind === 'SETTLE' && verdict.impossible !== undefined)
     recordEvent(exchange, at, impossibleEvent, [JSON.stringify(verdict.impossible)]);
-  recordEvent(exchange, at, endEvent, () => endValues(hold, verdict));
+  recordEvent(exchange, at, endEvent, (): EndValues => {
+    if (verdict.kind === 'VOID') return [verdict.reason, '0', false, null];
+    return [null, String(hold.spent ?? 0n), verdict.estimated, hold.extensions === 0 ? null : String(hold.held)];
+  });
 }
 
 const usd = (nano: string): string => formatUsd(money(BigInt(nano)));

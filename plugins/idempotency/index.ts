@@ -81,7 +81,8 @@ export async function setUpIdempotency(
     // A retry gets the stored answer even if the account could not pay for another call.
     admit: ({ request }) => (request.headers['idempotency-key'] === undefined ? undefined : 'later'),
     handle(exchange, next) {
-      const keyed = exchange.get(call).billable ? readKey(exchange) : undefined;
+      const hasKey = exchange.request.headers['idempotency-key'] !== undefined && exchange.get(call).billable;
+      const keyed = hasKey ? readKey(exchange) : undefined;
       if (keyed === undefined) return next();
       return calls
         .enter(keyed)

@@ -115,8 +115,10 @@ function resolveModel(offered: Catalog, host: Host): NonNullable<PluginInstance[
     // What a vendor has made already was allowed when it was ordered.
     if (exchange.find(vendorBatch) !== 'answer') {
       checkSold(entry, wanted, host);
-      checkAllowed(entry, wanted.model, exchange.find(caller)?.models, 'This key');
-      checkAllowed(entry, wanted.model, exchange.find(plan)?.models, "The account's plan");
+      const ofKey = exchange.find(caller)?.models;
+      const ofPlan = exchange.find(plan)?.models;
+      if (ofKey !== undefined) checkAllowed(entry, wanted.model, ofKey, 'This key');
+      if (ofPlan !== undefined) checkAllowed(entry, wanted.model, ofPlan, "The account's plan");
     }
     const isLine = exchange.find(batchLine) === true;
     exchange.set(model, isLine ? forBatch(entry) : entry);
@@ -152,23 +154,22 @@ function forBatch(entry: Model): Model {
 
 /** Checks that the model has a price now, and that its kind fits the endpoint. */
 function checkSold(entry: Model, wanted: Call, host: Host): void {
-  const name = quoted(wanted.model);
   const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, host.clock.now());
   if (prices === undefined) {
     host.find(alertEvents)?.report('unpriced_model', entry.id);
-    throw new GatewayError('not_found', `The model ${name} has no price yet and cannot be called.`, {
+    throw new GatewayError('not_found', `The model ${quoted(wanted.model)} has no price yet and cannot be called.`, {
       field: 'model',
       code: 'model_not_priced',
     });
   }
   const kind = wanted.kind ?? 'chat';
   if (entry.kind !== kind) {
-    const message = `${name} is a model of the kind "${entry.kind}"; this endpoint takes models of the kind "${kind}".`;
+    const message = `${quoted(wanted.model)} is a model of the kind "${entry.kind}"; this endpoint takes models of the kind "${kind}".`;
     throw new GatewayError('invalid_request', message, { field: 'model', code: 'model_kind' });
   }
-  if (!wanted.billable) return;
-  for (const [kind, service] of Object.entries(wanted.services ?? {}))
-    checkService(name, service, prices, wanted.serviceFields?.[kind]);
+  if (!wanted.billable || wanted.services === undefined) return;
+  for (const [kind, service] of Object.entries(wanted.services))
+    checkService(quoted(wanted.model), service, prices, wanted.serviceFields?.[kind]);
 }
 
 /** A service tier changes the operator's cost: without its own price it is not sold. */

@@ -60,16 +60,15 @@ export function limitHeaders(
   let tokens: LimitStatus | undefined;
   // Where the plan and the key both limit a resource, report the scarcer one.
   for (const status of statuses) {
-    if (status.dimension === 'tpm') tokens = scarcer(tokens, status);
-    else if (status.dimension !== 'concurrency') requests = scarcer(requests, status);
+    const { dimension, remaining } = status;
+    if (dimension === 'tpm') {
+      if (tokens === undefined || remaining < tokens.remaining) tokens = status;
+    } else if (dimension !== 'concurrency' && (requests === undefined || remaining < requests.remaining))
+      requests = status;
   }
   if (tokens !== undefined) dialect(headers, 'tokens', tokens, now);
   if (requests !== undefined) dialect(headers, 'requests', requests, now);
   return headers;
-}
-
-function scarcer(known: LimitStatus | undefined, other: LimitStatus): LimitStatus {
-  return known === undefined || other.remaining < known.remaining ? other : known;
 }
 
 /** Format of Go's time.Duration in whole milliseconds: `0s`, `12ms`, `1.5s`, `6m0s`, `1h0m2.25s`. */

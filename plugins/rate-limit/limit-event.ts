@@ -23,10 +23,11 @@ export function limitValues(
   { refusedBy, statuses }: Verdict,
 ): LimitValues {
   const values: LimitValues = [refusedBy?.dimension ?? null];
-  statuses.forEach(({ dimension, limit, remaining }, index) => {
+  for (let index = 0; index < statuses.length; index++) {
+    const { dimension, limit, remaining } = statuses[index]!;
     const owner: Owner = demands[index]!.subject === accountId ? 'plan' : 'key';
     values.push(owner, dimension, remaining, limit);
-  });
+  }
   return values;
 }
 

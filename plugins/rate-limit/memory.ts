@@ -5,6 +5,7 @@ import {
   type Demand,
   type Dimension,
   type Limiter,
+  type LimitStatus,
   limitStatus,
   maxDemands,
   type Returned,
@@ -42,16 +43,20 @@ export class MemoryLimiter implements Limiter {
   take(id: string, demands: readonly Demand[]): Verdict {
     if (demands.length > maxDemands) throw new RangeError(`more than ${maxDemands} buckets at once`);
     const nowMs = this.#now();
-    const gauges = demands.map((demand) => this.#gauge(demand, nowMs));
+    const gauges: Gauge[] = [];
+    for (const demand of demands) gauges.push(this.#gauge(demand, nowMs));
     const decision = decide(gauges, nowMs, demands);
     const granted = decision.refusedBy === -1;
     if (granted) this.#keep(id, demands, decision, nowMs);
+    const statuses: LimitStatus[] = [];
+    for (let index = 0; index < demands.length; index++)
+      statuses.push(limitStatus(demands[index]!, decision.gauges[index]!));
     return {
       by: this,
       granted,
       refusedBy: granted ? undefined : demands[decision.refusedBy]!,
       retryAfterMs: decision.retryAfterMs,
-      statuses: demands.map((demand, index) => limitStatus(demand, decision.gauges[index]!)),
+      statuses,
       receipts: granted ? decision.gauges : [],
     };
   }

@@ -58,25 +58,18 @@ export function ownerOf({ subject }: Demand, { accountId }: Caller, { name }: Pl
  * without a usage report used no tokens.
  */
 export function returnAtEnd({ by, receipts }: Verdict, exchange: Exchange, demands: readonly Demand[]): void {
-  if (!demands.some(isReturned) || receipts.length === 0) return;
+  if (receipts.length === 0) return;
   exchange.defer(() => {
     const returned: Returned[] = [];
     for (let index = 0; index < receipts.length; index++) {
       const demand = demands[index]!;
-      if (isReturned(demand))
-        returned.push({
-          demand,
-          receipt: receipts[index]!,
-          usedUnits: demand.periodMs === 0 ? 0 : tokensUsed(exchange),
-        });
+      const usesTokens = demand.dimension === 'tpm';
+      // Requests are counted as they come; slots and tokens are given back.
+      if (usesTokens || demand.dimension === 'concurrency')
+        returned.push({ demand, receipt: receipts[index]!, usedUnits: usesTokens ? tokensUsed(exchange) : 0 });
     }
-    return by.giveBack(exchange.id, returned);
+    return returned.length === 0 ? undefined : by.giveBack(exchange.id, returned);
   });
-}
-
-/** Requests are counted as they come; slots and tokens are given back. */
-function isReturned({ dimension }: Demand): boolean {
-  return dimension === 'concurrency' || dimension === 'tpm';
 }
 
 function tokensUsed(exchange: Exchange): number {

@@ -150,7 +150,7 @@ export class Journal {
       return;
     }
     this.#pending = [];
-    this.#outages.write.succeeded();
+    if (this.#writeFails) this.#outages.write.succeeded();
     this.#writeFails = false;
     this.#turn?.resolve();
     this.#turn = undefined;

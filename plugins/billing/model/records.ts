@@ -213,7 +213,9 @@ const bearers: readonly (string | undefined)[] = [undefined, 'client', 'operator
  * call, each attempt has its own.
  */
 export function encodeAttempts(notes: readonly AttemptNote[], last: AttemptNote | undefined): StoredAttempt[] {
-  return notes.map((note) => encodeAttempt(note, last));
+  const encoded: StoredAttempt[] = [];
+  for (const note of notes) encoded.push(encodeAttempt(note, last));
+  return encoded;
 }
 
 function encodeAttempt(note: AttemptNote, last: AttemptNote | undefined): unknown[] {

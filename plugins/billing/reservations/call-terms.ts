@@ -3,8 +3,8 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { type Call, call, vendorBatch, vendorBatchService } from '../../common/domain/calls.ts';
-import { instead, type Model, model } from '../../common/domain/models.ts';
-import { oneTool, type PieceBounds } from '../../common/domain/money.ts';
+import { type Instead, type Model, model } from '../../common/domain/models.ts';
+import { one, oneTool, type PieceBounds } from '../../common/domain/money.ts';
 import { plan } from '../../common/domain/plans.ts';
 import { planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
 import { type PriceContext, versionAt } from '../../common/domain/prices.ts';
@@ -39,6 +39,7 @@ export function termsOf(
     });
   }
   const { media } = request;
+  const hasRatio = (planRatio ?? entry.multiplier ?? identity.multiplier) !== undefined;
   const services = exchange.find(vendorBatch) === undefined ? request.services : inVendorBatch;
   return {
     id: exchange.id,
@@ -48,7 +49,7 @@ export function termsOf(
     prices,
     at,
     context: services === undefined && media === undefined ? standard : { services: services ?? {}, ...given(media) },
-    ratio: ratioOf({ plan: planRatio, model: entry.multiplier, account: identity.multiplier }),
+    ratio: hasRatio ? ratioOf({ plan: planRatio, model: entry.multiplier, account: identity.multiplier }) : one,
     inputTokens: request.inputTokens,
     outputTokens: Math.min(outputHeld(request, entry, rules), maxCount),
     allowance: allowanceOf(request, entry),
@@ -57,12 +58,9 @@ export function termsOf(
   };
 }
 
-/** The terms of the other models that may serve the call; undefined: there are none. */
-export function otherTerms(exchange: Exchange, rules: HoldRules, at: number): Terms[] | undefined {
-  return exchange
-    .find(instead)
-    ?.all()
-    .map((entry) => termsOf(exchange, rules, at, entry));
+/** The terms of the other models that may serve the call. */
+export function otherTerms(exchange: Exchange, others: Instead, rules: HoldRules, at: number): Terms[] {
+  return others.all().map((entry) => termsOf(exchange, rules, at, entry));
 }
 
 /** The plan was set when the call arrived, and may have ended while the call waited. */

@@ -144,7 +144,9 @@ function settlement(ending: Ending, reported: Usage | undefined): Settlement {
   const believed = believable(reported, inputTokens, seenOutput, counted);
   const seen = report.seen ?? { bytes: seenOutput, tokens: seenOutput };
   const possible = possibleUsage(believed, asked, size, seen);
-  const usage = possible === reported ? refined(possible, report.unreported, ending.likely, inputTokens) : possible;
+  const { likely } = ending;
+  const isRefined = likely !== undefined && possible === reported;
+  const usage = isRefined ? refined(possible, report.unreported, likely, inputTokens) : possible;
   return {
     kind: 'SETTLE',
     reason,
@@ -160,13 +162,8 @@ function settlement(ending: Ending, reported: Usage | undefined): Settlement {
 }
 
 /** With better estimates in the place of those by sizes, never above these. */
-function refined(
-  usage: Usage,
-  missing: Unreported | undefined,
-  likely: Likely | undefined,
-  inputTokens: number,
-): Usage {
-  if (missing === undefined || likely === undefined) return usage;
+function refined(usage: Usage, missing: Unreported | undefined, likely: Likely, inputTokens: number): Usage {
+  if (missing === undefined) return usage;
   const { prompt, tokensPerByte } = likely;
   const better: { [K in UsageClass]?: number } = { ...usage };
   if (missing.prompt && prompt !== undefined) {

@@ -14,7 +14,7 @@ import { possibleLoss, share } from './written-off.ts';
 export function judged(exchange: Exchange, hold: Hold, outcome: Outcome['kind'], likely?: Likely): Verdict {
   const list = exchange.find(attempts) ?? [];
   // A model of which no target could be asked has served nothing.
-  hold.terms = termsOfAttempt(hold.terms, list.at(-1)?.number ?? 0);
+  if (hold.terms.before !== undefined) hold.terms = termsOfAttempt(hold.terms, list.at(-1)?.number ?? 0);
   const { seenOutput, unpaid, terms } = hold;
   return judge({
     attempts: list,

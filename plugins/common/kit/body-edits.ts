@@ -35,7 +35,8 @@ export function editBody(
   more: BodyChanges = {},
 ): { body: Uint8Array; dropped: readonly string[] } {
   const unwanted = target.upstream.dropFields[target.protocol] ?? [];
-  const alias = aliasOf(body, target);
+  const { model } = body.json;
+  const alias = model === undefined || model === target.model ? undefined : { model: JSON.stringify(target.model) };
   const { changes, members } = more;
   if (unwanted.length === 0 && alias === undefined && !changes && !more.edits && !members)
     return { body: body.bytes, dropped: unwanted };
@@ -65,11 +66,6 @@ function settingsOf({ scan }: RequestBody, { set = {} }: MemberChanges = {}) {
 export function changedBody(body: JsonObject, { set = {}, remove = [] }: MemberChanges): JsonObject {
   const kept = Object.entries(body).filter(([name]) => !remove.includes(name));
   return { ...Object.fromEntries(kept), ...set };
-}
-
-function aliasOf({ json }: RequestBody, target: Target): Record<string, string> | undefined {
-  const { model } = json;
-  return model === undefined || model === target.model ? undefined : { model: JSON.stringify(target.model) };
 }
 
 /** Changes inside a member that is an object; none when it is absent or something else. */

@@ -86,7 +86,8 @@ function headersFor(protocol: WireHeaders, client: Readonly<Headers>, target: Ta
     if (value !== undefined && value !== '') headers[name] = value;
   }
   if (protocol.fixedHeaders !== undefined) Object.assign(headers, protocol.fixedHeaders);
-  const { configured, auth } = fixedHeaders(target.upstream, protocol);
+  const known = prepared.get(target.upstream);
+  const { configured, auth } = known?.protocol === protocol ? known : fixedHeaders(target.upstream, protocol);
   for (let index = 0; index < configured.length; index += 2) headers[configured[index]!] = configured[index + 1]!;
   if (target.headers !== undefined) Object.assign(headers, target.headers);
   if (auth !== undefined)
@@ -111,15 +112,12 @@ interface FixedHeaders {
 const prepared = new WeakMap<UpstreamTraits, FixedHeaders>();
 
 function fixedHeaders(upstream: UpstreamTraits, protocol: WireHeaders): FixedHeaders {
-  let fixed = prepared.get(upstream);
-  if (fixed?.protocol !== protocol) {
-    fixed = {
-      protocol,
-      configured: Object.entries(upstream.headers).flatMap(([name, text]) => [name.toLowerCase(), text]),
-      auth: keyHeader(upstream.auth ?? protocol.auth),
-    };
-    prepared.set(upstream, fixed);
-  }
+  const fixed = {
+    protocol,
+    configured: Object.entries(upstream.headers).flatMap(([name, text]) => [name.toLowerCase(), text]),
+    auth: keyHeader(upstream.auth ?? protocol.auth),
+  };
+  prepared.set(upstream, fixed);
   return fixed;
 }
 

@@ -81,10 +81,13 @@ const mostMeasured = (counted: number | undefined): number => 64 * ((counted ?? 
  * the answer by `seen`, of pieces by what was asked for.
  */
 export function possibleUsage(usage: Usage, asked: RequestedUsage, size: ModelSize, seen: SeenAnswer): Usage {
-  const isPrompt = promptTokens(usage) <= mostPrompt(asked, size);
+  const prompt = promptTokens(usage);
+  // The estimate is nearly always higher, and the bound never lower.
+  const isPrompt = prompt <= asked.inputTokens || prompt <= mostPrompt(asked, size);
   const isAnswer = isPossibleAnswer(usage, asked, size, seen);
   let arePieces = true;
-  for (const name in usage) if (!isPossibleCount(name as UsageClass, usage, asked)) arePieces = false;
+  for (const name in usage)
+    if (!tokens.has(name as UsageClass) && !isPossibleCount(name as UsageClass, usage, asked)) arePieces = false;
   if (isPrompt && isAnswer && arePieces) return usage;
   const { counted = {} } = asked;
   const possible: { [K in UsageClass]?: number } = { ...usage };
