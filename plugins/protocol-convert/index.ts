@@ -15,7 +15,7 @@ import {
 } from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import type { JsonObject } from '../../core/json/json.ts';
-import type { RequestBody } from '../../core/json/request-body.ts';
+import { type RequestBody, readBody } from '../../core/json/request-body.ts';
 import { didYouMean } from '../../core/tools/near-names.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { upstreamProbes } from '../common/domain/admin/upstreams.ts';
@@ -44,7 +44,7 @@ import { inputItems } from './protocols/responses/decode/input-items.ts';
 import { responses } from './protocols/responses/index.ts';
 import { relayCall } from './relay/call.ts';
 import { relays, type SpokenProtocol, spokenProtocols } from './relay/variants.ts';
-import { invalid, readRequestBody } from './request/checks.ts';
+import { invalid, singleMembers } from './request/checks.ts';
 import { RequestConversation } from './request/conversation.ts';
 import { withoutHeldElsewhere } from './request/held-files.ts';
 import { KeptFiles } from './request/kept-files.ts';
@@ -286,7 +286,7 @@ function endpointOf(
     setsOnOpen: [call, opened, pinned, conversation],
     optional: [caller],
     open(exchange) {
-      const body = readRequestBody(exchange.request.body);
+      const body = readBody(exchange.request.body, singleMembers);
       const inserted = keptFiles.insert(exchange, body);
       return inserted === undefined
         ? begin(body, exchange, body)

@@ -27,7 +27,7 @@ export class LiveReport implements UsageReport {
 
   get usage(): Usage {
     const { reading } = this.#usageMeter;
-    if (this.#isEmpty()) return {};
+    if (this.broken && this.#isEmpty()) return {};
     if (reading.hasInput && reading.hasOutput && this.#missingOutput() === 0) return reading.usage;
     const usage: { -readonly [K in keyof Usage]: Usage[K] } = { ...reading.usage };
     if (!reading.hasInput) usage.input = (usage.input ?? 0) + this.#call.inputTokens;
@@ -57,7 +57,8 @@ export class LiveReport implements UsageReport {
 
   get estimated(): boolean {
     const { hasInput, hasOutput, isUncertain } = this.#usageMeter.reading;
-    return !this.#isEmpty() && (!hasInput || !hasOutput || isUncertain === true || this.#missingOutput() > 0);
+    if (this.broken && this.#isEmpty()) return false;
+    return !hasInput || !hasOutput || isUncertain === true || this.#missingOutput() > 0;
   }
 
   get terminal(): boolean {
@@ -88,10 +89,10 @@ export class LiveReport implements UsageReport {
     return this.#usageMeter.services ?? {};
   }
 
-  /** The upstream failed before any answer and reported no usage: nothing was consumed. */
+  /** Whether an upstream that failed had answered and reported nothing: nothing was consumed. */
   #isEmpty(): boolean {
     const { hasInput, hasOutput } = this.#usageMeter.reading;
-    return this.broken && !hasInput && !hasOutput && this.#usageMeter.text.bytes === 0;
+    return !hasInput && !hasOutput && this.#usageMeter.text.bytes === 0;
   }
 
   /**

@@ -42,7 +42,8 @@ export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) =
   const { variant } = upstream;
   const changes = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
   const asked = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
-  const prepared = variant === undefined ? withQuery(exchange, asked) : readdressed(asked, variant, call, target);
+  const own = exchange.request.query.size === 0 ? asked : withQuery(exchange, asked);
+  const prepared = variant === undefined ? own : readdressed(asked, variant, call, target);
   recordConversion(exchange, `relayed as ${protocol.name}`, prepared.dropped, tools);
   if (prepared.dropped.length > 0) checkDropped(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));
@@ -184,7 +185,6 @@ const refusedQuery = new Set(['fields', '$fields', 'callback', '$callback']);
 
 /** Forwards the client's query, except for members that belong to the gateway. */
 function withQuery(exchange: Exchange, prepared: Prepared): Prepared {
-  if (exchange.request.query.size === 0) return prepared;
   const passed = new URLSearchParams();
   const dropped: string[] = [];
   for (const [name, value] of exchange.request.query) {

@@ -120,11 +120,12 @@ function relayWhole(asked: RelayedCall, answer: Answer, body: Uint8Array): Answe
   reshape?.begin?.(report);
   const give = (converted: Uint8Array) => {
     hooks.ended?.(usageMeter);
-    return withDropped(asked.prepared, {
+    const relayed = {
       status: answer.status,
       headers: { 'content-type': reshape?.wholeType ?? answer.headers['content-type'] ?? 'application/json' },
       body: converted,
-    });
+    };
+    return asked.prepared.dropped.length === 0 ? relayed : withDropped(asked.prepared, relayed);
   };
   const converted = reshape === undefined ? body : reshape.whole(json, body);
   return converted instanceof Promise ? converted.then(give) : give(converted);

@@ -10,7 +10,7 @@ export { invalid };
  * Members that both the gateway and the upstream read. With duplicates the two could read different values, and the
  * gateway would charge for a model that was not called.
  */
-const singleMembers = new Set([
+export const singleMembers = new Set([
   'model',
   'stream',
   'stream_options',
@@ -80,8 +80,9 @@ export function countOf(json: JsonObject, field: string, least: number, name = f
 
 /** The largest of several bounds that a client may set; undefined when it set none. */
 export function largest(...bounds: readonly (number | undefined)[]): number | undefined {
-  const set = bounds.filter((bound) => bound !== undefined);
-  return set.length === 0 ? undefined : Math.max(...set);
+  let most: number | undefined;
+  for (const bound of bounds) if (bound !== undefined && (most === undefined || bound > most)) most = bound;
+  return most;
 }
 
 /** Throws invalid_request unless the member is a non-empty list: an empty one would be charged for nothing. */

@@ -105,7 +105,7 @@ export function openingOf(json: JsonObject): string | undefined {
 function firstUserText(json: JsonObject): string | undefined {
   const input = json['messages'] ?? json['input'] ?? json['contents'];
   if (typeof input === 'string') return input;
-  const turns = oneOrMany(input);
+  const turns = Array.isArray(input) ? input : oneOrMany(input);
   // No iterators: every request comes here.
   for (let index = 0; index < turns.length; index++) {
     const turn = turns[index];

@@ -128,7 +128,7 @@ class Search {
     this.#found = undefined;
     const { prompt, conversation } = json;
     if (isObject(prompt)) this.#addNamed('Prompt', 'prompt', prompt);
-    this.#addNamed('Conversation', 'conversation', conversation);
+    if (conversation !== undefined) this.#addNamed('Conversation', 'conversation', conversation);
     this.#object(json);
     const found = this.#found ?? none;
     this.#found = undefined;
@@ -137,7 +137,8 @@ class Search {
   }
 
   #object(object: JsonObject): void {
-    if (this.#options.isAnswer === true && foreignResult.test(typeOf(object))) return;
+    const { type } = object;
+    if (this.#options.isAnswer === true && typeof type === 'string' && foreignResult.test(type)) return;
     this.#objects.push(object);
     for (const key in object) {
       const value = object[key];

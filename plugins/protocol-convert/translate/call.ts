@@ -56,7 +56,8 @@ export function mustTranslate(opened: Opened, upstream: SpokenProtocol, target: 
   const { protocol, call, decodeWith, compaction } = opened;
   if (upstream.name !== protocol.name && !relays(upstream, protocol.name)) return true;
   if ((decodeWith !== undefined || compaction !== undefined) && mustEmulate(opened, target)) return true;
-  return call.billable && streamsUpstream(call.stream, target) !== call.stream;
+  const { streams } = target.traits;
+  return call.billable && streams !== undefined && streamsUpstream(call.stream, target) !== call.stream;
 }
 
 function streamsUpstream(wanted: boolean, { traits }: Target): boolean {

@@ -136,7 +136,8 @@ export class ChatUsageMeter implements UsageMeter {
     this.#meterChoices(json);
     this.#addText(textBytesIn(json['choices'], textNames), textBytesIn(json['choices'], transcriptNames));
     this.#takeUsage(json);
-    this.error = json['error'] && !hasChoices(json) ? json : (this.#failureIn(json) ?? emptiness(json));
+    if (!this.#hasChoices || this.finish !== 'stop')
+      this.error = json['error'] && !hasChoices(json) ? json : (this.#failureIn(json) ?? emptiness(json));
     this.#isDone = true;
   }
 
@@ -184,8 +185,7 @@ export class ChatUsageMeter implements UsageMeter {
 
   /** Some vendors tell a failure by the reason to stop, with or without an error beside it. */
   #failureIn(payload: JsonObject): JsonObject | undefined {
-    // What most answers end by.
-    if (this.finish === 'stop' || !isFailure(this.finish)) return undefined;
+    if (!isFailure(this.finish)) return undefined;
     const failed = listOf(payload['choices']).find((choice) => isFailure(objectOf(choice)?.['finish_reason']));
     if (failed === undefined) return undefined;
     const unsaid = { message: 'The model failed to answer.', code: 502 };
@@ -194,9 +194,10 @@ export class ChatUsageMeter implements UsageMeter {
 
   #recordIds(issued: NonNullable<UsageMeterOptions['issued']>, choices: readonly unknown[]): void {
     issued({ choices });
-    const hasAudio = choices.some((choice) => objectOf(objectOf(choice)?.['delta'])?.['audio'] !== undefined);
     // The id arrives with the first frame of an audio; later frames are large.
-    if (hasAudio && this.#choices === 1 && !this.#searches) this.#matters = matters;
+    if (this.#choices !== 1 || this.#searches) return;
+    for (const choice of choices)
+      if (objectOf(objectOf(choice)?.['delta'])?.['audio'] !== undefined) this.#matters = matters;
   }
 
   /** Some vendors report each choice in it. */
