@@ -275,7 +275,7 @@ function startHold(exchange: Exchange, services: CallServices): undefined | Prom
   const taken =
     substitutes === undefined
       ? take(terms)
-      : takeForAll(take, { ...terms, others: otherTerms(exchange, substitutes, rules, at) }, substitutes);
+      : takeForAll(take, { ...terms, others: otherTerms(exchange, rules, at) }, substitutes);
   if (taken instanceof Promise) return taken.then((hold) => settleAtEnd(exchange, services, hold));
   settleAtEnd(exchange, services, taken);
   return undefined;

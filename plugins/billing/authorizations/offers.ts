@@ -39,5 +39,5 @@ export function isOrder(exchange: Exchange): boolean {
 export function amountOf(exchange: Exchange, rules: HoldRules, at: number): Money {
   if (isOrder(exchange)) return firstHold(termsOf(exchange, fullOrder, at));
   const terms = termsOf(exchange, rules, at);
-  return firstHold({ ...terms, others: otherTerms(exchange, rules, at) ?? [] });
+  return firstHold({ ...terms, others: otherTerms(exchange, rules, at) });
 }

@@ -3,7 +3,7 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { type Call, call, vendorBatch, vendorBatchService } from '../../common/domain/calls.ts';
-import { type Instead, type Model, model } from '../../common/domain/models.ts';
+import { instead, type Model, model } from '../../common/domain/models.ts';
 import { one, oneTool, type PieceBounds } from '../../common/domain/money.ts';
 import { plan } from '../../common/domain/plans.ts';
 import { planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
@@ -59,8 +59,9 @@ export function termsOf(
 }
 
 /** The terms of the other models that may serve the call. */
-export function otherTerms(exchange: Exchange, others: Instead, rules: HoldRules, at: number): Terms[] {
-  return others.all().map((entry) => termsOf(exchange, rules, at, entry));
+export function otherTerms(exchange: Exchange, rules: HoldRules, at: number): Terms[] {
+  const others = exchange.find(instead)?.all() ?? [];
+  return others.map((entry) => termsOf(exchange, rules, at, entry));
 }
 
 /** The plan was set when the call arrived, and may have ended while the call waited. */

@@ -92,7 +92,7 @@ function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools):
   return new EditedAnswer(protocol, edits, reshape);
 }
 
-/** Refuses what the vendor would run beside its own model and nobody could charge. */
+/** Refuses other models and tools that the vendor would run uncharged. */
 function refuseUncharged({ exchange, opened, target, tools }: Attempt): void {
   const { protocol, json } = opened;
   // Members that this provider does not get.
