@@ -1,8 +1,8 @@
 /** SQL statements on orders. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../common/domain/database.ts';
-import { type Money, money } from '../common/domain/money.ts';
-import { rowsOf } from '../common/kit/sql.ts';
+import type { Money } from '../common/domain/money.ts';
+import { column, columnsOf, optional, rowsOf, tableOf, timeColumn, usdColumn } from '../common/kit/sql.ts';
 
 export interface Order {
   readonly id: string;
@@ -24,27 +24,34 @@ export interface NewOrder {
   readonly amount: Money;
   readonly at: number;
 }
-type Texts<Row> = { readonly [Name in keyof Row]: string | null };
-type OrderRow = Texts<Record<'account_id' | 'amount' | 'refunded' | 'id' | 'created_at', string>> &
-  Texts<Record<'session' | 'payment' | 'url' | 'paid_at', unknown>> & { readonly state: Order['state'] };
-
 /** The keys of an order. */
 export type Named = { readonly [Name in 'id' | 'session' | 'payment' | 'reference']?: string };
+
+/** The table's alias is `orders`. */
+const orderColumns = (withdrawals: SQL) =>
+  columnsOf({
+    id: column<string>(sql`orders.id::text`),
+    accountId: column<string>('account_id'),
+    amount: usdColumn('orders.amount'),
+    state: column<Order['state']>('orders.state'),
+    session: optional(column<string>('session')),
+    payment: optional(column<string>('payment')),
+    url: optional(column<string>('url')),
+    createdAt: timeColumn('orders.created_at'),
+    paidAt: optional(timeColumn('orders.paid_at')),
+    refunded: usdColumn(sql`(select coalesce(sum(amount), 0) from ${withdrawals} as withdrawals
+      where withdrawals.order_id = orders.id and withdrawals.state <> 'back')`),
+  });
 
 export class OrderRows {
   readonly #orm: Database['orm'];
   readonly #orders: SQL;
-  readonly #withdrawals: SQL;
-  readonly #columns: SQL;
+  readonly #columns: ReturnType<typeof orderColumns>;
 
-  constructor({ orm, schema }: Database) {
-    this.#orm = orm;
-    this.#orders = sql`${sql.identifier(schema)}.${sql.identifier('payment_orders')}`;
-    this.#withdrawals = sql`${sql.identifier(schema)}.${sql.identifier('payment_withdrawals')}`;
-    this.#columns = sql`orders.id::text as id, account_id, orders.amount::text as amount, orders.state, session, payment, url,
-      ${millisecondsOf('created_at')}, ${millisecondsOf('paid_at')},
-      (select coalesce(sum(amount), 0)::text from ${this.#withdrawals} as withdrawals
-        where withdrawals.order_id = orders.id and withdrawals.state <> 'back') as refunded`;
+  constructor(database: Database) {
+    this.#orm = database.orm;
+    this.#orders = tableOf(database, 'payment_orders');
+    this.#columns = orderColumns(tableOf(database, 'payment_withdrawals'));
   }
 
   /** false: the reference is known. */
@@ -128,32 +135,13 @@ export class OrderRows {
   }
 
   async #orderRows(from: SQL, before: SQL = sql``): Promise<Order[]> {
-    return (await this.#rows<OrderRow>(sql`${before} select ${this.#columns} ${from}`)).map(orderOf);
+    const rows = await this.#rows<never>(sql`${before} select ${this.#columns.select} ${from}`);
+    return rows.map(this.#columns.read);
   }
 
   #rows<Row>(statement: SQL): Promise<Row[]> {
     return rowsOf(this.#orm, statement);
   }
-}
-
-function orderOf(row: OrderRow): Order {
-  return {
-    id: row.id!,
-    accountId: row.account_id!,
-    amount: money(BigInt(row.amount!)),
-    state: row.state,
-    session: row.session ?? undefined,
-    payment: row.payment ?? undefined,
-    url: row.url ?? undefined,
-    createdAt: Number(row.created_at),
-    paidAt: row.paid_at === null ? undefined : Number(row.paid_at),
-    refunded: money(BigInt(row.refunded!)),
-  };
-}
-
-function millisecondsOf(column: string): SQL {
-  const name = sql.identifier(column);
-  return sql`round(extract(epoch from orders.${name}) * 1000)::bigint::text as ${name}`;
 }
 
 function time(at: number): string {

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../common/domain/database.ts';
 import { type Money, money } from '../common/domain/money.ts';
-import { rowsOf } from '../common/kit/sql.ts';
+import { rowsOf, tableOf } from '../common/kit/sql.ts';
 
 export interface StoredWithdrawal {
   readonly amount: Money;
@@ -19,10 +19,10 @@ export class WithdrawalRows {
   readonly #withdrawals: SQL;
   readonly #takings: SQL;
 
-  constructor({ orm, schema }: Database) {
-    this.#orm = orm;
-    this.#withdrawals = sql`${sql.identifier(schema)}.${sql.identifier('payment_withdrawals')}`;
-    this.#takings = sql`${sql.identifier(schema)}.${sql.identifier('payment_takings')}`;
+  constructor(database: Database) {
+    this.#orm = database.orm;
+    this.#withdrawals = tableOf(database, 'payment_withdrawals');
+    this.#takings = tableOf(database, 'payment_takings');
   }
 
   async insert(orderId: string, id: string, amount: Money): Promise<void> {

@@ -2,8 +2,8 @@
 import { sql } from 'drizzle-orm';
 import type { CodeView, ShopAdmin } from '../common/domain/admin/shop.ts';
 import type { Database } from '../common/domain/database.ts';
-import { rowsOf } from '../common/kit/sql.ts';
-import { type CodeRow, codeOf, columnsOf, milliseconds, numberOf } from './store.ts';
+import { column, columnsOf, rowsOf, tableOf, timeColumn } from '../common/kit/sql.ts';
+import { codeColumns } from './store.ts';
 
 /** Most codes in one listing. */
 const listed = 100_000;
@@ -11,18 +11,26 @@ const listedBatches = 1_000;
 
 export type CodeLists = ReturnType<typeof openCodeLists>;
 
-export function openCodeLists({ orm, schema }: Database) {
-  const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
-  const columns = columnsOf(table);
+const batchColumns = columnsOf({
+  batch: column<string>('batch'),
+  codes: column<number>(sql`count(*)::int`),
+  uses: column<number>(sql`coalesce(sum(used.uses), 0)::int`),
+  createdAt: timeColumn('min(created_at)'),
+});
+
+export function openCodeLists(database: Database) {
+  const { orm } = database;
+  const table = (name: string) => tableOf(database, name);
+  const columns = codeColumns(database);
   return {
     /** All codes or those of one batch, oldest first. */
     async list(batch: string | undefined): Promise<CodeView[]> {
       const chosen = batch === undefined ? sql`true` : sql`batch = ${batch}`;
-      const rows = await rowsOf<CodeRow>(
+      const rows = await rowsOf<never>(
         orm,
-        sql`select ${columns} from ${table('codes')} as codes where ${chosen} order by codes.created_at, batch, prefix, id limit ${listed}::int`,
+        sql`select ${columns.select} from ${table('codes')} as codes where ${chosen} order by codes.created_at, batch, prefix, id limit ${listed}::int`,
       );
-      return rows.map(codeOf);
+      return rows.map(columns.read);
     },
 
     /** Newest first; `after`: id of the code behind which the rows begin. */
@@ -33,28 +41,26 @@ export function openCodeLists({ orm, schema }: Database) {
         after === undefined
           ? sql``
           : sql`and (created_at, id) < (select created_at, id from ${all} where id = ${after}::uuid)`;
-      const rows = await rowsOf<CodeRow>(
+      const rows = await rowsOf<never>(
         orm,
-        sql`select ${columns} from (select * from ${all} as each where ${chosen} ${behind}
+        sql`select ${columns.select} from (select * from ${all} as each where ${chosen} ${behind}
               order by each.created_at desc, each.id desc limit ${limit}::int) as codes
             order by codes.created_at desc, codes.id desc`,
       );
-      return rows.map(codeOf);
+      return rows.map(columns.read);
     },
 
     /** Newest first. */
     async batches(): ReturnType<ShopAdmin['batches']> {
-      const rows = await rowsOf<{ batch: string; codes: number; uses: number; created_at: string }>(
+      const rows = await rowsOf<never>(
         orm,
-        sql`select batch, count(*)::int as codes, coalesce(sum(used.uses), 0)::int as uses, ${milliseconds('created_at', sql`min(created_at)`)}
+        sql`select ${batchColumns.select}
             from ${table('codes')} as codes
             left join (select code_id, count(*) as uses from ${table('redemptions')} group by code_id) as used
               on used.code_id = codes.id
             group by batch order by min(codes.created_at) desc, batch limit ${listedBatches}::int`,
       );
-      return rows.map(({ batch, codes, uses, created_at: createdAt }) => {
-        return { batch, codes, uses, createdAt: numberOf(createdAt)! };
-      });
+      return rows.map(batchColumns.read);
     },
   };
 }

@@ -1,9 +1,9 @@
 /** SQL statements that create, use and revoke redeem codes. */
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { CodeGift, CodeView } from '../common/domain/admin/shop.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
-import { type Money, money } from '../common/domain/money.ts';
-import { rowsOf } from '../common/kit/sql.ts';
+import type { Money } from '../common/domain/money.ts';
+import { column, columnsOf, countColumn, optional, rowsOf, tableOf, timeColumn, usdColumn } from '../common/kit/sql.ts';
 
 export interface NewCodes {
   readonly batch: string;
@@ -15,28 +15,12 @@ export interface NewCodes {
   readonly codes: readonly { readonly hash: string; readonly prefix: string }[];
 }
 
-export interface CodeRow {
-  readonly id: string;
-  readonly prefix: string;
-  readonly batch: string;
-  readonly kind: CodeGift['kind'];
-  readonly amount: string | null;
-  readonly money_lasts_ms: string | null;
-  readonly plan: string | null;
-  readonly days: number | null;
-  readonly max_uses: number;
-  readonly uses: number;
-  readonly once_per_account: boolean;
-  readonly expires_at: string | null;
-  readonly revoked_at: string | null;
-  readonly created_at: string;
-}
-
 export type CodeStore = ReturnType<typeof openCodeStore>;
 
-export function openCodeStore({ orm, schema }: Database) {
-  const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
-  const columns = columnsOf(table);
+export function openCodeStore(database: Database) {
+  const { orm } = database;
+  const table = (name: string) => tableOf(database, name);
+  const columns = codeColumns(database);
   return {
     async insert({ codes, gift, batch, maxUses, oncePerAccount, expiresAt, createdAt }: NewCodes): Promise<void> {
       const { amount, lastsMs, plan, days } = { ...noGift, ...gift };
@@ -54,11 +38,11 @@ export function openCodeStore({ orm, schema }: Database) {
     async lock(transaction: Orm, hash: string): Promise<CodeView | undefined> {
       // Locked before it is counted: a statement sees only rows from before its beginning.
       await transaction.execute(sql`select from ${table('codes')} where hash = ${hash} for update`);
-      const rows = await rowsOf<CodeRow>(
+      const rows = await rowsOf<never>(
         transaction,
-        sql`select ${columns} from ${table('codes')} as codes where hash = ${hash}`,
+        sql`select ${columns.select} from ${table('codes')} as codes where hash = ${hash}`,
       );
-      return rows.map(codeOf)[0];
+      return rows.map(columns.read)[0];
     },
 
     async isRedeemedBy(transaction: Orm, codeId: string, accountId: string): Promise<boolean> {
@@ -88,44 +72,36 @@ export function openCodeStore({ orm, schema }: Database) {
   };
 }
 
-/** The columns of a `CodeRow`; the table's alias is `codes`. */
-export function columnsOf(table: (name: string) => SQL): SQL {
-  return sql`id::text as id, prefix, batch, kind, amount::text as amount, money_lasts_ms::text as money_lasts_ms,
-    plan, days, max_uses, once_per_account, ${milliseconds('expires_at')}, ${milliseconds('revoked_at')},
-    ${milliseconds('created_at')},
-    (select count(*)::int from ${table('redemptions')} as redemptions where redemptions.code_id = codes.id) as uses`;
+/** The columns of a code; the table's alias is `codes`. */
+export function codeColumns(database: Database) {
+  const { select, read } = columnsOf({
+    id: column<string>(sql`id::text`),
+    prefix: column<string>('prefix'),
+    batch: column<string>('batch'),
+    kind: column<CodeGift['kind']>('kind'),
+    amount: optional(usdColumn('amount')),
+    lastsMs: optional(countColumn('money_lasts_ms')),
+    plan: optional(column<string>('plan')),
+    days: optional(column<number>('days')),
+    maxUses: column<number>('max_uses'),
+    uses: column<number>(
+      sql`(select count(*)::int from ${tableOf(database, 'redemptions')} as redemptions where redemptions.code_id = codes.id)`,
+    ),
+    oncePerAccount: column<boolean>('once_per_account'),
+    expiresAt: optional(timeColumn('expires_at')),
+    revokedAt: optional(timeColumn('revoked_at')),
+    createdAt: timeColumn('created_at'),
+  });
+  const codeOf = (row: Parameters<typeof read>[0]): CodeView => {
+    const { kind, amount, lastsMs, plan, days, ...code } = read(row);
+    if (kind === 'balance') return { ...code, gift: { kind, amount: amount!, lastsMs } };
+    return { ...code, gift: kind === 'plan' ? { kind, plan: plan! } : { kind, plan: plan!, days: days! } };
+  };
+  return { select, read: codeOf };
 }
 
 const noGift: { amount?: Money; lastsMs?: number | undefined; plan?: string; days?: number } = {};
 
-export function milliseconds(name: string, time: SQL = sql`${sql.identifier(name)}`): SQL {
-  return sql`round(extract(epoch from ${time}) * 1000)::bigint::text as ${sql.identifier(name)}`;
-}
-
 function timeOf(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
-}
-
-export function codeOf(row: CodeRow): CodeView {
-  return {
-    id: row.id,
-    prefix: row.prefix,
-    batch: row.batch,
-    gift: giftOf(row),
-    maxUses: row.max_uses,
-    uses: row.uses,
-    oncePerAccount: row.once_per_account,
-    expiresAt: numberOf(row.expires_at),
-    revokedAt: numberOf(row.revoked_at),
-    createdAt: numberOf(row.created_at)!,
-  };
-}
-
-function giftOf({ kind, amount, money_lasts_ms: lastsMs, plan, days }: CodeRow): CodeGift {
-  if (kind === 'balance') return { kind, amount: money(BigInt(amount!)), lastsMs: numberOf(lastsMs) };
-  return kind === 'plan' ? { kind, plan: plan! } : { kind, plan: plan!, days: days! };
-}
-
-export function numberOf(digits: string | null): number | undefined {
-  return digits === null ? undefined : Number.parseInt(digits, 10);
 }
