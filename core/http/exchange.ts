@@ -1,7 +1,7 @@
 /** The state of one request: context, hooks, abort, client disconnect and concurrent branches. */
 
-import type { Branch } from '../contract/contract.ts';
 import {
+  type Branch,
   type ContextKey,
   type DrainBounds,
   type Endpoint,

@@ -6,8 +6,7 @@ import type { Deliveries } from './deliveries.ts';
 import { LocalAlerts } from './local.ts';
 import { messageFor, plainFacts } from './message.ts';
 import type { AlertRows, NewMessages, Report } from './rows.ts';
-import type { OpenAlert } from './state.ts';
-import { advance, type Step, verdictOf } from './state.ts';
+import { advance, type OpenAlert, type Step, verdictOf } from './state.ts';
 
 /** Subjects of a rule at most, and reports of a process: names may come from clients. */
 const mostSubjects = 200;

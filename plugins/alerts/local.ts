@@ -6,8 +6,7 @@ import type { Rule } from './config.ts';
 import { type Deliveries, mostAttempts } from './deliveries.ts';
 import { messageFor, plainFacts, shownValue } from './message.ts';
 import type { AlertRows } from './rows.ts';
-import type { OpenAlert } from './state.ts';
-import { advance, type Step, verdictOf } from './state.ts';
+import { advance, type OpenAlert, type Step, verdictOf } from './state.ts';
 
 const mostAlerts = 200;
 const mostUnsent = 200;

@@ -2,8 +2,7 @@
 
 import type { UpstreamNetwork } from '../../core/contract/exchange.ts';
 import type { Clock, Log } from '../../core/contract/host-tools.ts';
-import type { Secret } from '../../core/contract/secret.ts';
-import { secret } from '../../core/contract/secret.ts';
+import { type Secret, secret } from '../../core/contract/secret.ts';
 import type { UpstreamView } from '../common/domain/admin/upstreams.ts';
 import type { KeyPreference, Providers } from '../common/domain/upstreams.ts';
 import { affinity, seedOf } from '../common/kit/rendezvous.ts';

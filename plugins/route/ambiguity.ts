@@ -4,8 +4,7 @@ import type { Exchange } from '../../core/contract/contract.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import { type Attempt, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
 import type { Model } from '../common/domain/models.ts';
-import type { Candidate } from './candidates.ts';
-import { hasSeveralKeys } from './candidates.ts';
+import { type Candidate, hasSeveralKeys } from './candidates.ts';
 import type { RouteConfig } from './config.ts';
 import { type Refused, recordAmbiguous } from './timeline.ts';
 

@@ -1,10 +1,7 @@
 /** The completions protocol: one text goes on. Relayed to upstreams that have it, made by a conversation of one turn elsewhere. */
-import { keepAliveLine } from '../../common/kit/sse.ts';
 import type { Protocol } from '../../common/wire/protocols.ts';
-import { renderError, streamError } from './chat/errors.ts';
-import { isOpeningChunk } from './chat/opening.ts';
+import { chatFamily } from './chat/index.ts';
 import { relayRequest } from './chat/relay-request.ts';
-import { ChatUsageMeter } from './chat/usage-meter.ts';
 import { completionsCodec } from './completions-codec.ts';
 import { preflightCompletions } from './completions-request.ts';
 
@@ -12,9 +9,7 @@ export const completions: Protocol = {
   name: 'completions',
   path: '/completions',
   address: 'POST /v1/completions',
-  auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: [],
-  defaultHeaders: {},
   servesOwnClients: true,
   endpoints: [
     {
@@ -41,11 +36,6 @@ export const completions: Protocol = {
       },
     },
   ],
-  createUsageMeter: (call, options) => new ChatUsageMeter(call, options),
-  isOpening: isOpeningChunk,
-  renderError,
-  streamError,
-  idleFrame: () => keepAliveLine,
-  modelPlaces: [['model']],
+  ...chatFamily,
   codec: completionsCodec,
 };

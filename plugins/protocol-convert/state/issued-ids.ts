@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import type { Database } from '../../common/domain/database.ts';
-import type { IssuedId } from './issued-rows.ts';
-import { IssuedRows } from './issued-rows.ts';
+import { type IssuedId, IssuedRows } from './issued-rows.ts';
 import { WriteQueue } from './writes.ts';
 
 /** Memory for writes that wait for a slow or unavailable database. */

@@ -1,7 +1,6 @@
 /** The stream of `openai-images`: previews (`….partial_image`), then the image with its usage (`….completed`). Pure. */
 
-import type { JsonObject } from '../../../core/json/json.ts';
-import { objectOf, textOf } from '../../../core/json/json.ts';
+import { type JsonObject, objectOf, textOf } from '../../../core/json/json.ts';
 import { errorIn } from '../../common/kit/error-body.ts';
 import type { MediaAdapter, Streaming, VendorRequest } from '../../common/media/adapters.ts';
 import { isModeration, moderated } from '../../common/media/outcome.ts';

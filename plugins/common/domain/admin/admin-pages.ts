@@ -1,7 +1,6 @@
 /** The console's contract: the extension points by which plugins add a page and its API routes to the console, for operators or for clients. */
 
-import type { ConfigSchema } from '../../../../core/contract/contract.ts';
-import { defineExtensionPoint } from '../../../../core/contract/contract.ts';
+import { type ConfigSchema, defineExtensionPoint } from '../../../../core/contract/contract.ts';
 
 /** `read`: auditors and operators. `act`: operators; tokens have an operator's rights. */
 export type AdminAccess = 'read' | 'act';

@@ -1,8 +1,7 @@
 /** The models that can be called: what they take, what they cost this client, how they have performed lately. */
 
 import { z } from '@hono/zod-openapi';
-import type { RequestSums } from '../../../common/domain/admin/requests.ts';
-import { ownCauses } from '../../../common/domain/admin/requests.ts';
+import { ownCauses, type RequestSums } from '../../../common/domain/admin/requests.ts';
 import type { Model } from '../../../common/domain/models.ts';
 import { one, parseRatio, type Ratio } from '../../../common/domain/money.ts';
 import { planRatio, ratioOf } from '../../../common/domain/price-ratio.ts';

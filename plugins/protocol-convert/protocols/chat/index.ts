@@ -1,11 +1,12 @@
 /** The chat-completions protocol. */
 import type { Endpoint } from '../../../../core/contract/contract.ts';
 import { GatewayError } from '../../../../core/contract/errors.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
 import { keepAliveLine } from '../../../common/kit/sse.ts';
+import { isBlank, isBlankBut, openingWhere } from '../../../common/wire/opening-frames.ts';
 import type { Protocol } from '../../../common/wire/protocols.ts';
 import { chatCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
-import { isOpeningChunk } from './opening.ts';
 import { preflightChat } from './preflight.ts';
 import { relayRequest } from './relay-request.ts';
 import { ChatUsageMeter } from './usage-meter.ts';
@@ -33,13 +34,35 @@ const storedCompletions = (
   }),
 );
 
+/** A role alone, or findings about the prompt before any choice. */
+const isOpeningChunk = openingWhere(({ choices, usage, error }) => {
+  const counts = objectOf(usage)?.['completion_tokens'];
+  if (!Array.isArray(choices) || Number(counts ?? 0) > 0 || !isBlank(error)) return false;
+  return listOf(choices).every((choice) => isObject(choice) && isEmpty(choice));
+});
+
+function isEmpty({ finish_reason: reason, delta, text, message }: JsonObject): boolean {
+  if (!isBlank(reason) || !isBlank(text) || message !== undefined) return false;
+  return isObject(delta) ? isBlankBut(delta, 'role') : text === '';
+}
+
+/** What completions have in common with it. */
+export const chatFamily = {
+  auth: { header: 'authorization', value: 'Bearer {key}' },
+  defaultHeaders: {},
+  createUsageMeter: (call, options) => new ChatUsageMeter(call, options),
+  isOpening: isOpeningChunk,
+  renderError,
+  streamError,
+  idleFrame: () => keepAliveLine,
+  modelPlaces: [['model']],
+} satisfies Partial<Protocol>;
+
 export const chat: Protocol = {
   name: 'chat',
   path: '/chat/completions',
   address: 'POST /v1/chat/completions',
-  auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: ['openai-beta'],
-  defaultHeaders: {},
   endpoints: [
     {
       path: '/v1/chat/completions',
@@ -63,11 +86,6 @@ export const chat: Protocol = {
     },
   ],
   ownEndpoints: storedCompletions,
-  createUsageMeter: (call, options) => new ChatUsageMeter(call, options),
-  isOpening: isOpeningChunk,
-  renderError,
-  streamError,
-  idleFrame: () => keepAliveLine,
-  modelPlaces: [['model']],
+  ...chatFamily,
   codec: chatCodec,
 };

@@ -3,8 +3,7 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Services } from '../../../common/domain/prices.ts';
-import type { Usage } from '../../../common/domain/usage.ts';
-import { readCount } from '../../../common/domain/usage.ts';
+import { readCount, type Usage } from '../../../common/domain/usage.ts';
 import { Counts, type Reading, split } from '../../../common/wire/counts.ts';
 import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
 import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';

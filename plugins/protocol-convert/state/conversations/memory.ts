@@ -1,6 +1,5 @@
 /** Conversations of a gateway without a database: in memory, the ones used longest ago are dropped first. */
 import { LRUCache } from 'lru-cache';
-import type { ConversationBackend } from './record.ts';
 import {
   type AppendBounds,
   type Appended,
@@ -8,6 +7,7 @@ import {
   type Bounds,
   bytesOf,
   type Conversation,
+  type ConversationBackend,
   type KeptItem,
   withNewIds,
 } from './record.ts';

@@ -2,7 +2,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../../../common/domain/database.ts';
 import { instant, rowsOf, tableOf } from '../../../common/kit/sql.ts';
-import type { ConversationBackend } from './record.ts';
 import {
   type AppendBounds,
   type Appended,
@@ -10,6 +9,7 @@ import {
   type Bounds,
   bytesOf,
   type Conversation,
+  type ConversationBackend,
   type KeptItem,
   withNewIds,
 } from './record.ts';

@@ -1,7 +1,7 @@
 /** The operator's pages, in the order of the sidebar. */
 import './operator.css';
-import type { Icon } from '@tabler/icons-react';
 import {
+  type Icon,
   IconActivity,
   IconApi,
   IconArrowsExchange,

@@ -2,8 +2,7 @@
 
 import { Box, Group, Image, Stack, Text } from '@mantine/core';
 import { IconPhotoCog } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { type Query, send } from '../../../api/client.ts';
 import { useLiveRefresh } from '../../../api/live.ts';

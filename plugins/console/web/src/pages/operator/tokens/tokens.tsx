@@ -2,8 +2,7 @@
 
 import { Anchor, Button, Code, Text, TextInput } from '@mantine/core';
 import { IconApi, IconExternalLink, IconPlus } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
