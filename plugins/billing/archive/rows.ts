@@ -51,7 +51,17 @@ export function sqlArchiveRows(store: Store): ArchiveRows {
   const { orm, schema } = store;
   const table = tablesOf(schema);
   return {
-    claim: (owner, forMs) => claim(store, owner, forMs),
+    claim: async (owner, forMs) => {
+      const [row] = await rowsOf<{ month: string | null; account_id: string; after_id: string }>(
+        orm,
+        sql`update ${table('archive_state')} set owner = ${owner},
+              owned_until = clock_timestamp() + ${forMs}::bigint * interval '1 millisecond'
+            where owner = ${owner} or owner is null or owned_until < clock_timestamp()
+            returning case when isfinite(month) then to_char(month at time zone 'UTC', 'YYYY-MM') end as month, account_id,
+              after_id::text as after_id`,
+      );
+      return row && { month: row.month ?? undefined, accountId: row.account_id, afterId: row.after_id };
+    },
     move: (owner, from, to) => move(orm, schema, owner, from, to),
     monthFrom: async (from) => {
       const [row] = await rowsOf<{ month: string }>(
@@ -91,18 +101,6 @@ export function sqlArchiveRows(store: Store): ArchiveRows {
         return true;
       }),
   };
-}
-
-async function claim({ orm, schema }: Store, owner: string, forMs: number): Promise<Place | undefined> {
-  const [row] = await rowsOf<{ month: string | null; account_id: string; after_id: string }>(
-    orm,
-    sql`update ${tablesOf(schema)('archive_state')} set owner = ${owner},
-          owned_until = clock_timestamp() + ${forMs}::bigint * interval '1 millisecond'
-        where owner = ${owner} or owner is null or owned_until < clock_timestamp()
-        returning case when isfinite(month) then to_char(month at time zone 'UTC', 'YYYY-MM') end as month, account_id,
-          after_id::text as after_id`,
-  );
-  return row && { month: row.month ?? undefined, accountId: row.account_id, afterId: row.after_id };
 }
 
 async function move(runner: Runner, schema: string, owner: string, from: Place, to: Place): Promise<boolean> {

@@ -31,14 +31,8 @@ export interface LeaseLifecycleOptions {
   readonly nodeLimit: number;
 }
 
-export function openLeaseLifecycle({
-  host,
-  database,
-  leases,
-  manager: leaseManager,
-  node,
-  nodeLimit,
-}: LeaseLifecycleOptions): LeaseLifecycle {
+export function openLeaseLifecycle(options: LeaseLifecycleOptions): LeaseLifecycle {
+  const { host, database, leases, manager, node, nodeLimit } = options;
   let living = false;
   return {
     begin: async () => {
@@ -51,18 +45,18 @@ export function openLeaseLifecycle({
       }
       await leases.returnAll(node);
       living = true;
-      database.onChange('lease wanted', (subject) => leaseManager.wanted(subject));
-      database.onChange('lease returned', (subject) => leaseManager.returned(subject));
-      host.every(turnMs, 'return unused leases', () => leaseManager.turn());
-      host.every(checkMs, 'look after leases', () => leaseManager.look());
+      database.onChange('lease wanted', (subject) => manager.wanted(subject));
+      database.onChange('lease returned', (subject) => manager.returned(subject));
+      host.every(turnMs, 'return unused leases', () => manager.turn());
+      host.every(checkMs, 'look after leases', () => manager.look());
       host.every(aliveMs, 'tell that this node lives', async () => {
         if (living) await leases.heartbeat(node, true);
       });
       host.every(reclaimMs, 'reclaim forgotten leases', async () => {
-        leaseManager.reclaim(await leases.accountsOf(node));
+        manager.reclaim(await leases.accountsOf(node));
       });
     },
-    drain: () => leaseManager.drain(),
+    drain: () => manager.drain(),
     end: async () => {
       living = false;
       await leases.returnAll(node);

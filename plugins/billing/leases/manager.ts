@@ -88,26 +88,21 @@ export class LeaseManager implements LeaseTopUp {
 
   /** Called by the flusher between two batches: exchanges the shares of these accounts. */
   async exchange(accountIds: readonly string[]): Promise<Map<string, Funds>> {
-    const { balances, clock, takeShares } = this.#options;
+    const { balances, clock, flusher, node, takeShares } = this.#options;
     const sentAt = clock.monotonic();
     // Money that an evicted balance left in the database is returned.
     const requests = accountIds.map((id) => balances.find(id)?.request(sentAt) ?? nothingOf(id));
     const answers = await takeShares(requests);
     const funds = new Map<string, Funds>();
     for (const request of requests) {
-      const answer = answers.get(request.accountId)!;
-      this.#take(request, answer, sentAt);
-      funds.set(request.accountId, { balance: answer.amount, pool: answer.pool, term: answer.term });
+      const { accountId } = request;
+      const answer = answers.get(accountId)!;
+      const balance = balances.find(accountId);
+      if (balance?.grant(request, answer, sentAt, answer.lastsMs) === true) void flusher.refresh(accountId);
+      if (balance?.hasReturned(request) === true) this.#report('lease returned', `${node} ${accountId}`);
+      funds.set(accountId, { balance: answer.amount, pool: answer.pool, term: answer.term });
     }
     return funds;
-  }
-
-  #take(request: LeaseRequest, answer: Leased, sentAt: number): void {
-    const { balances, flusher, node } = this.#options;
-    const balance = balances.find(request.accountId);
-    if (balance === undefined) return;
-    if (balance.grant(request, answer, sentAt, answer.lastsMs)) void flusher.refresh(request.accountId);
-    if (balance.hasReturned(request)) this.#report('lease returned', `${node} ${request.accountId}`);
   }
 
   /** Asks the other nodes for unused money, and waits for an answer or the next turn. */

@@ -12,7 +12,6 @@ export async function viewPool(entries: Entries): Promise<PoolView> {
   const { open, blocked } = entries;
   const { grants: grantBalances, spent } = await entries.pool();
   const { locked } = lockedAt(grantBalances, spent, entries.at);
-  const expiring = new Map(grantBalances.map((grantBalance) => [grantBalance.grantId, grantBalance]));
   const rows = await readGrants(
     entries.runner,
     entries.schema,
@@ -34,9 +33,7 @@ export async function viewPool(entries: Entries): Promise<PoolView> {
     held: money(entries.held + open),
     blocked,
     grants: [
-      ...Array.from(expiring.values(), (grantBalance) =>
-        viewOf(byId.get(grantBalance.grantId)!, grantBalance.remaining),
-      ),
+      ...grantBalances.map(({ grantId, remaining }) => viewOf(byId.get(grantId)!, remaining)),
       ...(await listNonExpiring(entries, wallet)),
     ],
     windows: [...windows.values()],

@@ -121,14 +121,8 @@ function restorations(orm: Orm, table: Table): Pick<RestoreRows, 'note' | 'list'
         sql`select journal, ${millisecondsOf(sql`since`)} as since, ${millisecondsOf(sql`until`)} as until, calls::text as calls, lost
             from ${table('restores')} where accepted_at is ${accepted} order by id`,
       );
-      return rows.map(({ since, until, calls, ...rest }) => {
-        return {
-          ...rest,
-          since: Number.parseInt(since, 10),
-          until: Number.parseInt(until, 10),
-          calls: Number.parseInt(calls, 10),
-        };
-      });
+      const read = (digits: string) => Number.parseInt(digits, 10);
+      return rows.map((row) => ({ ...row, since: read(row.since), until: read(row.until), calls: read(row.calls) }));
     },
     async silent() {
       const rows = await rowsOf<{ journal: string }>(
