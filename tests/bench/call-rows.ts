@@ -188,7 +188,7 @@ function backends(): string[] {
   return postgres.sql(chosen).split('\n');
 }
 
-/** Of processor time that they have used. */
+/** Processor time that they have used. */
 function microsecondsOf(processes: readonly string[]): number {
   return processes.reduce(
     (sum, id) => sum + Number(readFileSync(`/proc/${id}/schedstat`, 'utf8').split(' ')[0]) / 1_000,

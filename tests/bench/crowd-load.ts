@@ -14,7 +14,7 @@ export interface CrowdLoad {
 
 export interface CrowdResult {
   readonly failures: number;
-  /** Of the streams that are looked at. */
+  /** Chunks of the sampled streams. */
   readonly chunks: readonly Seen[];
 }
 

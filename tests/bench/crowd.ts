@@ -30,7 +30,7 @@ export async function crowd(gateway: Started, bare: Started, upstream: Started):
   }
 }
 
-/** Of the time in which all streams run. */
+/** Measures the time in which all streams run. */
 async function measure(name: string, asked: Started, client: ProtocolName, upstream: ProtocolName): Promise<void> {
   const answers = send(asked, client, upstream);
   await pause(openingSeconds * 1_000);

@@ -78,7 +78,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** Of files that are linked twice the blocks count once, where they are first. */
+/** The blocks of a file that is linked twice count once, where it is first. */
 function embeddedParts(directory: string): Parts {
   const groups = {
     'rows and indexes': ['postgres/base'],

@@ -25,7 +25,7 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
-/** Of each process. */
+/** Connections of each process. */
 const connections = Number(values.connections);
 const delayMs = Number(values.delay);
 

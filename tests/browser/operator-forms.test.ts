@@ -47,7 +47,7 @@ async function openForm(form: string, entry?: string): Promise<void> {
   await page.getByRole('tab', { name: 'Forms' }).waitFor();
 }
 
-/** Of the page's only edited file: after the gateway has checked it. */
+/** Saves the page's only edited file after the gateway has checked it. */
 async function saveForm(reason: string, seen: string): Promise<void> {
   await page.getByText('No faults').waitFor();
   await page.getByRole('button', { name: 'Review and save' }).click();

@@ -17,7 +17,7 @@ export interface Testbed {
   close(): Promise<void>;
 }
 
-/** Of everybody who is made here. */
+/** Password of every person that is made here. */
 export const password = 'a password of a test';
 
 export async function openStandIn(): Promise<Testbed> {

@@ -135,7 +135,7 @@ async function play(crowds: Crowds, { clients, vendor, port, gateway, say }: Sta
   say(`${crowds.slowReaders} slow readers: ${took}`);
 }
 
-/** Of a process and those that it has started; 0 where the system does not tell. */
+/** Memory of a process and its children; 0 where the system does not report it. */
 export function residentMegabytes(pid: number): number {
   try {
     const own = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;

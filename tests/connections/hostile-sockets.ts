@@ -8,7 +8,7 @@ import { residentMegabytes, startProcess } from './crowds.ts';
 export interface Hostile {
   /** Connections with an unfinished message. */
   readonly unfinished: number;
-  /** Of it each sends so much, below the 32 MB that a message may have. */
+  /** Megabytes that each connection sends of a message, below the 32 MB that one may have. */
   readonly megabytes: number;
   /** Pings of one connection that does not read. */
   readonly pingMegabytes: number;

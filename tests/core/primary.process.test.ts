@@ -9,7 +9,7 @@ write('plain', 0);
 const child = serve('--workers', '2', fileOf('plain'));
 await until(() => count('a worker serves') === 2);
 
-/** Of the worker that began to serve as the last one. */
+/** Process id of the worker that began to serve last. */
 const lastPid = () => Number([...written().matchAll(/"pid":(\d+),"msg":"a worker serves"/g)].at(-1)![1]);
 
 test('all workers listen at one address, and a reload reaches each', async () => {

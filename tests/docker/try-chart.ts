@@ -123,7 +123,7 @@ function refusesValues(helm: string): void {
     ['metrics.enabled=false,metrics.prometheusRule.enabled=true', /nothing to scrape/],
   ] as const)
     assert.match(template('--set', values, ...required).stderr, sentence);
-  // Of a chart above this one, and what README sets.
+  // Values of a chart above this one, and of README.
   const { status, stderr } = template('--set', 'enabled=true,global.region=eu', ...required);
   assert.equal(status, 0, stderr);
 }

@@ -36,7 +36,7 @@ test('a client that waits for an image when the gateway stops gets the task, whi
   const order = fetch(`${first.origin}/v1/images/generations`, {
     method: 'POST',
     headers,
-    // Of a vendor that answers with the bytes: an address would lead into the sandbox that ends here.
+    // The vendor answers with bytes: an address would lead into the sandbox that ends here.
     body: JSON.stringify({ ...request, prompt: 'A cat [[sandbox: delay=1500ms]]' }),
   });
   const list = async () => (await fetch(`${first.origin}/v1/tasks`, { headers })).text();

@@ -15,7 +15,7 @@ import {
 } from './hedging.ts';
 
 const honest = { input: 7, output: 3 };
-/** Of a call with at most 100 tokens of output and a short prompt. */
+/** Cost of a call with at most 100 tokens of output and a short prompt. */
 const mostCost = costOf({ input: 200, output: 100 });
 const lies = {
   'input tokens': { input: 5_000_000_000, output: 3 },

@@ -8,7 +8,7 @@ import { type Customer, modelAt, speaks, startTestbed, type Testbed, until } fro
 let testbed: Testbed;
 let first: Vendor;
 const large = 'sandbox-large';
-/** Of the other model, in nano-USD a token. */
+/** Prices of the other model, in nano-USD a token. */
 const dear = { input: 3, cache_read: 3, output: 6 };
 
 before(async () => {

@@ -10,7 +10,7 @@ import { type DialectName, dialectNames, dialects } from './dialects.ts';
 import { type Establishment, establish } from './process.ts';
 import { type Reply, readReply, until } from './testbed.ts';
 
-/** Of the gateway and of its embedded database, if it has one. */
+/** Changes the limits of the gateway and of its embedded database, if it has one. */
 function setWritable(isWritable: boolean, testbed: Establishment, pid: number): void {
   const embedded = databaseUrl === undefined ? readOwner(testbed.directory)?.pid : undefined;
   for (const each of new Set([pid, embedded ?? pid])) {

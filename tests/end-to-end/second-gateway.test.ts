@@ -314,7 +314,7 @@ test("a vendor's refusal of an image names the field, where the shape or the pro
 
 test('a client that waits for an image of a busy vendor gets retry-after, as with any other call', async () => {
   const customer = await alt.customer({ plan: 'payg' });
-  // Of two vendors that no one else here asks: their keys rest afterwards.
+  // Two vendors that no other test calls: their keys are in cooldown afterwards.
   for (const [model, status, code] of [
     ['grok-imagine-image', 429, 'RATE_LIMITED'],
     ['doubao-seedream-4-5-251128', 503, 'UPSTREAM_ERROR'],

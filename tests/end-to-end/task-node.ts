@@ -105,7 +105,7 @@ files: { fetch: { allow_private: true } }
 
 export interface Nodes {
   readonly nodes: readonly Node[];
-  /** Of an account with a hundred dollars. */
+  /** Key of an account with a hundred dollars. */
   readonly key: string;
   /** Kills what runs, and leaves nothing. */
   close(): Promise<void>;

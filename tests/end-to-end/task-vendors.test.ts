@@ -78,7 +78,7 @@ interface Offer {
   readonly edit: string;
   readonly key: readonly [header: string, value: string];
   readonly upstream: string;
-  /** Of one image as it comes when nothing is said of it; official prices in models.yaml. */
+  /** Price of one image without settings; official prices in models.yaml. */
   readonly price: string;
 }
 const openai = { text: '/openai/v1/images/generations', edit: '/openai/v1/images/edits', key: bearer('openai') };

@@ -20,7 +20,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startVendor as startReplaying, type Vendor } from '../helpers/vendor.ts';
 import { type DialectName, dialects, type Question } from './dialects.ts';
 
-// Of hundreds of connections at once, on a busy machine, the last is made long after the usual ten seconds.
+// On a busy machine the last of hundreds of connections is made long after the usual ten seconds.
 setGlobalDispatcher(new Agent({ connectTimeout: 120_000 }));
 
 export interface Customer {

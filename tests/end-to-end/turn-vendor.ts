@@ -24,7 +24,7 @@ export interface TurnVendor {
   upgrades: number;
   /** Status that refuses upgrades; 0: they are accepted. */
   refuses: number;
-  /** Of the next turns. */
+  /** Fates of the next turns. */
   readonly fates: (Fate | undefined)[];
   /** Forgets what connections have of earlier responses. */
   forget(): void;

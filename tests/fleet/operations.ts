@@ -18,7 +18,7 @@ export interface Callers {
   readonly paused: readonly string[];
   /** The key of an account whose every call has an Idempotency-Key. */
   readonly keyed: string;
-  /** Of a person who is signed in at the console, with an account of their own. */
+  /** Session of a person who is signed in at the console, with an account of their own. */
   readonly cookie: string;
   /** Codes that no one has redeemed. */
   readonly codes: readonly string[];
@@ -174,7 +174,7 @@ export class Operations {
     if (taken === undefined) this.wrong.push(`the code ${code} was never taken`);
   }
 
-  /** Of each account in its turn. */
+  /** Calls of each account in its turn. */
   async paused(): Promise<void> {
     const { paused } = this.#callers;
     const key = paused[this.awake.asked++ % paused.length]!;
@@ -227,7 +227,7 @@ export class Operations {
     return answer.status === 200 ? (JSON.parse(answer.text) as { id: string }).id : undefined;
   }
 
-  /** Of what was acknowledged: asks until it has it, and finds that it is whole. */
+  /** Asks for an acknowledged object until it is there, and checks that it is whole. */
   async #fetchAll(
     kind: string,
     key: string | undefined,

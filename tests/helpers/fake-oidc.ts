@@ -8,7 +8,7 @@ export interface FakeProvider {
   readonly issuer: string;
   /** Whom the next code stands for. */
   claims: Record<string, unknown>;
-  /** Of the flow that is under way: the page at `/authorize` takes them; who plays the person without it sets them. */
+  /** Nonce of the current flow: the page at `/authorize` sets it, and so does a test without that page. */
   nonce: string | undefined;
   challenge: string | undefined;
   /** While it is, everything is answered with 500. */

@@ -34,7 +34,7 @@ export interface TestPostgres {
   run(program: string, ...words: string[]): string;
   /** A second server that follows this one; with `synchronous` nothing is acknowledged that it does not have. */
   follower(synchronous: boolean): Promise<TestPostgres>;
-  /** Of a follower: it stops following and takes writes. */
+  /** Makes a follower stop following and accept writes. */
   promote(): void;
   close(): Promise<void>;
 }

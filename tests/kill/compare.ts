@@ -30,7 +30,7 @@ export interface VoiceCharge {
 }
 
 export interface Charges {
-  /** Of calls; those of tasks stand with their tasks. */
+  /** Charges of calls; those of tasks are with their tasks. */
   readonly charges: readonly Charge[];
   readonly voices?: readonly VoiceCharge[];
   readonly bulk?: readonly BulkCharge[];

@@ -86,7 +86,7 @@ const keys = opened.map(({ key }) => key);
 let gateway = await startGateway();
 const clients = new Clients(origin, keys, workers);
 const films = new FilmClients(origin, keys, 4);
-// Of the accounts that send no Idempotency-Keys.
+// Sockets of the accounts that send no Idempotency-Keys.
 const sockets = new SocketClients(origin, keys.slice(2), 6);
 const voices = new VoiceClients(origin, keys.slice(2), 6);
 const batches = new BatchClients(origin, keys.slice(2), 4);

@@ -139,7 +139,7 @@ export type ArrivedPart =
 /** An answer as the client reads it. */
 export interface Seen {
   readonly text: string;
-  /** Of a second answer. */
+  /** Text of a second answer. */
   readonly second: string;
   readonly refusal: string;
   readonly reasoning: string;

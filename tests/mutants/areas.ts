@@ -2,7 +2,7 @@
 
 export interface Area {
   readonly name: string;
-  /** Of 200. */
+  /** Number of 200 mutants. */
   readonly share: number;
   readonly files: RegExp;
 }

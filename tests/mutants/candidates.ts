@@ -5,7 +5,7 @@ import * as is from 'typescript/unstable/ast/is';
 import { type Edit, editsAt } from './operators.ts';
 
 export interface Mutant {
-  /** Of the function, the change and the code around it; the file has no part in it. */
+  /** Made of the function, the change and the code around it, and not of the file. */
   readonly id: string;
   /** The same without the function. */
   readonly looseId: string;

@@ -21,7 +21,7 @@ export interface DrawOptions {
   readonly earlier?: readonly Pick<Drawn, 'id' | 'looseId' | 'area'>[];
 }
 
-/** Of the mutants of an area, by one operator. */
+/** Share of an area's mutants that one operator may have. */
 const largestShare = 0.2;
 
 export function draw({ root, seed, count, earlier = [] }: DrawOptions): Drawn[] {

@@ -19,7 +19,7 @@ const limitMs = 600_000;
 export interface Plain {
   readonly ms: number;
   readonly passed: boolean;
-  /** Of each file of the product. */
+  /** Executed blocks of each file of the product. */
   readonly executed: Readonly<Record<string, Executed>>;
 }
 

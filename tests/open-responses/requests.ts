@@ -10,7 +10,10 @@ export const families = ['chat', 'responses', 'messages', 'gemini'] as const;
 export type Json = Record<string, any>;
 
 export interface Stage {
-  /** Of the gateway: a model named after each family, `model-socket` for a vendor that is called over WebSocket, each also `-eager`. */
+  /**
+   * Origin of the gateway: a model named after each family, `model-socket` for a vendor that is called over WebSocket, each also
+   * `-eager`.
+   */
   readonly origin: string;
   /** The vendor itself. */
   readonly vendor: string;

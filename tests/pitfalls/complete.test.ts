@@ -43,7 +43,7 @@ test('the tests that the list names are there', () => {
 });
 
 test('the tests that the list names for public reports are there', () => {
-  // Of tables of cases, the row's text is a part of the test's name.
+  // A row of a table of cases has a part of the test's name.
   const files = globSync('tests/**/*.ts').map((file) => readFileSync(file, 'utf8'));
   const reported = [...page.matchAll(/^\| [\w.-]+\/[\w.-]+#\d+.* \| `(.+)` \|$/gm)].map(([, name]) => name!);
   assert.ok(reported.length > 0);

@@ -27,7 +27,7 @@ function hasRoom(): boolean {
   return bavail * bsize > neededBytes;
 }
 
-/** Of runs that were killed. */
+/** Removes directories of killed runs. */
 function removeLeft(): void {
   for (const name of readdirSync(memory)) {
     const pid = name.startsWith(prefix) && /\d+/.exec(name)?.[0];

@@ -34,7 +34,7 @@ export const guards: readonly { readonly folders: readonly string[]; readonly su
 /** These need minutes, processes of their own or a browser: they are named, and run where one asks for them. */
 const slow = /\.(?:process|history)\.test\.ts$|^tests\/(?:browser|simulation)\//;
 
-/** Of one changed file: below `few` that import it the folder's others run too; beyond `many` the others say little more. */
+/** Tests of one changed file: below `few` that import it the folder's others run too; beyond `many` the others say little more. */
 const most = { quick: { few: 3, many: 12 }, slow: { few: 1, many: 3 } };
 
 export interface Nearest {
@@ -102,7 +102,7 @@ class ImportGraph {
     return [];
   }
 
-  /** Of files without imports, such as SQL and YAML. */
+  /** Finds tests that name a file without imports, such as SQL and YAML. */
   #thatName(file: string): string[] {
     return this.#tests.filter((test) => existsSync(test) && readFileSync(test, 'utf8').includes(basename(file)));
   }

@@ -14,7 +14,7 @@ export interface Queue {
   readonly timeoutMs: number;
 }
 
-/** Of the machine, or of the container around this process. */
+/** Memory of the machine, or of the container around this process. */
 const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 /**
  * A process that is larger takes no more files: the next one goes on, which compiles everything again. Five together stay below half of

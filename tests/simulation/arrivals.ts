@@ -204,7 +204,7 @@ export class Arrivals {
     };
   }
 
-  /** Of a few conversations for each account, some with tools. */
+  /** Draws one of an account's few conversations, some of which have tools. */
   #drawTalk(): { readonly mark: number | undefined; readonly grown: number } {
     const { talks } = this.#options.profile;
     if (talks?.oneIn(4) !== false) return { mark: undefined, grown: 0 };

@@ -133,7 +133,7 @@ export class Script {
     }
   }
 
-  /** Of a call that was charged, or cost nothing. */
+  /** The end of a call that was charged, or cost nothing. */
   #end(): EndRecord {
     const chance = this.#chance;
     const shared = { id: '', at: this.#at, account: '', model: 'm', held: String(chance.below(400)) };

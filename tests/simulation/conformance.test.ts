@@ -151,7 +151,7 @@ async function checkArchives(memory: MemoryArchive, real: ArchiveRows, what: str
       read: async () => ({ content: '' }),
     };
     const round = { rows, contents, schema: 'main', owner: 'one', until: Number.POSITIVE_INFINITY };
-    // Of several calls the second is left out: the database refuses to delete it with the others.
+    // The second of several calls is left out: the database refuses to delete it with the others.
     const lacking = bound(rows, async (...given) => (await rows.read(...given)).filter((_line, index) => index !== 1));
     await archiveRound({ ...round, rows: lacking }).catch(() => {});
     while ((await archiveRound(round)) > 0);

@@ -111,7 +111,7 @@ export class Disk {
     Object.assign(file, empty(), { synced: file.length });
   }
 
-  /** Of what was put over older bytes each may have got there, whole or in part, or not. */
+  /** Bytes that were put over older ones may each be there, whole or in part, or not. */
   #loseOverwrites(file: StoredFile, safe: Buffer): void {
     const lost = Buffer.alloc(file.length);
     safe.copy(lost);

@@ -5,7 +5,7 @@ import type { Violations } from './violations.ts';
 
 /** What the gateway's file says. */
 export interface HedgeRules {
-  /** Of the calls that may have a second try, as many do at most. */
+  /** Share of the calls that may have a second try. */
   readonly share: number;
   /** Calls that a process may have under way at one vendor; undefined: as many as come. */
   readonly places: number | undefined;

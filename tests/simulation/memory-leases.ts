@@ -28,7 +28,7 @@ export interface StoredCursor {
 
 interface Lease {
   amount: bigint;
-  /** Of it, what calls held when the node reported it last. */
+  /** Holds of calls when the node reported them last. */
   open: bigint;
   expiresAt: number;
 }

@@ -82,7 +82,7 @@ export class MemoryLedger implements Store {
   readonly deposits = new Map<string, StoredDeposit>();
   /** The calls that have ended, by request. */
   readonly calls = new Map<string, EndRecord>();
-  /** Of calls that are in files by now: what sums and the ledger's rows still say. */
+  /** Archived calls, as sums and the ledger's rows still have them. */
   readonly archived = new Map<string, EndRecord>();
   /** A call by its row, or by its file. */
   callOf: (id: string) => EndRecord | undefined = (id) => this.calls.get(id);
@@ -101,7 +101,7 @@ export class MemoryLedger implements Store {
   onSecondEnd: (end: EndRecord) => void = () => {};
   readonly #now: () => number;
   readonly #references = new Map<string, Row>();
-  /** Of each account, those that do not expire; and what was paid out of each. */
+  /** Non-expiring credits of each account, with the paid part of each. */
   readonly #lasting = new Map<string, StoredGrant[]>();
   readonly #paidOut = new Map<string, bigint>();
   #grantCount = 0;

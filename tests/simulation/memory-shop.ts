@@ -28,7 +28,7 @@ export class ShopTables {
   readonly codes = new Map<string, StoredCode>();
   /** By code and number. */
   readonly uses = new Map<string, Use>();
-  /** Of accounts that were put on one. */
+  /** Plans of accounts that were put on one. */
   readonly plans = new Map<string, StoredPlan>();
   /** Called for each use that is committed. */
   onUse: (use: Use) => void = () => {};

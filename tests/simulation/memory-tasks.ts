@@ -17,7 +17,7 @@ import { atCommit, putIn, undoOf } from './memory-undo.ts';
 /** A row; what was written stays as it is, and a change is a row in its place. */
 export interface TaskRow extends Omit<StoredTask, 'leftMs'> {
   readonly keyId: string;
-  /** Of the last departure. */
+  /** The last sent attempt. */
   readonly departure: number;
   readonly deadlineAt: number;
   readonly dueAt: number | undefined;

@@ -55,7 +55,7 @@ export class MeteredAnswer implements AsyncIterableIterator<Uint8Array> {
     branch.get(spendGuard).observe(attempt.seen);
   }
 
-  /** Of an answer that is not streamed: all of it. */
+  /** All of an answer that is not streamed. */
   whole(): Uint8Array {
     const { trace, answer } = this.#options;
     this.#end();

@@ -60,7 +60,7 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       const stop = branch.stop.bind(branch);
       branch.stop = (reason) => {
         stop(reason);
-        // Of one that is read on a timer stops it, in whose turn no one is there to be notified.
+        // A timer stops a branch that is read on; no one is notified in its turn.
         if (isOutrun(reason) && branch.get(target).upstream.drain === undefined)
           throw new Error('it was closed already');
       };

@@ -36,7 +36,7 @@ export interface Profile {
   /** Between purchases, redemptions, debits and the like. */
   readonly tradeMeanMs: number;
   readonly topUp: Money;
-  /** Of a hundred calls so many ask for a whole answer, which shows its length only at its end. */
+  /** Percentage of calls that ask for a whole answer, which shows its length only at its end. */
   readonly wholePercent: number;
   /** Mean times between faults of each kind; Infinity: never. */
   readonly crashMeanMs: number;
@@ -74,14 +74,14 @@ export interface CallersProfile {
 }
 
 export interface HedgeProfile {
-  /** Of the route, and of models that say otherwise; 0: never. */
+  /** Time of the route, and of models that override it; 0: never. */
   readonly afterMs: number;
   readonly ofModels: ReadonlyMap<string, number>;
   readonly share: number;
   readonly strategy: 'ordered' | 'fastest';
-  /** Of one call at most. */
+  /** Attempts of one call at most. */
   readonly attempts: number;
-  /** Of vendors whose answers are read on without a client: for how long, and how many bytes. */
+  /** Vendors whose answers are read on without a client: for how long, and how many bytes. */
   readonly drains: ReadonlyMap<string, { readonly longestMs: number; readonly bytes: number }>;
   /** Calls that a process may have under way at one vendor; undefined: as many as come. */
   readonly places: number | undefined;
@@ -158,7 +158,7 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
   };
 }
 
-/** Of accounts with next to nothing little can be kept. */
+/** Accounts with next to nothing can keep little. */
 function bridged(
   { shared, topUp }: Pick<Profile, 'shared' | 'topUp'>,
   chance: Chance,

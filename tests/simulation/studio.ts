@@ -29,7 +29,7 @@ interface Job {
 export interface StudioOptions {
   readonly schedule: Schedule;
   readonly chance: Chance;
-  /** Of a hundred requests so many go wrong in one way or another. */
+  /** Percentage of requests that go wrong in one way or another. */
   readonly troublePercent: number;
   /** An order has come, by its prompt. `mayRun`: something may be made of it. */
   readonly onOrder: (name: string, mayRun: boolean) => void;

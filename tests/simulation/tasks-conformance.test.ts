@@ -48,7 +48,7 @@ function realSide(database: TestDatabase): Side {
   return { rows: new SqlTaskRows(database), transact: (work) => database.orm.transaction((own) => work(own as Orm)) };
 }
 
-/** Of what differs by how fast each side is, only what it means; and nothing that JSON would leave out. */
+/** Reduces members that depend on each side's speed to their meaning; and nothing that JSON would leave out. */
 function plain(task: StoredTask | undefined): unknown {
   if (task === undefined) return undefined;
   const { createdAtMs: _, updatedAtMs, completedAtMs, leftMs, ...reported } = task;

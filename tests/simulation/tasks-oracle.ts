@@ -9,7 +9,7 @@ import type { Violations } from './violations.ts';
 
 /** An order, as its client and the vendors saw it. */
 export interface TaskTrace {
-  /** Of the request, and as the vendors receive it. */
+  /** Id of the request, also as the vendors receive it. */
   readonly id: string;
   readonly name: string;
   readonly account: string;
@@ -195,7 +195,7 @@ export class TasksOracle {
       this.#fault('M13', id, `made, and reported as ${code}`);
   }
 
-  /** Of an order that is several calls what was made is one attempt; what became of the others the money shows. */
+  /** The made pieces of an order of several calls are one attempt; the outcome of the others shows in the money. */
   #checkAttempts({ id, receipts, count }: TaskTrace, { departure }: TaskRow, ledger: MemoryLedger): void {
     let known = 0;
     for (let number = 1; number <= departure; number += 1) if (ledger.attempts.has(`${id} ${number}`)) known += 1;

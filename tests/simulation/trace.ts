@@ -20,7 +20,7 @@ export interface Try {
   readonly credential: string;
   /** Its vendor's name of the model, and what that model costs. */
   readonly target: string;
-  /** Of the model that its vendor runs. */
+  /** Prices of the model that its vendor runs. */
   list: PriceList;
   /** Virtual time at which it began. */
   readonly at: number;
@@ -35,7 +35,7 @@ export interface Try {
   state: 'waiting' | 'flying' | 'unsent' | 'refused' | 'broken' | 'answered';
   /** Its departure was in the journal before it, and nothing held it back since. */
   hasLeft: boolean;
-  /** Of its timeline's tries so many were asked to depart up to it; 0: it was not. */
+  /** Number of its timeline's tries that were asked to depart up to it; 0: it was not. */
   departure: number;
   /** The vendor has it. */
   received: boolean;
@@ -47,7 +47,7 @@ export interface Try {
   headed: boolean;
   /** It has failed, was cut off, or its answer was read as far as anybody wanted. */
   over: boolean;
-  /** Of one that races: output tokens that were shown of its answer, and its reported usage. */
+  /** For a racing try: output tokens of its answer that were shown, and its reported usage. */
   seen: number;
   reported: ReportedUsage | undefined;
   /** A vendor has reported it itself. */
@@ -67,7 +67,7 @@ export interface Trace {
   readonly life: Life;
   /** The node that it came to. */
   readonly node: number;
-  /** Of the model that was asked last. */
+  /** Prices of the model that was asked last. */
   list: PriceList;
   readonly ratio: Fraction;
   /** The gateway's estimate of the prompt. */
@@ -80,12 +80,12 @@ export interface Trace {
   readonly isPure: boolean;
   /** Its answer comes as a stream. */
   readonly stream: boolean;
-  /** Of its conversation; odd: it offers tools. undefined: it belongs to none. */
+  /** Mark of its conversation; odd: it offers tools. undefined: it belongs to none. */
   readonly mark: number | undefined;
   /** What it names beside its own model, by the field; undefined: nothing. */
   readonly names: { readonly model: string; readonly field: string } | undefined;
   readonly tries: Try[];
-  /** Of those that may race, the first that answered. */
+  /** The first racing try that answered. */
   winner: Try | undefined;
   /** The one that has failed last. */
   lastFailed: Try | undefined;

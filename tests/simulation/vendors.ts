@@ -26,7 +26,7 @@ export interface VendorAnswer {
 }
 
 export interface VendorProfile {
-  /** Of a hundred tries so many go wrong in one way or another. */
+  /** Percentage of tries that go wrong in one way or another. */
   readonly troublePercent: number;
   readonly longestOutput: number;
 }

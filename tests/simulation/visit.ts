@@ -142,7 +142,7 @@ export class Visit {
   #refused(error: GatewayError): void {
     const left = this.#exchange.aborted?.kind === 'client_left';
     this.trace.status = left ? 499 : error.status;
-    // Of what was done in vain the client pays what the vendor itself has reported, of the try that came last.
+    // The client pays for work in vain what the vendor itself has reported, of the try that came last.
     if (!left && this.trace.lastFailed?.isExact === true) this.trace.payer = this.trace.lastFailed;
     this.#setting.oracle.refused(this.trace, error);
     this.#end(left ? 'client_left' : 'complete');
@@ -178,7 +178,7 @@ export class Visit {
     } else this.#read(body[Symbol.asyncIterator]());
   }
 
-  /** Of an answer that won a race the vendor's side and the tap are in the body itself. */
+  /** For an answer that won a race, the vendor's side and the meter are in the body itself. */
   #read(body: AsyncIterator<Uint8Array>): void {
     const exchange = this.#exchange;
     if (exchange.clientDisconnected !== undefined) exchange.shouldKeepReading(this.#process.host.clock.monotonic(), 1);
@@ -279,7 +279,7 @@ export class Visit {
     if (this.#isOver) return;
     trace.clientLeft = true;
     const isStopped = this.#exchange.aborted !== undefined;
-    // Of several tries the first that runs is the one that it pays for, and by whose vendor it is read on or not.
+    // The client pays for the first of several running tries, by whose vendor it is read on or not.
     const running = trace.winner ?? trace.tries.find(({ over }) => !over);
     this.#exchange.disconnect(this.#process.host.clock.monotonic());
     if (this.#call.key === undefined && !isStopped)

@@ -30,7 +30,7 @@ export interface WireOptions {
 }
 
 export class Wire {
-  /** Of a try beside which no other can run: the one that reads it counts it too. */
+  /** The answer of a try beside which no other can run: the one that reads it counts it too. */
   answer: VendorAnswer | undefined;
   readonly #options: WireOptions;
 
@@ -207,7 +207,7 @@ export class Wire {
     resolve({ status: 200, headers: {}, body: this.#options.call.key === undefined ? '' : this.#bodyOf(answer) });
   }
 
-  /** Of a stream the head says nothing, its first event does; a whole answer is one when all of it is there. */
+  /** The head of a stream says nothing, its first event does; a whole answer is one when all of it is there. */
   #raced(
     branch: LiveBranch,
     attempt: Try,

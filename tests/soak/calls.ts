@@ -135,7 +135,10 @@ export class Calls {
     return { kind: 'fault', wrong: isError || isBroken ? undefined : `${dialect}, ${fault}: status ${answer.status}` };
   }
 
-  /** Of a vendor that now and then refuses, fails or hangs up: whole from another, or an error of the client's protocol and free. */
+  /**
+   * A vendor that now and then refuses, fails or hangs up: the answer is whole from another, or an error of the client's protocol
+   * and free.
+   */
   async #shaky(key: string): Promise<Result> {
     const chance = this.#chance;
     const dialect = chance.pick(dialectNames);

@@ -37,7 +37,7 @@ export class Load {
     return [...this.#wrong, ...(more > 0 ? [`and ${more} calls more that went wrong`] : []), ...skipped];
   }
 
-  /** Of the calls so far. */
+  /** Percentiles of the calls so far. */
   percentileMs(share: number): number {
     const sorted = this.#tookMs.slice(-10_000).sort((one, other) => one - other);
     return Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);

@@ -74,7 +74,7 @@ async function* passing(body: AsyncIterable<Uint8Array>, copy: Copy): AsyncGener
   }
 }
 
-/** Of a body, up to so many bytes; of a larger one nothing. */
+/** A copy of a body up to so many bytes; of a larger one nothing. */
 class Copy {
   readonly #most: number;
   #chunks: Uint8Array[] = [];

@@ -22,7 +22,7 @@ export function openaiClient(answer: Answered): OpenAI {
 /** `client.chat.completions.stream(…).finalChatCompletion()`. */
 export async function chatAccumulated(answer: Answered): Promise<Understood> {
   const stream = openaiClient(answer).chat.completions.stream(params);
-  // Of members that the client does not know it keeps the last piece alone: applications add them up by themselves.
+  // The client keeps only the last piece of unknown members: applications add them up by themselves.
   let reasoning = '';
   stream.on('chunk', ({ choices }) => {
     const delta: MessageExtras | undefined = choices.find(({ index }) => index === 0)?.delta as

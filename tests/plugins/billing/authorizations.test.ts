@@ -119,7 +119,7 @@ test('missing money is refused with 402, and nothing of the transaction is writt
 test('an authorization takes nothing that another process has leased, to the last unit', async () => {
   const world = await newWorld({ credit: '0.01' });
   const leases = world.table('leases');
-  // Of 0.01 USD all but one nano-USD less than the deposit of 0.003.
+  // Another process has leased all of 0.01 USD except one nano-USD less than the authorization of 0.003.
   await world.rows(sql`insert into ${leases} (account_id, node, epoch, amount, expires_at)
     values ('alice', 'another', 'run', 7000001, now() + interval '1 minute')`);
   const refused = (await offered(world)).place(nothing);

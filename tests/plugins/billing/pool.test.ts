@@ -169,7 +169,7 @@ test('an authorization for days is paid only by the grant that it counted on', a
   const long = await entered(world);
   await world.tick('write the ledger');
   world.host.advance(9 * 24 * hourMs);
-  // Of 0.005 USD that are free the first grant may go, and not the second, of which the call has 0.003.
+  // The first grant may take of the free 0.005 USD; the second may not, of which the call has 0.003.
   const held = await poolService(world).view('alice');
   assert.deepEqual([held.balance, held.spendable], [usd('0.001'), usd('-0.003')]);
   assert.deepEqual(await lapses(), [{ amount: '-4000000' }]);
@@ -225,7 +225,7 @@ test('a due plan is not paid with money of a running call, even before the datab
   const sold = await soldAgain(world, '0.998');
   const running = await entered(world);
   world.host.advance(hourMs);
-  // Of 1 USD the call has 0.003.
+  // The call has 0.003 of 1 USD.
   await poolService(world).view('alice');
   assert.equal(sold(), 0);
   await answer(running, { input: 500, output: 100 });
@@ -243,7 +243,7 @@ test("a purchase cannot use money that a running call needs where its grant's wi
   const endsAt = world.host.clock.now() + 9 * 24 * hourMs;
   await poolService(world).transact('alice', usd('0'), (posting) => posting.beginTerm(limited, endsAt));
   const running = await entered(world, { call: { inputTokens: 3_500 } });
-  // Of 0.02 USD the call has 0.008: the window lets 0.002 of them be the grant's, and the rest is not for sale.
+  // The call has 0.008 of 0.02 USD: the window lets 0.002 of them be the grant's, and the rest is not for sale.
   const buy = (price: string) =>
     poolService(world).transact('alice', usd(price), (posting) =>
       posting.purchase(usd(price), { reason: 'test', reference: `sale ${price}` }),

@@ -32,7 +32,7 @@ const step = fc.record({
   /** The status of its head; undefined: it never began. */
   status: fc.constantFrom(200, 200, 206, 400, 500, undefined),
   hasBody: fc.boolean(),
-  /** Of plan and account, and of the model. */
+  /** Multipliers of plan and account, and of the model. */
   multipliers: fc.record({ account: ratio, model: ratio }),
   end: fc.constantFrom('complete' as const, 'client_left' as const, 'failed' as const),
 });

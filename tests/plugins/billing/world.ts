@@ -242,7 +242,7 @@ export interface WorldOptions {
   /** Whose tables a world of its own has. */
   plugins?: readonly string[];
   faults?: Faults;
-  /** Of the process before this one. */
+  /** Ends the process before this one. */
   leave?: () => void;
   /** What the catalogue has; without it there is none. */
   entries?: readonly Model[];

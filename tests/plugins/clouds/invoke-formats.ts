@@ -11,7 +11,7 @@ import { type Format, llama, llama4, mistral, mistralText } from './plain-format
 
 export interface InvokeAnswer {
   whole(): string;
-  /** Of a whole answer. */
+  /** Headers of a whole answer. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The stream's messages. */
   messages(): Buffer[];

@@ -21,7 +21,7 @@ export interface Asked {
   observe?: (outputTokens: number) => boolean;
   /** The catalogue's entry of the model; absent: none is known. */
   sold?: Model;
-  /** Of the exchange. */
+  /** Id of the exchange. */
   id?: string;
 }
 

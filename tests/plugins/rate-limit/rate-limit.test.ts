@@ -28,7 +28,7 @@ interface Asked {
   account?: string;
   id?: string;
   key?: string;
-  /** Of the key alone. */
+  /** Limits of the key alone. */
   keyLimits?: Limits;
 }
 

@@ -291,7 +291,7 @@ testHistory('a sum that was changed by hand is found in each part, and rebuilt',
   const queries = await openSetup();
   const { orm, schema } = queries.store;
   const kept = sql`${sql.identifier(schema)}.request_sums`;
-  // Of two days that are folded and one that is not: each check takes time for each day.
+  // Two folded days and one that is not: each check takes time for each day.
   const some = fc
     .sample(row, { numRuns: 180, seed: 3 })
     .filter(({ received_at }) => /^2026-10-2[047]/.test(received_at));

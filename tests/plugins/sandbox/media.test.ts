@@ -39,7 +39,7 @@ test('a PNG has valid chunks, and its pixels are the generated ones', () => {
 interface Box {
   readonly type: string;
   readonly body: Buffer;
-  /** Of the body, in the file. */
+  /** Offset of the body in the file. */
   readonly at: number;
 }
 

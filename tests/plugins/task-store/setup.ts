@@ -39,7 +39,7 @@ export type Manner =
   | 'stuck';
 
 export interface VendorWorld {
-  /** Of each prompt's creations that the vendor has accepted. */
+  /** Accepted creations of each prompt. */
   readonly accepted: Map<string, number>;
   /** Images that the vendor charges for. */
   charged: number;

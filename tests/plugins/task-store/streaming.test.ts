@@ -157,7 +157,7 @@ test('a stream of a model whose vendors stream nothing is refused, and nothing i
   }
   await alice.hasPaid(before, 0n);
   assert.equal(vendor.bill().requests, requests);
-  // Of several, the one that can is asked.
+  // The target that can stream is called.
   const answer = await streamed({ model: 'mixed', partial_images: 1 });
   assert.match(await answer.text(), /image_generation\.partial_image[\s\S]*image_generation\.completed/);
 });

@@ -77,7 +77,7 @@ test('an order with a lost answer is found by its lines, also beside another bat
   const kinds: (Trouble | undefined)[] = [{ status: 529 }, 'before', { status: 502 }, 'after'];
   let tries = 0;
   world.vendor.trouble = (step) => (step === 'order' ? kinds[tries++] : undefined);
-  // Of someone with the same key: it has ended, with ids that are not ours.
+  // An ended batch of another client with the same key, with ids that are not ours.
   const other = world.vendor.create('msgbatch_x', '', [
     { id: 'x-1', body: {} },
     { id: 'x-2', body: {} },

@@ -48,7 +48,7 @@ export interface Route {
 /** What each line consumes. */
 export const used = { input: 10, output: 5 };
 
-/** Of a line that says so no call can have consumed what the vendor reports. */
+/** Reported usage of a line; a marked line reports more than a call can have consumed. */
 export const usedBy = ({ body }: Pick<Line, 'body'>): typeof used =>
   JSON.stringify(body).includes('[lies]') ? { input: 4_000_000_000, output: 4_000_000_000 } : used;
 

@@ -130,7 +130,7 @@ async function openWorld(vendor: BatchVendor, running: TestGateway, name: string
       const row = await until('its row is written', () => command('requests show', { id }).catch(() => undefined));
       return { model: (row as { model?: string }).model, timeline: JSON.stringify(row) };
     },
-    /** Of two lines one is charged by what its vendor reports, and of the other this is impossible. */
+    /** One of two lines is charged by its vendor's report, and that of the other is impossible. */
     async checkLies() {
       const { orm, schema } = gateway.find(database)!;
       const rows = await rowsOf<ChargedRow>(

@@ -24,7 +24,7 @@ export interface Counted {
   readonly mark: number;
   readonly hosted: boolean;
   readonly usage: Usage;
-  /** Of the prompt, as the vendor counted. */
+  /** Tokens of the prompt, as the vendor counted. */
   readonly prompt: number;
   /** Bytes of the answer's text. */
   readonly bytes: number;

@@ -64,7 +64,7 @@ async function ended<T>(town: Town, work: Promise<T>): Promise<T> {
   return over;
 }
 
-/** Of the wall clock alone. */
+/** Jumps of the wall clock alone. */
 const jumpsMs = [-40 * 86_400_000, -3_600_000, -30_000, 30_000, 3_600_000, 40 * 86_400_000];
 
 const operation = fc.oneof(

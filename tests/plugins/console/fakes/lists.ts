@@ -20,7 +20,7 @@ export function paged<Row>(rows: readonly Row[], { limit, after }: PageRequest):
   return { rows: rows.slice(from, end), next: end < rows.length ? String(end) : undefined };
 }
 
-/** Of a failure. */
+/** Cause of a failure. */
 export const causeOf = ({ errorCode, errorKind, status }: RequestView) => errorCode ?? errorKind ?? String(status);
 
 export function matches(row: RequestView, filter: RequestFilter): boolean {

@@ -99,7 +99,7 @@ const names = [
 export const clientAccount = uuid(1);
 
 interface Rows extends Pick<World, 'accounts' | 'keys' | 'requests' | 'charges' | 'ledger'> {
-  /** Of ids that are used. */
+  /** Number of used ids. */
   readonly count: number;
 }
 
