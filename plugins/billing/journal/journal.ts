@@ -3,6 +3,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import { Outage } from '../../../core/contract/outage.ts';
+import { batchBytes } from '../ledger/backlog.ts';
 import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../model/records.ts';
 import type { PositionKeeper } from './position.ts';
 import { type Files, type Segment, segmentPath } from './segments.ts';
@@ -29,8 +30,8 @@ export interface JournalOptions {
   readonly onWritten: (slab: Buffer, from: number, to: number, last: number) => void;
 }
 
-/** Lines are encoded in slabs of this size, outside of the garbage-collected heap. */
-const slabBytes = 256 * 1024;
+/** Lines are encoded in slabs of this size, outside of the garbage-collected heap: no batch has lines of two. */
+const slabBytes = batchBytes;
 
 /** One pending write, shared by all callers that wait for it. */
 export interface Turn {

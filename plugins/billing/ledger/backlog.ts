@@ -2,8 +2,8 @@
 import { type Money, money } from '../../common/domain/money.ts';
 import type { Balance, BatchTotals } from './balance.ts';
 
-/** Journal text of one transaction, except for a single longer line. */
-export const batchBytes = 256 * 1024;
+/** Journal text of one transaction, about 800 calls, except for a single longer line. */
+export const batchBytes = 1024 * 1024;
 
 /** A stretch of the journal. */
 export interface Stretch {
