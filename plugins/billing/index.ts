@@ -115,7 +115,7 @@ export async function setUpBilling(
       const stage = exchange.find(vendorBatch);
       if (stage === 'answer') return next();
       if (stage === 'estimate') return estimateHold(exchange, rules, host.clock.now());
-      if (isOrder(exchange)) {
+      if ((stage !== undefined || exchange.endpoint.deferred === true) && isOrder(exchange)) {
         exchange.set(authorization, authorizationOf(exchange, authorizationStore, caps, host.clock.now()));
         return next();
       }

@@ -109,7 +109,7 @@ function planHandler(offers: Offers, host: Host): NonNullable<PluginInstance['ha
     if (identity === undefined) return next();
     // An ended plan is followed by the default plan at that moment.
     const ended = identity.planEndsAt !== undefined && host.clock.now() >= identity.planEndsAt;
-    const offer = ended ? offers.fallback : termsIn(offers, identity.plan);
+    const offer = (ended ? undefined : offers.byName.get(identity.plan)) ?? offers.fallback;
     exchange.set(plan, offer);
     recordEvent(exchange, host.clock.now(), planEvent, [offer.name]);
     return next();

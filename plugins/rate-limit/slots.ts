@@ -63,16 +63,16 @@ export function returnAtEnd({ by, receipts }: Verdict, exchange: Exchange, deman
     const returned: Returned[] = [];
     for (let index = 0; index < receipts.length; index++) {
       const demand = demands[index]!;
-      const usesTokens = demand.dimension === 'tpm';
+      const isTokens = demand.dimension === 'tpm';
       // Requests are counted as they come; slots and tokens are given back.
-      if (usesTokens || demand.dimension === 'concurrency')
-        returned.push({ demand, receipt: receipts[index]!, usedUnits: usesTokens ? tokensUsed(exchange) : 0 });
+      if (!isTokens && demand.dimension !== 'concurrency') continue;
+      const report = isTokens ? exchange.find(usageReport) : undefined;
+      returned.push({
+        demand,
+        receipt: receipts[index]!,
+        usedUnits: report === undefined ? 0 : totalTokens(report.usage),
+      });
     }
     return returned.length === 0 ? undefined : by.giveBack(exchange.id, returned);
   });
-}
-
-function tokensUsed(exchange: Exchange): number {
-  const report = exchange.find(usageReport);
-  return report === undefined ? 0 : totalTokens(report.usage);
 }

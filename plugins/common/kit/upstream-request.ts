@@ -30,8 +30,9 @@ export function buildUpstreamRequest(
 ): UpstreamRequest {
   const { upstream } = target;
   const auth = upstream.auth ?? protocol.auth;
+  const base = target.baseUrl.includes(modelMark) ? baseUrlOf(target) : target.baseUrl;
   const built: UpstreamRequest = {
-    url: addressBelow(baseUrlOf(target), prepared.path),
+    url: base.includes('?') ? addressBelow(base, prepared.path) : base + prepared.path,
     method: 'POST',
     headers: headersFor(protocol, request.headers, target, stream),
     body: prepared.body,

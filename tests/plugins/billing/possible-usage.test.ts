@@ -83,6 +83,15 @@ test('whatever is reported, the charged tokens are bounded by request, model and
   );
 });
 
+test('a prompt of at most the request’s estimate is charged as reported, whatever the model', () => {
+  fc.assert(
+    fc.property(anyRequested, fc.constantFrom(size, unknownSize), fc.nat(1_000), (request, model, less) => {
+      const usage: Usage = { input: Math.max(0, request.inputTokens - less) };
+      assert.equal(possibleUsage(usage, request, model, { bytes: 0, tokens: 0 }), usage);
+    }),
+  );
+});
+
 test('no reported usage of the recordings is impossible', async () => {
   let checked = 0;
   for (const family of families)
