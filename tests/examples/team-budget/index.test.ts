@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { chatAnswer, startGateway, startVendor, type TestGateway, type Vendor } from 'model-gateway/testing';
+import {
+  chatAnswer,
+  checkGateway,
+  startGateway,
+  startVendor,
+  type TestGateway,
+  type Vendor,
+} from 'model-gateway/testing';
 
 let vendor: Vendor;
 let gateway: TestGateway;
@@ -143,4 +150,15 @@ test('the page shows a person the teams of their own account, and nothing withou
   );
   const module = await fetch(`${gateway.origin}/console/modules/pages/team-budget.js`);
   assert.equal(await module.text(), await readFile(new URL('./page.js', import.meta.url), 'utf8'));
+});
+
+test('without the plugin that asks rules, or with it below billing, one sentence says what to change', async () => {
+  const sentences = (...owner: readonly string[]) => {
+    const plugins = ['storage', 'auth', 'console', './', 'providers', 'models', ...owner, 'route', 'protocol-convert'];
+    const file = { plugins, 'team-budget': { teams: {} }, providers: {}, models: {} };
+    return checkGateway(file, { from: import.meta.dirname });
+  };
+  assert.match((await sentences('billing')).join(), /point "admission".*add "admission"/);
+  assert.match((await sentences('billing', 'admission')).join(), /move "admission" above "billing"/);
+  assert.deepEqual(await sentences('admission', 'billing'), []);
 });
