@@ -1,19 +1,47 @@
 /** Answers one image request of the vendor: painted after the directed delay, and billed even if the client disconnects. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Usage } from '../../common/domain/usage.ts';
-import { Fault, orderedFault } from '../fault.ts';
-import { cutOff, untilClosed, wait } from '../paced-stream.ts';
+import { badRequest, Fault, orderedFault } from '../fault.ts';
+import type { JsonObject } from '../json.ts';
+import { cutOff, type Plan, play, untilClosed, wait } from '../paced-stream.ts';
+import type { Frame } from '../protocol.ts';
 import { bearerKey } from '../protocols/chat-faults.ts';
 import { parse, readBody, requestIdOf } from '../request-body.ts';
+import type { Directives } from '../script/directives.ts';
 import { sendJson, type Vendor } from '../vendor-state.ts';
 import { arkPictures } from './ark-images.ts';
 import { seedOf } from './canvas.ts';
-import type { ErrorEncoder, ImageParams, Picture, PictureDialect } from './dialect.ts';
-import { formOf } from './form.ts';
+import type { ErrorEncoder, ImageParams, Picture, PictureDialect, PictureStreaming } from './dialect.ts';
 import { imageLink, pictureOf } from './links.ts';
 import { openaiPictures } from './openai-images.ts';
-import { streamPicture } from './picture-stream.ts';
 import { xaiPictures } from './xai-images.ts';
+
+const numbers = new Set(['n', 'output_compression', 'partial_images']);
+
+/** Throws a 400 fault for an invalid form, or for text instead of a file. */
+async function formOf(bytes: Buffer, contentType: string): Promise<JsonObject> {
+  const headers = { 'content-type': contentType };
+  const form = await new Response(new Uint8Array(bytes), { headers }).formData().catch(() => {
+    throw badRequest('We could not parse the form of your request.');
+  });
+  const images: object[] = [];
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of form) {
+    if (name === 'image' || name === 'image[]') images.push({ image_url: await dataUrl(value, name) });
+    else if (name === 'mask') body[name] = { image_url: await dataUrl(value, name) };
+    else if (typeof value !== 'string') throw badRequest(`The field '${name}' takes no file.`, name);
+    else body[name] = numbers.has(name) ? Number(value) : value === 'true' || value;
+  }
+  return { ...body, images };
+}
+
+/** The official API identifies files by content; the sandbox requires a content type. */
+async function dataUrl(value: File | string, name: string): Promise<string> {
+  if (typeof value === 'string' || value.size === 0)
+    throw badRequest('Invalid image file.', name, 'invalid_image_file');
+  const bytes = Buffer.from(await value.arrayBuffer());
+  return `data:${value.type};base64,${bytes.toString('base64')}`;
+}
 
 export type PictureProtocol = 'openai-images' | 'xai-images' | 'ark-images';
 const dialects: Record<PictureProtocol, PictureDialect> = {
@@ -160,4 +188,44 @@ function charge(painting: Painting, pictures: readonly Picture[], startedAt: num
 function enter({ vendor, params, id, requestId }: Painting, usage: Usage, at: number, outcome: 'complete' | 'cut') {
   const common = { protocol: 'images', model: params.model, requestId, answerId: id } as const;
   return vendor.bill.add({ ...common, at, endedAt: vendor.now(), usage, outcome });
+}
+
+interface Streamed {
+  readonly usage: Usage;
+  readonly outcome: 'complete' | 'cut';
+}
+
+/** Writes the head too. `created` in seconds. */
+async function streamPicture(
+  answer: ServerResponse,
+  streaming: PictureStreaming,
+  { params, picture, created }: { readonly params: ImageParams; readonly picture: Picture; readonly created: number },
+  usualDelayMs: number,
+): Promise<Streamed> {
+  const { directives } = params;
+  answer.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+  if (directives.first_error !== undefined) {
+    answer.end(streaming.fault(orderedFault(directives.first_error)));
+    return { usage: {}, outcome: 'cut' };
+  }
+  const previews = Array.from({ length: params.previews ?? 0 }, (_, index): Frame => {
+    return { bytes: streaming.preview(params, picture, index, created), chunk: true, text: 1 };
+  });
+  const end: Frame = { bytes: streaming.completed(params, picture, created), ending: true };
+  const plan: Plan = {
+    chunkDelayMs: directives.chunk_delay ?? usualDelayMs,
+    fate: fateOf(directives, previews.length),
+    noTerminal: directives.no_terminal === true,
+    errorBytes: () => streaming.fault(orderedFault(directives.mid_error ?? 500)),
+  };
+  const { produced, outcome } = await play(answer, [...previews, end], plan);
+  answer.end();
+  const isWhole = outcome === 'complete';
+  return { usage: isWhole ? streaming.usage(params) : streaming.usageOfPreviews(params, produced.text), outcome };
+}
+
+function fateOf({ cut_after: cutAfter, stall, mid_error: midError }: Directives, previews: number): Plan['fate'] {
+  if (cutAfter !== undefined) return { kind: 'cut', afterChunks: cutAfter };
+  if (stall !== undefined) return { kind: 'stall', afterChunks: stall };
+  return midError === undefined ? undefined : { kind: 'error', afterChunks: Math.ceil(previews / 2) };
 }

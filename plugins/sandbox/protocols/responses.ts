@@ -2,10 +2,9 @@
 
 import { type Counts, cacheWrites, inputTokens, outputTokens } from '../counts.ts';
 import type { Fault } from '../fault.ts';
-import { isObject, listOf, objectOf } from '../json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../json.ts';
 import type { Frame, Protocol, Turn } from '../protocol.ts';
 import { bearerKey, chatFault, chatHeaders, wireFault } from './chat-faults.ts';
-import { echoedChoice, echoedText, echoedTool } from './responses-echo.ts';
 import { compactionItem, type ItemEvent, itemsOf } from './responses-items.ts';
 import { decodeResponses } from './responses-request.ts';
 
@@ -170,4 +169,33 @@ function streamFault(fault: Fault, turn: Turn, events: number): string {
     eventBytes(events, { type: 'error', fields: `"error":${error}` }) +
     eventBytes(events + 1, { type: 'response.failed', fields: `"response":${failed}` })
   );
+}
+
+/** A function is strict unless the request says otherwise. */
+function echoedTool(tool: unknown): unknown {
+  if (!isObject(tool)) return tool;
+  if (tool['type'] === 'namespace') return { ...tool, tools: listOf(tool['tools']).map(echoedTool) };
+  if (tool['type'] !== 'function') return tool;
+  return {
+    ...tool,
+    description: tool['description'] ?? null,
+    parameters: tool['parameters'] ?? null,
+    strict: tool['strict'] ?? true,
+  };
+}
+
+function echoedText(text: JsonObject): object {
+  const format = objectOf(text['format']);
+  return { format: echoedFormat(format), verbosity: text['verbosity'] ?? 'medium' };
+}
+
+function echoedFormat(format: JsonObject): object {
+  if (format['type'] === undefined) return { type: 'text' };
+  if (format['type'] !== 'json_schema') return format;
+  return { ...format, description: format['description'] ?? null, strict: format['strict'] ?? false };
+}
+
+function echoedChoice(choice: unknown): unknown {
+  if (!isObject(choice)) return choice ?? 'auto';
+  return choice['type'] === 'allowed_tools' ? { ...choice, mode: choice['mode'] ?? 'auto' } : choice;
 }

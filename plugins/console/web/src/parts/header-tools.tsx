@@ -1,11 +1,11 @@
 /** The right end of the header: balance, colours, language, the person. */
-import { Avatar, Box, Group, Menu, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
-import { IconLogout, IconUser } from '@tabler/icons-react';
+import { ActionIcon, Avatar, Box, Group, Kbd, Menu, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
+import { IconLogout, IconSearch, IconUser } from '@tabler/icons-react';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, signOut, useMe, usePerson } from '../api/session.ts';
 import { BalanceChip } from './balance-chip.tsx';
-import { CommandButton } from './command-button.tsx';
 import { ColorsMenu, LanguageMenu } from './header-menus.tsx';
 
 export function HeaderTools() {
@@ -57,4 +57,54 @@ function PersonMenu() {
       </Menu.Dropdown>
     </Menu>
   );
+}
+
+const Command = lazy(() => import('./command.tsx'));
+
+function CommandButton() {
+  const { t } = useTranslation();
+  const [mode, setMode] = useState<'search' | 'keys'>();
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const wanted = modeOf(event);
+      if (wanted === undefined) return;
+      event.preventDefault();
+      setMode(wanted);
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
+  return (
+    <>
+      <UnstyledButton className="command-button" visibleFrom="sm" onClick={() => setMode('search')}>
+        <IconSearch size={14} aria-hidden />
+        <Text span fz="xs" c="dimmed">
+          {t('shell.command.title')}
+        </Text>
+        <Kbd size="xs">⌘K</Kbd>
+      </UnstyledButton>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size="lg"
+        hiddenFrom="sm"
+        aria-label={t('shell.command.title')}
+        onClick={() => setMode('search')}
+      >
+        <IconSearch size={18} stroke={1.7} />
+      </ActionIcon>
+      {mode !== undefined && (
+        <Suspense>
+          <Command mode={mode} onClose={() => setMode(undefined)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+function modeOf({ key, metaKey, ctrlKey, altKey, target }: KeyboardEvent): 'search' | 'keys' | undefined {
+  if (key.toLowerCase() === 'k' && (metaKey || ctrlKey) && !altKey) return 'search';
+  const isTyping =
+    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return key === '?' && !isTyping && !metaKey && !ctrlKey ? 'keys' : undefined;
 }

@@ -1,5 +1,5 @@
 /** A client's activity: what calls cost and how they did, over time and by what causes it; rows, and each row's cost as a sum. */
-import { Group } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
@@ -7,16 +7,19 @@ import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import { keysQuery, useOwnProjects } from '../../api/models.ts';
 import type { RequestRow, UsageSums } from '../../api/types.ts';
 import { ActivityPanel, type Metric } from '../../parts/activity.tsx';
+import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { chartNumber, countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { projectName } from '../../parts/project.ts';
+import type { Column } from '../../parts/rows-table.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { type ChosenSpan, SpanPicker, useSpan } from '../../parts/span.tsx';
 import { EmptyState } from '../../parts/states.tsx';
-import { useRequestColumns } from './request-columns.tsx';
+import { tokensColumn } from '../../parts/tokens.tsx';
 import { RequestDrawer } from './request-drawer.tsx';
+import { ResultBadge } from './result-badge.tsx';
 import { UsageFilters } from './usage-filters.tsx';
 
 const spanNames = ['today', '24h', '7d', '30d'] as const;
@@ -134,4 +137,26 @@ function useMetrics(now: UsageSums | undefined, before: UsageSums | undefined): 
   ];
   // Without a ledger nothing is charged, and tokens are not summed up.
   return now?.cost === null ? others : [cost, tokens, ...others];
+}
+
+function useRequestColumns(): readonly Column<RequestRow>[] {
+  const { t } = useTranslation();
+  return [
+    timeColumn('receivedAt', t('shell.word.time'), { sort: 'time' }),
+    textColumn('model', t('shell.word.model')),
+    textColumn('operation', t('shell.word.operation'), { minor: true, cell: operationCell }),
+    textColumn('status', t('shell.word.result'), { cell: (row) => <ResultBadge row={row} /> }),
+    tokensColumn(t('client.usage.tokens')),
+    durationColumn('first', t('shell.word.firstByte'), (row) => row.firstByteMs, { minor: true, sort: 'firstByte' }),
+    durationColumn('total', t('client.usage.duration'), (row) => row.totalMs, { sort: 'duration' }),
+    { ...moneyColumn<RequestRow>('cost', t('shell.word.cost'), (row) => row.cost), sort: 'cost' },
+  ];
+}
+
+function operationCell({ operation }: RequestRow) {
+  return (
+    <Text span inherit c="dimmed">
+      {operation}
+    </Text>
+  );
 }

@@ -1,20 +1,24 @@
 /** A client's money: what there is, how to fill it, plans for sale, every movement. */
-import { Grid, Stack, Text } from '@mantine/core';
+import { Anchor, Grid, Stack, Text } from '@mantine/core';
+import { IconListDetails } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import { has, useMe } from '../../api/session.ts';
-import type { Pool } from '../../api/types.ts';
+import type { LedgerRow, Pool } from '../../api/types.ts';
 import { walletKey } from '../../parts/balance-chip.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { chartNumber } from '../../parts/format.ts';
+import { KindFilter, useLedgerColumns } from '../../parts/ledger.tsx';
 import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
+import { useSearchState } from '../../parts/search-state.ts';
 import { Stat, StatRow } from '../../parts/stat.tsx';
-import { ErrorState, Waiting } from '../../parts/states.tsx';
+import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
 import { Grants, Windows } from './funds.tsx';
-import { Ledger } from './ledger.tsx';
 import { PlanCards } from './plan-cards.tsx';
 import { Redeem } from './redeem.tsx';
 import { TopUp } from './top-up.tsx';
@@ -103,5 +107,47 @@ function Funds({ pool }: { readonly pool: Pool }) {
         </Grid.Col>
       </Grid>
     </Stack>
+  );
+}
+
+function Ledger() {
+  const { t } = useTranslation();
+  const [search] = useSearchState();
+  const columns = useLedgerColumns({ why: (row) => <Note row={row} /> });
+  return (
+    <Panel flush title={t('client.wallet.ledger')} hint={t('client.wallet.ledgerHint')} actions={<KindFilter />}>
+      <DataTable
+        label={t('client.wallet.ledger')}
+        path="/wallet/ledger"
+        query={{ kind: search['kind'] }}
+        csv="/wallet/ledger.csv"
+        columns={columns}
+        rowKey={({ seq }) => seq}
+        empty={
+          <EmptyState
+            icon={IconListDetails}
+            title={t('client.wallet.noLedger')}
+            hint={t('client.wallet.noLedgerHint')}
+          />
+        }
+      />
+    </Panel>
+  );
+}
+
+function Note({ row }: { readonly row: LedgerRow }) {
+  const { t } = useTranslation();
+  return (
+    <Text fz="sm" component="div" className="breaks">
+      {row.reason}{' '}
+      {row.requestId !== null && (
+        <Anchor
+          fz="sm"
+          renderRoot={(props) => <Link {...props} to="/usage" search={{ open: row.requestId as string }} />}
+        >
+          {t('client.usage.request')}
+        </Anchor>
+      )}
+    </Text>
   );
 }

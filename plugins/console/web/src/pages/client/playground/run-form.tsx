@@ -1,16 +1,18 @@
 /** The frame of a form that makes one call: fields, the price before it, a button; below them the result. */
 import { Box, Button, Group, Stack, Text } from '@mantine/core';
 import { IconPlayerPlayFilled, IconPlayerStopFilled } from '@tabler/icons-react';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { KeyboardEvent, ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { ModelRow } from '../../../api/types.ts';
+import { get } from '../../../api/client.ts';
+import type { ModelRow, OrderQuote } from '../../../api/types.ts';
 import type { ApiCall } from '../../../calls/call.ts';
-import { durationText } from '../../../parts/format.ts';
+import { durationText, exactMoneyText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
+import { MainPrice } from '../../../parts/price.tsx';
 import { AsCode } from './as-code.tsx';
 import { Bench, type KindProps } from './bench.tsx';
 import { Measures } from './measures.tsx';
-import { type OrderCounts, PriceBefore } from './price-before.tsx';
 import { Refused } from './problem.tsx';
 import type { Run } from './use-run.ts';
 
@@ -93,5 +95,41 @@ export function RunForm({ model, apiKey, head, run, call, isWhole, counts, onRun
       {parts.children}
       <AsCode call={call} apiKey={apiKey} />
     </Bench>
+  );
+}
+
+/** Pieces by class, and words of size and quality. */
+interface OrderCounts {
+  readonly image?: number;
+  readonly second?: number;
+  readonly character?: number;
+  readonly audio?: number;
+  readonly search?: number;
+  readonly media?: string;
+}
+
+function PriceBefore({ model, counts }: { readonly model: ModelRow; readonly counts: OrderCounts | undefined }) {
+  const { t, i18n } = useTranslation();
+  const { data } = useQuery({
+    queryKey: ['models', 'quote', model.id, counts],
+    queryFn: ({ signal }) => get<OrderQuote>('/models/quote', { model: model.id, ...counts }, signal),
+    enabled: counts !== undefined,
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
+  const amount = (usd: string) => exactMoneyText(usd, i18n.language);
+  const { least = null, most = null } = (counts !== undefined && data) || {};
+  if (least === null || most === null)
+    return model.prices === null ? null : (
+      <Text span fz="sm" c="dimmed" data-testid="price">
+        <MainPrice sheet={model.prices} kind={model.kind} />
+      </Text>
+    );
+  const price =
+    least === most ? amount(least) : t('client.playground.between', { least: amount(least), most: amount(most) });
+  return (
+    <span data-testid="price">
+      {t('client.playground.price')} <b className="number">{price}</b>
+    </span>
   );
 }

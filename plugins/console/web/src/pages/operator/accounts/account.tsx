@@ -1,7 +1,7 @@
 /** One account: what it has, what it may, what it did, and everything that an operator can change about it. */
 
 import { Anchor, Group, Tabs, Text } from '@mantine/core';
-import { IconArrowLeft, IconUserQuestion } from '@tabler/icons-react';
+import { IconArrowLeft, IconCoins, IconUserQuestion } from '@tabler/icons-react';
 import { Link, useParams } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../../api/client.ts';
@@ -9,14 +9,17 @@ import { has, useMe } from '../../../api/session.ts';
 import { CopyButton } from '../../../parts/copy-button.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
+import { SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
+import { LedgerTable } from '../money/ledger-table.tsx';
 import { Word } from '../parts/badges.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
+import { RequestList } from '../requests/request-table.tsx';
+import { ResultFilter } from '../requests/result-filter.tsx';
 import { TaskList } from '../tasks/task-table.tsx';
 import type { AccountDetail } from '../types.ts';
 import { AccountActions } from './account-actions.tsx';
 import { AccountKeys } from './account-keys.tsx';
-import { AccountLedger, AccountRequests } from './account-rows.tsx';
 import { Overview } from './overview.tsx';
 
 export const accountPath = (id: string) => `/admin/accounts/${encodeURIComponent(id)}`;
@@ -110,5 +113,43 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
         <TaskList query={{ accountId: id }} />
       </Tabs.Panel>
     </Tabs>
+  );
+}
+
+interface OfAccount {
+  readonly id: string;
+}
+const spanNames = ['24h', '7d', '30d', '90d'] as const;
+
+function AccountLedger({ id }: OfAccount) {
+  const { t } = useTranslation();
+  return (
+    <LedgerTable
+      accountId={id}
+      empty={
+        <EmptyState
+          icon={IconCoins}
+          title={t('operator.people.accounts.noLedger')}
+          hint={t('operator.people.accounts.noLedgerHint')}
+        />
+      }
+    />
+  );
+}
+
+function AccountRequests({ id }: OfAccount) {
+  const [search] = useSearchState();
+  const span = useSpan('30d');
+  return (
+    <RequestList
+      ofOne
+      query={{ ...span.query, accountId: id, result: search['result'], model: search['model'] }}
+      filters={
+        <>
+          <SpanPicker names={spanNames} otherwise="30d" />
+          <ResultFilter />
+        </>
+      }
+    />
   );
 }

@@ -2,18 +2,23 @@
 
 import { Button } from '@mantine/core';
 import { IconPlus, IconTicket } from '@tabler/icons-react';
+import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { send } from '../../../api/client.ts';
+import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
+import { listKey } from '../../../parts/data-table.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
-import { useActs } from '../parts/act.tsx';
+import { Act, useActs } from '../parts/act.tsx';
+import { Word } from '../parts/badges.tsx';
 import { ChoiceFilter } from '../parts/filters.tsx';
-import { useAnswer } from '../parts/load.tsx';
+import { answerKey, useAnswer } from '../parts/load.tsx';
+import { RowLink, shortId } from '../parts/names.tsx';
 import { ResourcePage } from '../parts/resource-page.tsx';
-import type { Batch, Code, MadeCodes } from '../sale-types.ts';
-import { codesPath, useCodeColumns } from './codes-table.tsx';
+import type { Batch, Code, Gift, MadeCodes } from '../sale-types.ts';
 import { MadeDialog } from './made-dialog.tsx';
 import { MakeCodes } from './make-codes.tsx';
-import { RevokeDialog } from './revoke-dialog.tsx';
 
 export default function Codes() {
   const { t } = useTranslation();
@@ -65,3 +70,81 @@ export default function Codes() {
     </ResourcePage>
   );
 }
+
+const codesPath = '/admin/codes';
+
+/** `onRevoke` is absent for people who may only look. */
+function useCodeColumns(onRevoke: ((named: string) => void) | undefined): Column<Code>[] {
+  const { t } = useTranslation();
+  const revoke = useDangerColumn<Code>(
+    t('operator.sales.codes.revoke'),
+    ({ id }) => onRevoke?.(id),
+    ({ revokedAt }) => revokedAt === null,
+  );
+  return [
+    prefixColumn(t('operator.column.prefix')),
+    textColumn('batch', t('operator.column.batch'), {
+      cell: ({ batch }) => (
+        <RowLink to={codesPath} search={{ batch }}>
+          {batch}
+        </RowLink>
+      ),
+    }),
+    { key: 'gift', title: t('operator.column.gift'), cell: ({ gift }) => giftText(gift, t) },
+    textColumn('uses', t('operator.column.uses'), {
+      right: true,
+      cell: ({ uses, maxUses }) => t('operator.sales.codes.usesOf', { uses, most: maxUses }),
+    }),
+    { key: 'state', title: t('shell.word.state'), cell: (code) => <CodeWord of={code} /> },
+    timeColumn('expiresAt', t('operator.column.expires'), { minor: true }),
+    timeColumn('createdAt', t('operator.column.created'), { minor: true }),
+    ...(onRevoke === undefined ? [] : [revoke]),
+  ];
+}
+
+/** What a code brings, in words. */
+function giftText(gift: Gift, t: TFunction): string {
+  if (gift.kind === 'balance') return t('operator.sales.codes.giftText.balance', { amount: `$${gift.amount}` });
+  if (gift.kind === 'plan') return t('operator.sales.codes.giftText.plan', { plan: gift.plan });
+  return t('operator.sales.codes.giftText.days', { days: gift.days, plan: gift.plan });
+}
+
+function CodeWord({ of: { revokedAt, expiresAt, uses, maxUses } }: { readonly of: Code }) {
+  const { t } = useTranslation();
+  if (revokedAt !== null) return <Word color="red">{t('operator.sales.codes.revoked')}</Word>;
+  if (uses >= maxUses) return <Word color="gray">{t('operator.sales.codes.usedUp')}</Word>;
+  const isOver = expiresAt !== null && Date.parse(expiresAt) < Date.now();
+  return isOver ? (
+    <Word color="gray">{t('operator.sales.codes.expired')}</Word>
+  ) : (
+    <Word color="teal">{t('operator.sales.codes.live')}</Word>
+  );
+}
+
+interface RevokeDialogProps {
+  /** An id or a batch; undefined: shut. */
+  readonly named: string | undefined;
+  readonly onClose: () => void;
+}
+
+function RevokeDialog({ named, onClose }: RevokeDialogProps) {
+  const { t } = useTranslation();
+  if (named === undefined) return null;
+  return (
+    <Act
+      opened
+      onClose={onClose}
+      title={t('operator.sales.codes.revokeTitle', { name: shortName(named) })}
+      text={t('operator.sales.codes.revokeText')}
+      action={t('operator.sales.codes.revoke')}
+      danger
+      stale={[listKey('/admin/codes'), answerKey('/admin/codes/batches')]}
+      act={async (reason) => {
+        const { revoked } = await send<{ revoked: number }>('POST', '/admin/codes/revoke', { named, reason });
+        return t('operator.sales.codes.revokedCount', { count: revoked });
+      }}
+    />
+  );
+}
+
+const shortName = (named: string) => (/^[0-9a-f-]{36}$/.test(named) ? shortId(named) : named);

@@ -1,11 +1,12 @@
 /** Who may sign in and what they may do; letting people in, changing roles, blocking, reset links. */
 
-import { Button, Text } from '@mantine/core';
+import { Button, Code, Group, Modal, Stack, Text } from '@mantine/core';
 import { IconMailPlus, IconUserPlus, IconUsers } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMe } from '../../../api/session.ts';
 import { textColumn, timeColumn } from '../../../parts/columns.tsx';
+import { CopyButton } from '../../../parts/copy-button.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { useActs } from '../parts/act.tsx';
@@ -16,7 +17,6 @@ import { ResourcePage } from '../parts/resource-page.tsx';
 import type { Handover } from '../sale-types.ts';
 import type { Person } from '../types.ts';
 import { AddDialog, InviteDialog } from './let-in.tsx';
-import { LinkDialog } from './link-dialog.tsx';
 import { PersonMenu } from './person-menu.tsx';
 
 const roleNames = ['client', 'auditor', 'operator'] as const;
@@ -122,5 +122,41 @@ function Who({ of: { name, email, emailVerified }, isMe }: { readonly of: Person
         {email} {!emailVerified && `(${t('operator.people.people.unverified')})`}
       </Text>
     </span>
+  );
+}
+
+interface LinkDialogProps {
+  /** undefined: closed. */
+  readonly handover: Handover | undefined;
+  readonly onClose: () => void;
+}
+
+function LinkDialog({ handover, onClose }: LinkDialogProps) {
+  const { t } = useTranslation();
+  const link = handover?.link ?? undefined;
+  return (
+    <Modal
+      opened={handover !== undefined}
+      onClose={onClose}
+      title={t('operator.people.people.linkTitle')}
+      closeOnClickOutside={link === undefined}
+    >
+      <Stack>
+        <Text fz="sm">
+          {link === undefined ? t('operator.people.people.mailed') : t('operator.people.people.linkText')}
+        </Text>
+        {link !== undefined && (
+          <Group wrap="nowrap" align="flex-start" gap="xs">
+            <Code block flex={1} className="wrap-any secret-text" data-testid="link">
+              {link}
+            </Code>
+            <CopyButton text={link} wide />
+          </Group>
+        )}
+        <Group justify="flex-end">
+          <Button onClick={onClose}>{t('shell.done')}</Button>
+        </Group>
+      </Stack>
+    </Modal>
   );
 }

@@ -2,15 +2,17 @@
 import { Badge, Button, Group, List, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { IconCheck, IconStack2 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
+import { moneyText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { useActs } from '../parts/act.tsx';
 import { Loaded } from '../parts/load.tsx';
 import type { Plan } from '../types.ts';
-import { useBenefits } from './benefits.tsx';
+import { limitLines } from './limit-lines.ts';
 import { usePlans } from './use-plans.ts';
 
 export default function PlansPage() {
@@ -124,4 +126,29 @@ function CardActions({ name }: { readonly name: string }) {
       )}
     </Group>
   );
+}
+
+const every = { day: 'perDay', week: 'perWeek', month: 'perMonth' } as const;
+
+function useBenefits(plan: Plan): ReactNode[] {
+  const { t, i18n } = useTranslation();
+  const { grant, windows, models, multiplier, lastsDays, renew } = plan;
+  const money = (amount: string) => moneyText(amount, i18n.language);
+  const lines: string[] = [];
+  if (grant !== null) {
+    const words = { amount: money(grant.amount), every: t(`operator.sales.plans.${every[grant.every]}`) };
+    lines.push(t('operator.sales.plans.brings', words));
+  }
+  for (const name of ['5h', 'day', 'week', 'month'] as const) {
+    const amount = windows[name];
+    if (amount === null) continue;
+    const window = t(`operator.sales.plans.windows.${name}`);
+    lines.push(t('operator.sales.plans.window', { amount: money(amount), window }));
+  }
+  lines.push(...limitLines(plan, t, i18n.language));
+  if (multiplier !== null && multiplier !== '1') lines.push(t('operator.sales.plans.ratio', { ratio: multiplier }));
+  lines.push(models === null ? t('operator.sales.plans.allModels') : models.join(', '));
+  if (lastsDays !== null) lines.push(t('operator.sales.plans.lasts', { days: lastsDays }));
+  if (renew) lines.push(t('operator.sales.plans.renews'));
+  return lines;
 }

@@ -1,4 +1,9 @@
 /** Every request that came, narrowed by the address bar. */
+
+import { ActionIcon, TextInput } from '@mantine/core';
+import { IconArrowRight } from '@tabler/icons-react';
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
 import { Page } from '../../../parts/page.tsx';
@@ -6,7 +11,6 @@ import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { TextFilter } from '../parts/filters.tsx';
 import { ProjectFilter } from '../parts/projects.tsx';
-import { OpenById } from './open-by-id.tsx';
 import { RecordButton, RunningRecordings } from './recordings.tsx';
 import { RequestList } from './request-table.tsx';
 import { ResultFilter } from './result-filter.tsx';
@@ -50,5 +54,32 @@ export default function Requests() {
         }
       />
     </Page>
+  );
+}
+
+function OpenById() {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const [id, setId] = useState('');
+  const open = (event: FormEvent) => {
+    event.preventDefault();
+    if (id.trim() !== '') void navigate({ to: `/admin/requests/${encodeURIComponent(id.trim())}` });
+  };
+  return (
+    <form onSubmit={open}>
+      <TextInput
+        size="xs"
+        w={190}
+        aria-label={t('client.usage.requestId')}
+        placeholder={t('client.usage.requestId')}
+        value={id}
+        onChange={({ currentTarget }) => setId(currentTarget.value)}
+        rightSection={
+          <ActionIcon type="submit" size="sm" variant="subtle" aria-label={t('shell.open')}>
+            <IconArrowRight size={14} />
+          </ActionIcon>
+        }
+      />
+    </form>
   );
 }
