@@ -182,7 +182,7 @@ function projectStatements({ orm }: Database, { keys }: AuthTables) {
 
 function columnsOf(keys: AuthTables['keys']) {
   const { id, accountId, name, prefix, hash, models, expiresAt, revokedAt, createdAt, lastUsedAt } = keys;
-  const { addresses, limits, capAmount, capEvery, project, images } = keys;
+  const { addresses, limits, capAmount, capEvery, project, images, tags } = keys;
   const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt };
-  return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery, project, images };
+  return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery, project, images, tags };
 }

@@ -2,16 +2,14 @@
 import { LRUCache } from 'lru-cache';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Log } from '../../core/contract/host-tools.ts';
-import type { ClientRequest } from '../../core/contract/message.ts';
+import type { ClientRequest, Headers } from '../../core/contract/message.ts';
 import type { Caller } from '../common/domain/accounts.ts';
 import type { Database } from '../common/domain/database.ts';
-import { parseRatio } from '../common/domain/money.ts';
 import { within } from '../common/kit/waits/within.ts';
-import { AddressList } from './addresses.ts';
+import { type CachedKey, toCachedKey } from './cached-key.ts';
 import { type Carrier, carriersIn, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
 import { fingerprintKey, isWellFormed } from './key.ts';
-import { capOf } from './key-terms.ts';
 import type { Peppers } from './peppers.ts';
 import {
   conflictingKeys,
@@ -22,7 +20,8 @@ import {
   tooManyFailures,
   wrongAddress,
 } from './refusals.ts';
-import type { Store, ValidKey } from './store.ts';
+import type { Store } from './store.ts';
+import { taggedCaller, tagsHeader } from './tags.ts';
 
 /** The settings that can change while the gateway runs. */
 export interface AdmissionRules {
@@ -44,20 +43,6 @@ export interface AuthenticatorDependencies {
   readonly onUse: (keyId: string, atMs: number) => void;
   /** Called for a key that was found by another hash than its first one. */
   readonly onOldHash: (keyId: string, digest: string) => void;
-}
-
-interface CachedKey {
-  readonly caller: Caller;
-  /** As stored in the database and named in announcements. */
-  readonly hash: string;
-  readonly expiresAtMs: number;
-  readonly disabled: boolean;
-  /** The addresses that may use the key; undefined: any. */
-  readonly addresses: AddressList | undefined;
-  /** Monotonic time of the last database check. */
-  checkedAtMs: number;
-  /** Monotonic time since which its account is known to have changed: it is read again before its next use. */
-  changedAtMs: number | undefined;
 }
 
 /** How long a hash that is no key is not looked up again. */
@@ -162,7 +147,7 @@ export class Authenticator {
   }
 
   /** The caller of a key by its id. Rejects with a GatewayError. */
-  async callerOf(keyId: string, remoteAddress: string): Promise<Caller> {
+  async callerOf(keyId: string, remoteAddress: string, headers: Readonly<Headers> = {}): Promise<Caller> {
     const { clock } = this.#dependencies;
     const load = () => this.#fetchById(keyId);
     let cachedKey = this.#cachedIds.get(keyId);
@@ -171,7 +156,7 @@ export class Authenticator {
       cachedKey = await this.#readAgain(cachedKey, load, () => this.#cachedIds.has(keyId));
     else if (this.#isDue(cachedKey)) this.#recheck(cachedKey, load);
     if (cachedKey === undefined || cachedKey.expiresAtMs <= clock.now()) throw invalidKey();
-    return this.#use(cachedKey, remoteAddress);
+    return this.#use(cachedKey, remoteAddress, headers);
   }
 
   /**
@@ -209,14 +194,16 @@ export class Authenticator {
   #admit(cachedKey: CachedKey, request: ClientRequest): Caller {
     const now = this.#dependencies.clock.now();
     if (cachedKey.expiresAtMs <= now) throw this.#failed(request, invalidKey());
-    return this.#use(cachedKey, request.remoteAddress);
+    return this.#use(cachedKey, request.remoteAddress, request.headers);
   }
 
-  #use({ caller, addresses, disabled }: CachedKey, remoteAddress: string): Caller {
+  #use({ caller, addresses, disabled, tags }: CachedKey, remoteAddress: string, headers: Readonly<Headers>): Caller {
     if (addresses?.has(remoteAddress) === false) throw wrongAddress();
     if (disabled) throw disabledAccount();
+    const said = headers[tagsHeader];
+    const tagged = said === undefined ? caller : taggedCaller(caller, tags, said);
     this.#dependencies.onUse(caller.keyId, this.#dependencies.clock.now());
-    return caller;
+    return tagged;
   }
 
   /** The error for a failed attempt: its own, or `tooManyFailures`. */
@@ -320,27 +307,3 @@ export class Authenticator {
 }
 
 const soon = (lookup: Promise<CachedKey | undefined>) => within(longestLookupMs, lookup, keysUnavailable);
-
-function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
-  const cap = capOf(row);
-  return {
-    hash: row.hash,
-    caller: {
-      accountId: row.accountId,
-      keyId: row.keyId,
-      plan: row.plan,
-      planEndsAt: row.planEndsAt?.getTime(),
-      models: row.models === null ? undefined : new Set(row.models),
-      ...(row.project === null ? {} : { project: row.project }),
-      ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
-      ...(row.limits === null ? {} : { keyLimits: row.limits }),
-      ...(cap === undefined ? {} : { cap }),
-      ...(row.images === 'wait' ? { waitsForImages: true } : {}),
-    },
-    addresses: row.addresses === null ? undefined : new AddressList(row.addresses),
-    expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
-    disabled: row.disabled,
-    checkedAtMs,
-    changedAtMs: undefined,
-  };
-}

@@ -58,6 +58,8 @@ export function keyCommands(host: Host, accountService: AccountService): Command
         '--rpm <n>': 'requests per minute of this key alone',
         '--tpm <n>': 'tokens per minute of this key alone',
         '--cap <usd>': 'USD that it may spend, such as 20, or 5/day, 50/week, 100/month',
+        '--tags <list>':
+          'what its calls are for, separated by commas: team=search for all of them, env for a value that requests say',
         '--images <task|wait>': 'what orders of images are answered with: their task, or after a wait the images',
       },
       run: (values) => createKey(host, accountService, values),
@@ -201,6 +203,7 @@ async function createKey(host: Host, accountService: AccountService, values: Val
     limits,
     cap: cap === undefined ? undefined : readCap(cap),
     images: text(values, 'images') as ImageAnswer | undefined,
+    tags: listed(values, 'tags'),
   };
   const created = await accountService.makeKey(account.id, terms);
   return {

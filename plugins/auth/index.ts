@@ -15,6 +15,7 @@ import { type Database, database } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { plans } from '../common/domain/plans.ts';
+import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import { endpointMatches, unmatchedRules } from '../common/kit/endpoint-rules.ts';
 import { openAccountAdmin } from './account-admin.ts';
 import { type AccountAdminStore, openAccountAdminStore } from './account-queries.ts';
@@ -126,7 +127,7 @@ export async function setUpAuth(
   workRegularly(host, lastUsed, authenticator);
   host.provide(keyring, {
     authenticate: (request) => authenticator.authenticate(request),
-    callerOf: (keyId, remoteAddress) => authenticator.callerOf(keyId, remoteAddress),
+    callerOf: (keyId, remoteAddress, headers) => authenticator.callerOf(keyId, remoteAddress, headers),
   });
 
   const instance: PluginInstance<Settings> = {
@@ -155,15 +156,24 @@ export async function setUpAuth(
   return instance;
 }
 
+const tagsEvent = defineEvent('auth.tags', (tags: string) => `with the tags ${tags}`);
+
+function textOfTags(tags: NonNullable<Caller['tags']>): string {
+  return [...tags].map(([name, value]) => `${name}=${value}`).join(', ');
+}
+
 function logFields(exchange: Exchange): Record<string, string> | undefined {
   const who = exchange.find(caller);
-  return who && { account_id: who.accountId, key_id: who.keyId };
+  const tags = who?.tags && { tags: textOfTags(who.tags) };
+  return who && { account_id: who.accountId, key_id: who.keyId, ...tags };
 }
 
 function admitting(authenticator: Authenticator) {
   return function auth(exchange: Exchange, next: Next) {
     const admit = (identified: Caller) => {
       exchange.set(caller, identified);
+      if (identified.tags !== undefined)
+        recordEvent(exchange, exchange.receivedAt, tagsEvent, [textOfTags(identified.tags)]);
       exchange.set(bodyOwner, identified.accountId);
       return next();
     };

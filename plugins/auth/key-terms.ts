@@ -6,6 +6,7 @@ import { type KeyTerms, noProject } from '../common/domain/admin/accounts.ts';
 import { money } from '../common/domain/money.ts';
 import type { Limits } from '../common/domain/plans.ts';
 import { addressProblem } from './addresses.ts';
+import { validTags } from './tags.ts';
 
 const maxNameLength = 100;
 const maxModels = 1_000;
@@ -28,6 +29,7 @@ export interface TermsRow {
   project: string | null;
   /** null: `task`. */
   images: string | null;
+  tags: string[] | null;
 }
 
 /** Validates terms and converts them to a row. Throws invalid_request that names the field. */
@@ -48,12 +50,13 @@ export function rowOfTerms(terms: KeyTerms): TermsRow {
     capEvery: cap?.every ?? null,
     project: validProject(terms.project),
     images: images === 'wait' ? images : null,
+    tags: validTags(terms.tags),
   };
 }
 
 /** The terms of a row, for views. */
 export function termsOfRow(row: TermsRow): KeyTerms {
-  const { name, models, expiresAt, addresses, limits, project, images } = row;
+  const { name, models, expiresAt, addresses, limits, project, images, tags } = row;
   return {
     name,
     ...(project === null ? {} : { project }),
@@ -63,6 +66,7 @@ export function termsOfRow(row: TermsRow): KeyTerms {
     ...(limits === null ? {} : { limits }),
     ...given(capOf(row)),
     ...(images === 'wait' ? { images } : {}),
+    ...(tags === null ? {} : { tags }),
   };
 }
 

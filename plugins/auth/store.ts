@@ -45,6 +45,7 @@ export interface ValidKey {
   capEvery: string | null;
   images: string | null;
   project: string | null;
+  tags: string[] | null;
 }
 
 export interface NewKey extends TermsRow {
@@ -111,8 +112,8 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
 
 /** Keys with what restricts them, and their accounts. */
 function keyReads({ orm }: Database, { accounts, keys, digests }: AuthTables) {
-  const { models, expiresAt, addresses, limits, capAmount, capEvery, images, project } = keys;
-  const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery, images, project };
+  const { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags } = keys;
+  const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags };
   const findValid = async (which: SQL): Promise<ValidKey | undefined> => {
     const [found] = await orm
       .select({

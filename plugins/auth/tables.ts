@@ -33,6 +33,7 @@ export function authTables(schema: string) {
     capEvery: text('cap_every'),
     project: text('project'),
     images: text('images'),
+    tags: text('tags').array(),
   });
   const settings = space.table('auth_settings', {
     name: text('name').primaryKey(),

@@ -21,7 +21,7 @@ export interface EndpointTools extends EstimateTools {
   readonly wake: () => void;
 }
 
-const headerNames = ['anthropic-version', 'anthropic-beta', 'openai-beta'];
+const headerNames = ['anthropic-version', 'anthropic-beta', 'openai-beta', 'x-gateway-tags'];
 
 export const accountOf = (exchange: Exchange) => exchange.get(caller).accountId;
 export const idOf = ({ request }: Exchange) => request.params['id'] ?? '';

@@ -34,7 +34,7 @@ export async function performLine(
     return { ...refused(batch, unknownOutcome()), cost: undefined };
   let made: Exchange | undefined;
   try {
-    const known = await host.get(keyring).callerOf(batch.keyId, batch.remoteAddress);
+    const known = await host.get(keyring).callerOf(batch.keyId, batch.remoteAddress, batch.headers);
     const answer = await host.perform({
       ...requestOf(batch, request),
       headers: {

@@ -131,7 +131,7 @@ function identitiesOf(exchange: Exchange, settings: SpanSettings): Attributes {
   return who === undefined ? {} : identityAttributes(who, settings);
 }
 
-type Identities = Partial<Pick<Caller, 'accountId' | 'keyId' | 'project'>>;
+type Identities = Partial<Pick<Caller, 'accountId' | 'keyId' | 'project' | 'tags'>>;
 
 export function identityAttributes(
   who: { readonly [Name in keyof Identities]: Identities[Name] | undefined },
@@ -143,6 +143,7 @@ export function identityAttributes(
     ...given('gateway.account_id', who.accountId && named(who.accountId)),
     ...given('gateway.key_id', who.keyId && named(who.keyId)),
     ...given('gateway.project', who.project && named(who.project)),
+    ...(who.tags && Object.fromEntries([...who.tags].map(([name, value]) => [`gateway.tag.${name}`, named(value)]))),
   };
 }
 

@@ -44,7 +44,7 @@ export const telemetrySchema = z.strictObject({
     .enum(['plain', 'hashed', 'none'])
     .default('hashed')
     .describe(
-      'How spans name the account, the key and its project of a request: as they are, as a digest, or not at all.',
+      'How spans name the account, the key, its project and tags of a request: as they are, as a digest, or not at all.',
     ),
   propagate: z.boolean().default(true).describe('Send the trace to upstreams (traceparent), for traced requests.'),
 });

@@ -59,7 +59,7 @@ async function admitted(
     return { model: modelOf(request), caller: await connections.authenticate(request) };
   const { keyId, model, session } = await secrets.find(value);
   checkModel(request, model);
-  const caller = await host.find(keyring)?.callerOf(keyId, request.remoteAddress);
+  const caller = await host.find(keyring)?.callerOf(keyId, request.remoteAddress, request.headers);
   const settings = session === undefined ? undefined : Buffer.from(`{"type":"session.update","session":${session}}`);
   return { caller, model, settings };
 }
@@ -89,7 +89,7 @@ async function admittedToLive(
   if (value === undefined || tokens === undefined) return { caller: await connections.authenticate(request) };
   const token = await tokens.find(value);
   return {
-    caller: await host.find(keyring)?.callerOf(token.keyId, request.remoteAddress),
+    caller: await host.find(keyring)?.callerOf(token.keyId, request.remoteAddress, request.headers),
     expiresAt: token.expiresAt,
     async admit(first) {
       await tokens.use(value, resumes(first));

@@ -75,6 +75,7 @@ function script(chance: Chance, length: number): Step[] {
       ? { capAmount: BigInt(chance.below(900)), capEvery: 'ever' }
       : { capAmount: null, capEvery: null }),
     images: chance.oneIn(3) ? 'wait' : null,
+    tags: chance.oneIn(3) ? ['team=search', 'env'] : null,
   });
   const made: string[] = [];
   const steps: Step[] = [];

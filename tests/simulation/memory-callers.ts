@@ -34,10 +34,35 @@ export class CallerTable {
   findValidKey(hash: string): ValidKey | undefined {
     const key = this.keys.get(this.#ids.get(hash) ?? '');
     if (key === undefined || key.revokedAt !== null) return undefined;
-    const { id: keyId, accountId, models, expiresAt, addresses, limits, capAmount, capEvery, images, project } = key;
+    const {
+      id: keyId,
+      accountId,
+      models,
+      expiresAt,
+      addresses,
+      limits,
+      capAmount,
+      capEvery,
+      images,
+      project,
+      tags,
+    } = key;
     const { plan, planEndsAt, disabled, multiplier } = this.accounts.get(accountId)!;
     const account = { accountId, plan, planEndsAt, disabled, multiplier };
-    return { ...account, hash, keyId, models, expiresAt, addresses, limits, capAmount, capEvery, images, project };
+    return {
+      ...account,
+      hash,
+      keyId,
+      models,
+      expiresAt,
+      addresses,
+      limits,
+      capAmount,
+      capEvery,
+      images,
+      project,
+      tags,
+    };
   }
 
   findKeys(idOrPrefix: string): StoredKey[] {

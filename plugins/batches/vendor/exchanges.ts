@@ -55,7 +55,7 @@ export async function placeLine(
 ): Promise<Placed> {
   let end: 'placed' | 'call' | undefined;
   try {
-    const known = await host.get(keyring).callerOf(batch.keyId, batch.remoteAddress);
+    const known = await host.get(keyring).callerOf(batch.keyId, batch.remoteAddress, batch.headers);
     const answer = await host.perform({
       ...requestOf(batch, request),
       headers: headersOf(batch),
@@ -151,9 +151,9 @@ export async function deliverLine(
 }
 
 /** What a vendor has made is delivered even if the key was revoked meanwhile. */
-async function callerFor(host: Host, { keyId, accountId, remoteAddress }: Batch): Promise<Caller> {
+async function callerFor(host: Host, { keyId, accountId, remoteAddress, headers }: Batch): Promise<Caller> {
   try {
-    return await host.get(keyring).callerOf(keyId, remoteAddress);
+    return await host.get(keyring).callerOf(keyId, remoteAddress, headers);
   } catch (error) {
     if (isPassing(error)) throw error;
     return { accountId, keyId, plan: '', models: undefined };

@@ -12,6 +12,8 @@ export interface Caller {
   readonly keyId: string;
   /** The project that the key is in; absent: none. Of a known key up to a minute old. */
   readonly project?: string;
+  /** What the call is for, by name: those of its key, and those of its request. At most 8; absent: none. */
+  readonly tags?: ReadonlyMap<string, string>;
   /** Name of the account's plan. */
   readonly plan: string;
   /** When that plan ends and the default plan takes its place, in wall-clock milliseconds; absent: it does not. */
@@ -71,8 +73,11 @@ export const accounts = defineService<Accounts>('accounts');
 export interface Keyring {
   /** By the credential of a request's head; known keys are answered without a promise. Throws or rejects as a request would. */
   authenticate(request: ClientRequest): Caller | Promise<Caller>;
-  /** By a key's id, for work that outlives its request: rejects once the key is revoked or expired or its account disabled. */
-  callerOf(keyId: string, remoteAddress: string): Promise<Caller>;
+  /**
+   * By a key's id, for work that outlives its request: rejects once the key is revoked or expired or its account disabled. `headers`: those of
+   * that request which the work keeps, for its tags.
+   */
+  callerOf(keyId: string, remoteAddress: string, headers?: Readonly<Record<string, string>>): Promise<Caller>;
 }
 
 export const keyring = defineService<Keyring>('keyring');

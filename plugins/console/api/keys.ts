@@ -42,6 +42,12 @@ export const keyRow = z
     limits: limits.nullable(),
     cap: z.object({ amount: usd, every }).nullable(),
     images: z.enum(imageAnswers).describe('What orders of images are answered with where the request does not say it.'),
+    tags: z
+      .array(z.string())
+      .nullable()
+      .describe(
+        'What its calls are for: `team=search` on each, `env` with a value that requests say in x-gateway-tags.',
+      ),
     expiresAt: instant.nullable(),
     createdAt: instant,
     lastUsedAt: instant.nullable(),
@@ -59,6 +65,7 @@ const terms = z
     cap: z.strictObject({ amount: usdInput, every }).nullish(),
     expiresAt: instantInput.nullish(),
     images: z.enum(imageAnswers).nullish(),
+    tags: z.array(z.string().min(1).max(100)).max(8).nullish(),
   })
   .openapi('KeyTerms');
 
@@ -71,7 +78,7 @@ const ownKeyJson = ({ row, spent }: { readonly row: KeyView; readonly spent: str
 });
 
 function termsOf(body: z.output<typeof terms>): KeyTerms {
-  const { name, project, models, addresses, limits, cap, expiresAt, images } = body;
+  const { name, project, models, addresses, limits, cap, expiresAt, images, tags } = body;
   return {
     name,
     project: project ?? undefined,
@@ -85,6 +92,7 @@ function termsOf(body: z.output<typeof terms>): KeyTerms {
     cap: cap ?? undefined,
     expiresAt: expiresAt ?? undefined,
     images: images ?? undefined,
+    tags: tags ?? undefined,
   };
 }
 

@@ -170,7 +170,7 @@ export class Charges {
     const known =
       caller === undefined
         ? undefined
-        : await this.#tools.host.find(keyring)?.callerOf(caller.keyId, head.remoteAddress);
+        : await this.#tools.host.find(keyring)?.callerOf(caller.keyId, head.remoteAddress, head.headers);
     const step = new ResponseStep(this.#callOf(model, kind));
     // No abort signal: after the client has left, a response is still read for its usage.
     const answer = await this.perform(step, known, this.#pin);

@@ -171,10 +171,11 @@ test('terms of a key are returned as they were given, and wrong ones name their 
     limits: { rpm: 60 },
     cap: { amount: '5.000000001', every: 'day' },
     expiresAt: '2030-01-01T00:00:00Z',
+    tags: ['team=search', 'env'],
   };
   const { id } = (await send('POST /keys', terms)).json;
   const row = (await send('GET /keys')).json.rows.find((key: { id: string }) => key.id === id);
-  assert.deepEqual(row.limits, { rpm: 60 });
+  assert.deepEqual([row.limits, row.tags], [{ rpm: 60 }, terms.tags]);
   assert.deepEqual([row.cap, row.expiresAt], [{ amount: '5.000000001', every: 'day' }, '2030-01-01T00:00:00.000Z']);
   for (const [field, wrong] of [
     ['name', { name: '' }],

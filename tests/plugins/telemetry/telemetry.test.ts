@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
 import { talk } from '../../end-to-end/sockets.ts';
 import { startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { freePort } from '../../helpers/free-port.ts';
@@ -93,10 +94,13 @@ test('Prometheus reads the traffic, on a port of its own', async (t) => {
   assert.equal((await fetch(`${testbed.origin}/metrics`)).status, 404, 'clients cannot see it');
 });
 
-test('Prometheus reads of batches and of kept files, and the spans of their lines are linked to the order', async (t) => {
-  const { testbed, port, collected } = await startMeasured(t);
-  const customer = await testbed.customer();
-  const headers = { authorization: `Bearer ${customer.key}`, traceparent: `00-${traceId}-${callerSpan}-01` };
+test('Prometheus reads of batches and of kept files, and the spans of their lines are linked to the order and have its tags', async (t) => {
+  const { testbed, port, collected } = await startMeasured(t, { identities: 'plain' });
+  const { accountId } = await testbed.customer();
+  const terms = { name: 'tagged', tags: ['team=search', 'env'] };
+  const { key } = await testbed.gateway.gateway.find(accountAdmin)!.createKey(accountId, terms);
+  const tags = { 'x-gateway-tags': 'env=night' };
+  const headers = { authorization: `Bearer ${key}`, traceparent: `00-${traceId}-${callerSpan}-01`, ...tags };
   const lineOf = (prompt: string, model = 'sandbox') =>
     JSON.stringify({
       custom_id: prompt,
@@ -136,18 +140,25 @@ test('Prometheus reads of batches and of kept files, and the spans of their line
   };
   await until('all is counted', isComplete).catch(() => undefined);
   for (const line of wanted) assert.match(page, line);
+  const client = await talk(testbed.origin, key, '/v1/responses', tags);
+  await client.turn({ model: 'sandbox', input: 'Hello' });
+  await client.close();
   await testbed.stop();
   const spans = collected.filter(({ path }) => path === '/v1/traces').flatMap(({ body }) => spansIn(body));
   const ordered = spans.find(({ name, traceId: of }) => name === 'batches' && of === traceId);
-  const made = spans.filter(({ name, kind }) => name === 'chat sandbox' && kind === 2);
+  // Beside them the turn on the WebSocket.
+  const made = spans.filter(({ name, kind, links }) => name === 'chat sandbox' && kind === 2 && links?.length);
   assert.ok(made.length >= 1);
   for (const { links, traceId: own } of made) {
     assert.deepEqual(
-      links?.map(({ traceId: of, spanId }) => [of, spanId]),
+      links!.map(({ traceId: of, spanId }) => [of, spanId]),
       [[traceId, ordered!.spanId]],
     );
     assert.notEqual(own, traceId);
   }
+  const served = spans.filter(({ kind }) => kind === 2).map(attributesOf);
+  assert.ok(served.length >= 4);
+  for (const said of served) assert.deepEqual([said['gateway.tag.team'], said['gateway.tag.env']], ['search', 'night']);
 });
 
 test("a collector gets spans that continue the caller's trace, and upstreams receive its id", async (t) => {

@@ -30,6 +30,8 @@ export interface KeyTerms {
   readonly cap?: KeyCap | undefined;
   /** undefined: `task`. */
   readonly images?: ImageAnswer | undefined;
+  /** `team=search`: on each of its calls; `env`: requests may say its value. At most 8. */
+  readonly tags?: readonly string[] | undefined;
 }
 
 /** Instead of a project's name: the keys that are in none. */

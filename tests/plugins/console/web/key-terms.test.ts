@@ -15,6 +15,7 @@ const row: KeyRow = {
   limits: { rpm: 60, concurrency: 4 },
   cap: { amount: '5.00', every: 'day' },
   images: 'wait',
+  tags: ['team=search', 'env'],
   expiresAt: '2027-01-02T03:04:00.000Z',
   createdAt: '2026-11-01T00:00:00.000Z',
   lastUsedAt: null,
@@ -23,8 +24,18 @@ const row: KeyRow = {
 };
 
 test('a key that is opened and saved unchanged keeps its terms', () => {
-  const { name, project, models, addresses, limits, cap, expiresAt, images } = row;
-  assert.deepEqual(termsOf(fieldsOf(row), 0), { name, project, models, addresses, limits, cap, expiresAt, images });
+  const { name, project, models, addresses, limits, cap, expiresAt, images, tags } = row;
+  assert.deepEqual(termsOf(fieldsOf(row), 0), {
+    name,
+    project,
+    models,
+    addresses,
+    limits,
+    cap,
+    expiresAt,
+    images,
+    tags,
+  });
 });
 
 test('an empty form means no bound', () => {
@@ -37,6 +48,7 @@ test('an empty form means no bound', () => {
     cap: null,
     expiresAt: null,
     images: 'task',
+    tags: null,
   });
 });
 

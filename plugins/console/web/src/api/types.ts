@@ -45,6 +45,7 @@ export interface KeyTerms extends Pick<KeyRow, 'name' | 'project' | 'cap' | 'exp
   readonly models: readonly string[] | null;
   readonly addresses: readonly string[] | null;
   readonly limits: KeyRow['limits'];
+  readonly tags: readonly string[] | null;
 }
 export type NewKey = Answer<Routes['keys']['$post']>;
 

@@ -52,7 +52,7 @@ function State({ row }: { readonly row: KeyRow }) {
 /** Bounds of the key in few words, each in full on hover. */
 function Terms({ row }: { readonly row: KeyRow }) {
   const { t, i18n } = useTranslation();
-  const { models, addresses, limits, cap, expiresAt, images } = row;
+  const { models, addresses, limits, cap, expiresAt, images, tags } = row;
   const bounds: { key: string; short: string; long: string }[] = [];
   if (models !== null)
     bounds.push({
@@ -79,6 +79,8 @@ function Terms({ row }: { readonly row: KeyRow }) {
     const words = t('client.keys.imagesBy.wait');
     bounds.push({ key: 'images', short: words, long: `${t('client.keys.images')}: ${words}` });
   }
+  if (tags !== null)
+    bounds.push({ key: 'tags', short: tags.join(', '), long: `${t('client.keys.tags')}: ${tags.join(', ')}` });
   if (bounds.length === 0)
     return (
       <Text fz="sm" c="dimmed">

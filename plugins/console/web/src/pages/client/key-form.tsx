@@ -87,6 +87,15 @@ export function KeyForm({ row, button, onSend }: KeyFormProps) {
           acceptValueOnBlur
           {...form.getInputProps('addresses')}
         />
+        <TagsInput
+          label={t('client.keys.tags')}
+          description={t('client.keys.tagsHint')}
+          placeholder={form.values.tags.length === 0 ? 'team=search' : ''}
+          splitChars={[',', ' ']}
+          maxTags={8}
+          acceptValueOnBlur
+          {...form.getInputProps('tags')}
+        />
         <OwnLimits form={form} />
         <Images form={form} />
         {problem !== undefined && <ErrorState error={problem} />}

@@ -20,17 +20,20 @@ export interface KeyFields {
   readonly tpm: number | '';
   readonly concurrency: number | '';
   readonly images: KeyRow['images'];
+  readonly tags: string[];
 }
 
 const limitNames = ['rpm', 'rpd', 'tpm', 'concurrency'] as const;
 const dayMs = 86_400_000;
 
+const listed = (list: readonly string[] | null | undefined) => [...(list ?? [])];
+
 export function fieldsOf(row: KeyRow | undefined): KeyFields {
   return {
     name: row?.name ?? '',
     project: row?.project ?? '',
-    models: [...(row?.models ?? [])],
-    addresses: [...(row?.addresses ?? [])],
+    models: listed(row?.models),
+    addresses: listed(row?.addresses),
     expiry: row === undefined || row.expiresAt === null ? 'never' : 'date',
     date: row === undefined || row.expiresAt === null ? '' : localMinute(new Date(row.expiresAt)),
     capAmount: row?.cap?.amount ?? '',
@@ -40,6 +43,7 @@ export function fieldsOf(row: KeyRow | undefined): KeyFields {
     tpm: row?.limits?.tpm ?? '',
     concurrency: row?.limits?.concurrency ?? '',
     images: row?.images ?? 'task',
+    tags: listed(row?.tags),
   };
 }
 
@@ -56,6 +60,7 @@ export function termsOf(fields: KeyFields, now: number): KeyTerms {
     cap: amount === '' ? null : { amount, every: fields.capEvery },
     expiresAt: expiryOf(fields, now),
     images: fields.images,
+    tags: fields.tags.length === 0 ? null : fields.tags,
   };
 }
 

@@ -36,6 +36,7 @@ export function SessionKey({ value, onChange }: { readonly value: string; readon
       limits: null,
       cap: null,
       images: 'task',
+      tags: null,
       expiresAt: new Date(Date.now() + lifetimeMs).toISOString(),
     };
     return run(async () => onChange((await send<NewKey>('POST', '/keys', terms)).key));

@@ -77,6 +77,9 @@ export default {
     every: { day: 'each day', week: 'each week', month: 'each month', ever: 'altogether' },
     everything: 'everything',
     images: 'Answer to image orders',
+    tags: 'Tags',
+    tagsHint:
+      'What its calls are for, up to eight: team=search on each of them; env alone lets requests say the value in x-gateway-tags.',
     imagesHint: 'Choose the images for programs that do not poll tasks, such as Open WebUI, LiteLLM and the AI SDK.',
     imagesBy: { task: 'the task, to be polled', wait: 'the images, after a wait' },
     saved: 'The key was changed.',

@@ -27,6 +27,7 @@ const csvColumns = [
   'limits',
   'cap',
   'images',
+  'tags',
   'expiresAt',
   'createdAt',
   'lastUsedAt',

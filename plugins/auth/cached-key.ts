@@ -1,0 +1,51 @@
+/** A key as it is kept in memory, made of its row. */
+import type { Caller } from '../common/domain/accounts.ts';
+import { parseRatio } from '../common/domain/money.ts';
+import { AddressList } from './addresses.ts';
+import { capOf } from './key-terms.ts';
+import type { ValidKey } from './store.ts';
+import { fixedTags, type KeyTags, keyTags } from './tags.ts';
+
+export interface CachedKey {
+  readonly caller: Caller;
+  /** As stored in the database and named in announcements. */
+  readonly hash: string;
+  readonly expiresAtMs: number;
+  readonly disabled: boolean;
+  /** The addresses that may use the key; undefined: any. */
+  readonly addresses: AddressList | undefined;
+  /** undefined: it has and takes none. */
+  readonly tags: KeyTags | undefined;
+  /** Monotonic time of the last database check. */
+  checkedAtMs: number;
+  /** Monotonic time since which its account is known to have changed: it is read again before its next use. */
+  changedAtMs: number | undefined;
+}
+
+export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
+  const cap = capOf(row);
+  const ownTags = row.tags === null ? undefined : keyTags(row.tags);
+  const tags = ownTags && fixedTags(ownTags);
+  return {
+    hash: row.hash,
+    caller: {
+      accountId: row.accountId,
+      keyId: row.keyId,
+      plan: row.plan,
+      planEndsAt: row.planEndsAt?.getTime(),
+      models: row.models === null ? undefined : new Set(row.models),
+      ...(row.project === null ? {} : { project: row.project }),
+      ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
+      ...(row.limits === null ? {} : { keyLimits: row.limits }),
+      ...(cap === undefined ? {} : { cap }),
+      ...(row.images === 'wait' ? { waitsForImages: true } : {}),
+      ...(tags === undefined ? {} : { tags }),
+    },
+    tags: ownTags,
+    addresses: row.addresses === null ? undefined : new AddressList(row.addresses),
+    expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+    disabled: row.disabled,
+    checkedAtMs,
+    changedAtMs: undefined,
+  };
+}
