@@ -1,9 +1,11 @@
 /** Clients of a gateway that makes images and videos, and what they wait for. */
 import assert from 'node:assert/strict';
+import { after } from 'node:test';
 import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
-import type { TestGateway } from '../../helpers/gateway.ts';
+import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
 
 export const png = Buffer.from(
@@ -23,6 +25,32 @@ export interface Client {
   balance(): Promise<bigint>;
   /** Asserts what has been paid since the balance was `before`. Processes hear of what others have ended a moment later. */
   hasPaid(before: bigint, due: bigint): Promise<void>;
+}
+
+interface MediaGateway {
+  readonly vendor: RunningVendor;
+  readonly gateway: TestGateway;
+  readonly alice: Client;
+}
+
+/** A gateway of these providers and models before the sandbox's vendor, with a client; all of it ends with the test file. */
+export async function mediaGateway(
+  sections: (origin: string) => string,
+  { plugins = 'files', auth = '{ public: [] }' } = {},
+): Promise<MediaGateway> {
+  const vendor = await startVendor({ key: 'vendor-key' });
+  const gateway = await startGateway(`
+gateway: media
+listen: 127.0.0.1:0
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, ${plugins}, task-store]
+auth: ${auth}
+plans: { default: free, offers: { free: { price: 0 } } }
+${sections(vendor.origin)}`);
+  after(async () => {
+    await gateway.stop();
+    await vendor.close();
+  });
+  return { vendor, gateway, alice: await clientOf(gateway, 'alice') };
 }
 
 /** A new account of this name with ten dollars. */

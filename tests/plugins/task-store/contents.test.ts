@@ -1,24 +1,14 @@
 /** Models that make images, called by generateContent: relayed to a vendor that speaks it, else by an order; as Google's SDK has them. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { createGoogle } from '@ai-sdk/google';
 import { GoogleGenAI } from '@google/genai';
 import { generateText, streamText } from 'ai';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
-import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
-import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, png } from './clients.ts';
+import { clientOf, mediaGateway, png } from './clients.ts';
 
-let vendor: RunningVendor;
-let gateway: TestGateway;
-let alice: Client;
-
-const yamlOf = (origin: string) => `
-gateway: contents
-listen: 127.0.0.1:0
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, files, task-store]
-auth: { public: [], carriers: [bearer, x-goog-api-key] }
-plans: { default: free, offers: { free: { price: 0 } } }
+const { gateway, alice } = await mediaGateway(
+  (origin) => `
 providers:
   google: { keys: vendor-key, speaks: { gemini: "${origin}/v1beta", gemini-images: "${origin}/v1beta" } }
   painter: { keys: vendor-key, speaks: { gemini-images: "${origin}/v1beta" } }
@@ -33,18 +23,13 @@ models:
   xai: { owned_by: tests, kind: image, targets: [xai], price: { image: 0.1 } }
   ark: { owned_by: tests, kind: image, targets: [ark], price: { image: 0.1 } }
   talk: { owned_by: tests, targets: [google], price: { input: 1, output: 1 } }
-`;
+`,
+  {
+    plugins: 'protocol-convert, files',
+    auth: '{ public: [], carriers: [bearer, x-goog-api-key] }',
+  },
+);
 const painters = ['gemini-3-image', 'painter', 'openai', 'xai', 'ark'];
-
-before(async () => {
-  vendor = await startVendor({ key: 'vendor-key' });
-  gateway = await startGateway(yamlOf(vendor.origin));
-  alice = await clientOf(gateway, 'alice');
-});
-after(async () => {
-  await gateway?.stop();
-  await vendor?.close();
-});
 
 const sdk = () => new GoogleGenAI({ apiKey: alice.key, httpOptions: { baseUrl: gateway.origin } });
 const isPng = (base64 = '') => Buffer.from(base64, 'base64').toString('latin1', 1, 4) === 'PNG';

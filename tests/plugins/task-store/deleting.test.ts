@@ -1,44 +1,25 @@
 /** DELETE of tasks through a whole gateway: finished ones go with their files, their money stays; and how an order says where to ask. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
-import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
-import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
-import { type Client, clientOf, ended } from './clients.ts';
+import { clientOf, ended, mediaGateway } from './clients.ts';
 
-let vendor: RunningVendor;
-let gateway: TestGateway;
-let alice: Client;
-let bob: Client;
-
-before(async () => {
-  vendor = await startVendor({ key: 'vendor-key' });
-  gateway = await startGateway(`
-gateway: deleting
-listen: 127.0.0.1:0
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
-auth: { public: [] }
-plans: { default: free, offers: { free: { price: 0 } } }
+const { vendor, gateway, alice } = await mediaGateway(
+  (origin) => `
 providers:
   studio:
     keys: vendor-key
-    speaks: { ark-videos: "${vendor.origin}/api/v3", ark-images: "${vendor.origin}/api/v3", openai-images: "${vendor.origin}/v1" }
+    speaks: { ark-videos: "${origin}/api/v3", ark-images: "${origin}/api/v3", openai-images: "${origin}/v1" }
 models:
   film: { owned_by: tests, kind: video, targets: [studio], price: { second: 0.05, output: 1 } }
   paint: { owned_by: tests, kind: image, targets: [studio], price: { image: 0.01 } }
 task-store: { poll: { first: 50ms, longest: 100ms } }
-`);
-  alice = await clientOf(gateway, 'alice');
-  bob = await clientOf(gateway, 'bob');
-});
-after(async () => {
-  await gateway?.stop();
-  await vendor?.close();
-});
-
+`,
+);
+const bob = await clientOf(gateway, 'bob');
 const films = '/v1/contents/generations/tasks';
 const filmOf = (text: string) => ({ model: 'film', content: [{ type: 'text', text }], duration: 2 });
 const orders = [

@@ -1,22 +1,12 @@
 /** `POST /v1/images/edits` through a whole gateway, over each vendor protocol: forms and JSON, masks, the official client; paid as billed. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import OpenAI, { toFile } from 'openai';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
-import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
-import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, ended, mp4, png } from './clients.ts';
+import { ended, mediaGateway, mp4, png } from './clients.ts';
 
-let vendor: RunningVendor;
-let gateway: TestGateway;
-let alice: Client;
-
-const yamlOf = (origin: string) => `
-gateway: edits
-listen: 127.0.0.1:0
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
-auth: { public: [] }
-plans: { default: free, offers: { free: { price: 0 } } }
+const { vendor, gateway, alice } = await mediaGateway(
+  (origin) => `
 providers:
   openai: { keys: vendor-key, speaks: { openai-images: "${origin}/v1" } }
   google: { keys: vendor-key, speaks: { gemini-images: "${origin}/v1beta" } }
@@ -27,18 +17,9 @@ models:
   google: { owned_by: tests, kind: image, targets: [google], price: { image: 0.01 } }
   xai: { owned_by: tests, kind: image, targets: [xai], price: { image: 0.01 } }
   ark: { owned_by: tests, kind: image, targets: [ark], price: { image: 0.01 } }
-`;
+`,
+);
 const models = ['openai', 'google', 'xai', 'ark'];
-
-before(async () => {
-  vendor = await startVendor({ key: 'vendor-key' });
-  gateway = await startGateway(yamlOf(vendor.origin));
-  alice = await clientOf(gateway, 'alice');
-});
-after(async () => {
-  await gateway?.stop();
-  await vendor?.close();
-});
 
 const dataUrl = `data:image/png;base64,${png.toString('base64')}`;
 const upload = new Blob([new Uint8Array(png)], { type: 'image/png' });

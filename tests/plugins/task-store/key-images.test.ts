@@ -1,25 +1,14 @@
 /** Keys that wait for images, over each vendor protocol: what their orders are answered with, as official clients and the AI SDK read it. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateImage } from 'ai';
 import OpenAI from 'openai';
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
-import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
-import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, png } from './clients.ts';
+import { mediaGateway, png } from './clients.ts';
 
-let vendor: RunningVendor;
-let gateway: TestGateway;
-let alice: Client;
-let waiting: string;
-
-const yamlOf = (origin: string) => `
-gateway: waits
-listen: 127.0.0.1:0
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
-auth: { public: [] }
-plans: { default: free, offers: { free: { price: 0 } } }
+const { gateway, alice } = await mediaGateway(
+  (origin) => `
 providers:
   openai: { keys: vendor-key, speaks: { openai-images: "${origin}/v1" } }
   google: { keys: vendor-key, speaks: { gemini-images: "${origin}/v1beta" } }
@@ -32,20 +21,12 @@ models:
   ark: { owned_by: tests, kind: image, targets: [ark], price: { image: 0.01 } }
   film: { owned_by: tests, kind: video, targets: [xai], price: { second: 0.01 } }
 task-store: { callbacks: { allow_private: true } }
-`;
+`,
+);
 
-before(async () => {
-  vendor = await startVendor({ key: 'vendor-key' });
-  gateway = await startGateway(yamlOf(vendor.origin));
-  alice = await clientOf(gateway, 'alice');
-  waiting = (await gateway.gateway.find(accountAdmin)!.createKey(alice.accountId, { name: 'waits', images: 'wait' }))
-    .key;
-});
-after(async () => {
-  await gateway?.stop();
-  await vendor?.close();
-});
-
+const waiting = (
+  await gateway.gateway.find(accountAdmin)!.createKey(alice.accountId, { name: 'waits', images: 'wait' })
+).key;
 const isPng = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1', 1, 4) === 'PNG';
 const order = { model: 'gpt-image-2', prompt: 'a cat' };
 

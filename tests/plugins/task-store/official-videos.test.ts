@@ -1,36 +1,17 @@
 /** `/v1/videos` through a whole gateway as the official client uses it: forms with a file, states, pages in both orders, the film. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import OpenAI, { toFile } from 'openai';
-import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
-import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, ended, png } from './clients.ts';
+import { ended, mediaGateway, png } from './clients.ts';
 
-let vendor: RunningVendor;
-let gateway: TestGateway;
-let alice: Client;
-let official: OpenAI;
-
-before(async () => {
-  vendor = await startVendor({ key: 'vendor-key' });
-  gateway = await startGateway(`
-gateway: videos
-listen: 127.0.0.1:0
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
-auth: { public: [] }
-plans: { default: free, offers: { free: { price: 0 } } }
-providers: { studio: { keys: vendor-key, speaks: { xai-videos: "${vendor.origin}/imagine/v1" } } }
+const { gateway, alice } = await mediaGateway(
+  (origin) => `
+providers: { studio: { keys: vendor-key, speaks: { xai-videos: "${origin}/imagine/v1" } } }
 models: { film: { owned_by: tests, kind: video, targets: [studio], price: { second: 0.05 } } }
 task-store: { poll: { first: 50ms, longest: 100ms } }
-`);
-  alice = await clientOf(gateway, 'alice');
-  official = new OpenAI({ baseURL: `${gateway.origin}/v1`, apiKey: alice.key, maxRetries: 0 });
-});
-after(async () => {
-  await gateway?.stop();
-  await vendor?.close();
-});
-
+`,
+);
+const official = new OpenAI({ baseURL: `${gateway.origin}/v1`, apiKey: alice.key, maxRetries: 0 });
 const order = { model: 'film', prompt: 'Waves', seconds: '4', size: '1280x720' } as const;
 
 test('a video is ordered by a file, by an address and by words alone, and opened when it is done', async () => {
