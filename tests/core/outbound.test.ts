@@ -1,11 +1,13 @@
 /** `host.fetch` of a plugin: what it refuses, how long and how much it reads, which way it goes, and who measures it. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { type OutboundCall, outboundCalls } from '../../core/contract/outbound.ts';
 import { startGateway, type TestGateway } from '../../plugins/common/author/testing.ts';
 import { freePort } from '../helpers/free-port.ts';
+import { startGateway as startServing } from '../helpers/gateway.ts';
 import { answer, certificates, startHttpProxy, startVendor as startTlsVendor } from '../helpers/network-stand-ins.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
@@ -138,6 +140,20 @@ test('requests go through the proxy of the gateway with its certificates, but fo
   service.play({ body: 'direct' });
   assert.equal((await ask(service.origin, { allowPrivate }, own)).text, 'direct');
   assert.equal(proxy.asked.length, 1);
+});
+
+test('a changed proxy applies to the next request after a reload', async () => {
+  const proxy = kept(await startHttpProxy({ fault: 'refuse' }));
+  const yaml = (more: string) => `gateway: test\nlisten: 127.0.0.1:0\nplugins: ['${join(folder, 'asking')}']\n${more}`;
+  await using own = await startServing(yaml(`outbound: { proxy: 'http://127.0.0.1:${proxy.port}' }\n`));
+  const request = { method: 'POST', body: JSON.stringify({ url: service.origin, allowPrivate }) };
+  const status = async () => ((await (await fetch(`${own.origin}/ask`, request)).json()) as Got).status;
+  service.play({ body: 'x' });
+  assert.equal(await status(), undefined);
+  assert.equal(proxy.asked.length, 1);
+  await writeFile(join(own.directory, 'gateway.yaml'), yaml(''));
+  assert.deepEqual((await own.gateway.reload()).changes, [{ section: 'outbound', restart: false }]);
+  assert.equal(await status(), 200);
 });
 
 test('without the certificate of the service the request fails', async () => {
