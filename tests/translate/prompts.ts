@@ -110,7 +110,11 @@ const settings = fc.record({
   verbosity: maybe(fc.constantFrom('low', 'medium', 'high')),
   parallelTools: maybe(fc.constant(false)),
   reasoning: maybe(fc.constantFrom('low', 'medium', 'high').map((effort) => ({ effort }) as const)),
-  output: maybe(schema.map((form) => ({ form: 'schema', name: 'answer', schema: form, strict: true }) as const)),
+  output: maybe(
+    fc
+      .tuple(schema, fc.boolean())
+      .map(([form, strict]) => ({ form: 'schema', name: 'answer', schema: form, strict }) as const),
+  ),
   user: maybe(name),
   cacheKey: maybe(name),
   logprobs: maybe(fc.integer({ min: 0, max: 5 })),

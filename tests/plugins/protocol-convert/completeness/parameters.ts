@@ -177,6 +177,16 @@ export const parameters: readonly Row[] = [
     }),
   ),
   {
+    what: 'the standard tier of generate-content',
+    from: 'gemini',
+    request: { serviceTier: 'standard' },
+    to: {
+      chat: { has: { service_tier: 'default' } },
+      responses: { has: { service_tier: 'default' } },
+      messages: { has: { service_tier: 'standard_only' } },
+    },
+  },
+  {
     what: 'the fast speed of messages',
     from: 'messages',
     request: { speed: 'fast', service_tier: 'auto' },
