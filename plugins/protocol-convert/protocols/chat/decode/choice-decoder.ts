@@ -20,6 +20,8 @@ export class ChoiceDecoder {
   readonly #spoken = new SpokenText();
   /** A reasoning block is open. */
   #isReasoning = false;
+  /** The open reasoning block's text, as far as it came without details. */
+  #plainReasoning = '';
   /** A text block is open, as far as this decoder knows. */
   #isText = false;
   /** UTF-16 length of all text, and the offset of the open block in it. */
@@ -97,15 +99,15 @@ export class ChoiceDecoder {
     if (isObject(old)) this.#decodeCalls([{ index: -1, function: old }], isWhole);
   }
 
-  /** The same thought may arrive under several member names: it is emitted once. */
+  /** The same thought may arrive under several member names, and again as a whole with its signature: it is emitted once. */
   #decodeReasoning(message: JsonObject): void {
     const details = message['reasoning_details'] ?? message['thinking_blocks'];
     if (Array.isArray(details)) this.#details.add(details);
-    const text =
-      textOf(message['reasoning_content']) ??
-      textOf(message['reasoning']) ??
-      (Array.isArray(details) ? textsOf(details) : '');
-    if (text !== '') this.#reasoning(text);
+    const plain = textOf(message['reasoning_content']) ?? textOf(message['reasoning']);
+    const text = plain ?? (Array.isArray(details) ? textsOf(details) : '');
+    if (text === '' || (plain === undefined && this.#details.isSigned && text === this.#plainReasoning)) return;
+    this.#reasoning(text);
+    if (plain !== undefined) this.#plainReasoning += plain;
   }
 
   #reasoning(text: string): void {
@@ -157,6 +159,7 @@ export class ChoiceDecoder {
     const isOpen = this.#isReasoning;
     if (!isOpen && !this.#details.isSigned) return;
     this.#isReasoning = false;
+    this.#plainReasoning = '';
     const opaqueState = this.#details.take();
     if (isOpen) this.#events.close(this.#choice, opaqueState ?? '');
     else if (opaqueState !== undefined) this.#events.redacted(this.#choice, opaqueState);
