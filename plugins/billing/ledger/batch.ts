@@ -63,16 +63,20 @@ export async function applyBatch(
   try {
     return await apply(false);
   } catch (error) {
-    if (!isTwice(error)) throw error;
+    if (!mayBeTwice(error)) throw error;
     return await apply(true);
   }
 }
 
-/** Some call has a row already: the batch came twice. Nothing of it was done. */
-const isTwice = (error: unknown): boolean =>
-  error instanceof Error && ((error as { code?: unknown }).code === uniqueViolation || isTwice(error.cause));
+/**
+ * Nothing of the batch was done, because some call may have a row already: a charge of it is a second one or, where its account is
+ * not among the locked ones, one without a balance.
+ */
+const mayBeTwice = (error: unknown): boolean =>
+  error instanceof Error && (violations.has((error as { code?: unknown }).code) || mayBeTwice(error.cause));
 
-const uniqueViolation = '23505';
+/** PostgreSQL codes: a second value of a unique key, and none in a column that must have one. */
+const violations = new Set<unknown>(['23505', '23502']);
 
 /** Posts the ends of one account's calls that are in no journal, inside a larger transaction. */
 export async function postRecords(
