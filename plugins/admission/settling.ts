@@ -29,7 +29,7 @@ export class Orders implements AdmittedOrders {
   readonly #undecided = new Map<AdmittedCall, readonly Held[]>();
   /** Calls that have ended while the database could not be asked. */
   readonly #ending = new Map<string, OrderEnd>();
-  /** Calls of this data directory whose process was killed. */
+  /** Calls of killed processes of this data directory. */
   readonly #abandoned = new Set<AdmittedCall>();
   #owner = '';
   #startedAt = 0;

@@ -80,7 +80,7 @@ export function checkLength(list: readonly unknown[], field: string, most: numbe
   );
 }
 
-/** The error of a target whose protocol cannot express a field: routing tries another one. */
+/** The error of a target with a protocol that cannot express a field: routing tries another one. */
 export function unsupportedByModel(field: string, what: string): GatewayError {
   return new GatewayError('invalid_request', `The field "${field}" is not supported by this model: ${what}.`, {
     field,

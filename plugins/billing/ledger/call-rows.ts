@@ -45,7 +45,7 @@ export const moneyColumns = [
   ...['tier', 'ratio', 'attempts', 'held_at', 'created_at'],
 ];
 
-/** Facts whose calls have rows already. */
+/** Facts of calls that have rows already. */
 export const lateFacts = sql`
     select * from json_to_recordset(${named('late', 'json')}) as facts (
       id uuid, operation text, protocol text, asked text, provider text, target text, streamed boolean, status smallint,
@@ -99,7 +99,7 @@ const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id
   coalesce(last_provider, provider) as provider, operation, outcome, status, error_kind, error_code, first_byte_ms, total_ms,
   to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint::float8 / 1000) as received_at`;
 
-/** A part of the statement: the requests whose facts came later than their calls, as rows of the view. */
+/** A part of the statement: the requests with facts that came later than their calls, as rows of the view. */
 export const requestsCompleted = sql`requested as (select ${requestValues} from completed)`;
 
 /** No request that has a call runs for so long. */

@@ -72,7 +72,7 @@ export interface Turn {
 /** How long the prompt up to this mark should stay in a prompt cache. */
 export type CacheMark = 'short' | 'long';
 
-/** A part of a turn; `kind` tells them apart. */
+/** A part of a turn; `kind` says which. */
 export type Part = TextPart | RefusalPart | MediaPart | ReasoningPart | ToolCallPart | ToolResultPart | SearchPart;
 
 export interface TextPart {

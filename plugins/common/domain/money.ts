@@ -168,7 +168,7 @@ function larger(left: bigint, right: bigint): bigint {
   return left > right ? left : right;
 }
 
-/** The dearest token class on one side, with the classes whose stand-ins end there. */
+/** The dearest token class on one side, with the classes that have their last stand-in there. */
 function dearest(price: Price, side: 'input' | 'output'): bigint {
   let highest = 0n;
   for (const name of tokenClasses) {

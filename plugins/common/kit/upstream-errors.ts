@@ -29,7 +29,7 @@ const keyMessage =
 const keyCodes = new Set(['API_KEY_INVALID', 'invalid_api_key', 'insufficient_quota']);
 /** Codes of a 404 for a model that the operator names and the upstream does not have: another target may have it. */
 const missingModelCodes = new Set<unknown>(['DeploymentNotFound', 'ResourceNotFoundException']);
-/** Codes among these whose message names resources of the operator. */
+/** Codes among these with a message that names resources of the operator. */
 const tellingCodes = new Set<unknown>(['ResourceNotFoundException']);
 
 /**

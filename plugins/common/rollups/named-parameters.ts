@@ -1,4 +1,4 @@
-/** Statements whose parameters have names, and rows that come as columns in such parameters. */
+/** Statements with named parameters, and rows that come as columns in such parameters. */
 import { type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { MadeParameters } from '../domain/database.ts';

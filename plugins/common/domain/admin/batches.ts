@@ -106,7 +106,7 @@ export interface OwnedBatch
   readonly accountId: string;
   /** Undefined, as the cost is, until it has ended: lines of many batches are too many to count. */
   readonly counts: BatchView['counts'] | undefined;
-  /** Provider whose batch API makes the lines; undefined: they are made as calls. */
+  /** Provider that makes the lines by its batch API; undefined: they are made as calls. */
   readonly provider: string | undefined;
 }
 

@@ -55,7 +55,7 @@ export interface ChargeFilter extends Span {
 export interface SpendSums {
   readonly requests: number;
   readonly cost: Money;
-  /** Own cost of the requests whose own cost is known. */
+  /** Own cost of the requests of which it is known. */
   readonly ownCost: Money;
   /** Requests of which the own cost is not known. */
   readonly ownCostUnknown?: number;
