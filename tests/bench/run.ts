@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { descriptorLimit } from '../../core/gateway/descriptors.ts';
 import { crowd } from './crowd.ts';
+import { refusalOf, runParts } from './idle.ts';
 import { reportFootprints } from './in-process/footprints.ts';
 import { largeBody } from './large-body.ts';
 import { compare, median, report, type Subject } from './measure.ts';
@@ -30,6 +31,7 @@ const streamOf = (wish: string) => wordsOf('chat').request(wish);
 const { path } = streamOf('');
 const whole = JSON.stringify({ model: modelOf('chat'), messages: [{ role: 'user', content: prompt }] });
 
+endRefused(await refusalOf('all parts'));
 const upstream = await start('upstream.ts', [], otherCore);
 const gateway = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore);
 const bare = await start('bare.ts', [String(upstream.port)], measuredCore);
@@ -38,6 +40,13 @@ const others: Record<string, Started> = {
   'passthrough gateway': await start('gateway.ts', [String(upstream.port), 'passthrough'], measuredCore),
   ...(hasNginx ? { nginx: await startNginx(upstream.port) } : {}),
 };
+
+/** Servers that still run end with this process. */
+function endRefused(refusal: string | undefined): void {
+  if (refusal === undefined) return;
+  console.error(refusal);
+  process.exit(1);
+}
 
 function subjects(body: string): Record<string, Subject> {
   const all = Object.entries({ ...others, 'main gateway': gateway });
@@ -121,28 +130,43 @@ async function openStream({ port, key }: Started): Promise<Socket> {
 }
 
 const chunks = 400;
-const only =
-  process.env['BENCH_ONLY'] ?? 'in-process,whole,streams,translated,crowd,first-byte,memory,body,start,workers';
-if (only.includes('in-process')) await reportFootprints(30_000);
-if (only.includes('whole')) {
+
+async function wholeAnswers(): Promise<void> {
   const everything = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore, true);
   const costs = await compare({ ...subjects(whole), everything: { started: everything, path, body: whole } }, 1, 32);
   stop(everything);
   report('Whole answers: 1 KB up, 0.8 KB down, 32 connections', costs, () => ['bare forwarder']);
 }
-if (only.includes('streams')) {
+
+async function streams(): Promise<void> {
   const costs = await compare(subjects(streamOf(`chunks=${chunks} ${prompt}`).body), chunks, 16);
   const title = `Streamed chunks of 250 bytes: ${chunks} in each stream, 16 streams at a time`;
   report(title, costs, () => ['bare forwarder', ...(hasNginx ? ['nginx'] : [])]);
 }
-if (only.includes('translated')) await translatedStreams(gateway, bare, chunks, prompt);
-if (only.includes('crowd')) await crowd(gateway, bare, upstream);
-if (only.includes('first-byte')) await addedFirstByte();
-if (only.includes('memory')) await silentStreams(1_000, mostStreams() - 1_000);
-if (only.includes('body')) await largeBody(upstream);
-for (const started of [...Object.values(others), gateway, upstream]) stop(started);
-if (only.includes('start')) {
+
+function starts(): void {
   console.log('\nStart-up of both demo gateways, ms');
   execFileSync(process.execPath, [join(import.meta.dirname, 'start-up.ts'), '--runs', '3'], { stdio: 'inherit' });
 }
-if (only.includes('workers')) await twoWorkers(6, 7);
+
+const parts = {
+  'in-process': () => reportFootprints(30_000),
+  whole: wholeAnswers,
+  streams,
+  translated: () => translatedStreams(gateway, bare, chunks, prompt),
+  crowd: () => crowd(gateway, bare, upstream),
+  'first-byte': addedFirstByte,
+  memory: () => silentStreams(1_000, mostStreams() - 1_000),
+  body: () => largeBody(upstream),
+};
+/** What starts servers of its own, once the others have ended. */
+const apart = { start: starts, workers: () => twoWorkers(6, 7) };
+
+function asked(all: Readonly<Record<string, () => unknown>>) {
+  const only = process.env['BENCH_ONLY']?.split(',');
+  return Object.fromEntries(Object.entries(all).filter(([name]) => only?.includes(name) !== false));
+}
+
+const stopped = await runParts(asked(parts));
+for (const started of [...Object.values(others), gateway, upstream]) stop(started);
+endRefused(stopped ?? (await runParts(asked(apart))));

@@ -108,7 +108,7 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
     [
       'bench',
       '10 minutes',
-      'processor time beside a bare forwarder and nginx: before and after a change on the hot path',
+      'processor time beside a bare forwarder and nginx, on an idle machine (BENCH_BUSY=1: on any): before and after a change on the hot path',
     ],
     ['bench:in-process', '2 minutes', 'bytes, promises and processor time of a call, without sockets'],
     ['bench:codecs', 'half a minute', 'a translated chunk, every protocol to every other'],
