@@ -66,7 +66,7 @@ export default definePlugin({
     });
     const bodies = openBodies(host, store, config.bodies);
     host.provide(recordedBodies, bodies.admin);
-    const queue = new RowQueue(async (rows) => void (await store.orm.execute(addRows(store.schema, rows))), host);
+    const queue = new RowQueue((rows) => addRows(store, rows), host);
     return {
       commandLine: { commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)] },
       checks: { problems: () => problemsOf(config), notices: () => noticesOf(config.bodies) },

@@ -1,10 +1,14 @@
 /** The sums that are kept of requests, written with their rows: counts by result, and histograms of both durations. */
 import { type SQL, sql } from 'drizzle-orm';
+import { type Database, MadeParameters } from '../common/domain/database.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { instantText } from '../common/kit/paging.ts';
-import { keptWith, type SumTable } from '../common/rollups/table.ts';
+import { jsonOf, type Runner, rowsOf } from '../common/kit/sql.ts';
+import { filled, filledBeside, rowsOfColumns, type Wording, wordingOf } from '../common/rollups/named-parameters.ts';
+import { column, keptOfColumns, type SumTable } from '../common/rollups/table.ts';
 import { histogramOf } from './histogram.ts';
 import { causeOf, failed, results } from './queries-sql.ts';
+import { idsIn, parametersOf, type RowsInput, rowColumns } from './row-columns.ts';
 
 const noId = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
 const noName = sql`''`;
@@ -56,14 +60,60 @@ function givenIn(schema: string, calls: SQL | undefined, span: readonly [number,
   return sql`${own} union all select id, account_id::uuid, key_id::uuid, ${columns} from ${calls} ${called ?? sql``}`;
 }
 
-/** Adds rows, a JSON array of what the log line has, and their sums. A row that is there already changes nothing. */
-export function addRows(schema: string, rows: string): SQL {
-  const requests = sql`${sql.identifier(schema)}.requests`;
-  return sql`with added as (
-      insert into ${requests} select made.* from jsonb_array_elements(${rows}::jsonb) as given (line),
-        jsonb_populate_record(null::${requests}, given.line || jsonb_build_object('id', given.line->'request_id')) as made
-      on conflict (id) do nothing
-      returning received_at, account_id, key_id, model, provider, operation, status, outcome, error_kind, error_code,
-        first_byte_ms, total_ms
-    ), ${keptWith(schema, requestSums, 'added')} select 1`;
+/**
+ * Adds rows, a JSON array of what the log line has and a timeline, and their sums. A row that is there already changes nothing: it
+ * fails the statement, which is then sent for the others.
+ */
+export async function addRows(place: RowsPlace, rows: string): Promise<void> {
+  try {
+    await place.orm.execute(rowsStatement(place, { rows, present: [] }));
+  } catch (error) {
+    if (!isTwice(error)) throw error;
+    const present = await presentOf(place.orm, place.schema, idsIn(rows));
+    await place.orm.execute(rowsStatement(place, { rows, present }));
+  }
+}
+
+type RowsPlace = Pick<Database, 'orm' | 'schema' | 'makesParameters'>;
+
+/** PostgreSQL's code of a second value of a unique key. */
+const isTwice = (error: unknown): boolean =>
+  error instanceof Error && ((error as { code?: unknown }).code === '23505' || isTwice(error.cause));
+
+async function presentOf(runner: Runner, schema: string, ids: readonly string[]): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(
+    runner,
+    sql`select id::text as id from ${sql.identifier(schema)}.requests
+        where id in (select value::uuid from json_array_elements_text(${jsonOf(ids)}))`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+function rowsStatement({ schema, makesParameters }: RowsPlace, given: Omit<RowsInput, 'names'>): SQL {
+  let wording = wordings.get(schema);
+  if (wording === undefined) {
+    wording = wordingOf(statementFor(schema));
+    wordings.set(schema, wording);
+  }
+  const input: RowsInput = { ...given, names: wording.names };
+  if (makesParameters !== true) return filled(wording, parametersOf(input));
+  return filledBeside(wording, new MadeParameters(columnsModule, input));
+}
+
+const columnsModule = new URL('./row-columns.ts', import.meta.url).href;
+/** A process has few schemas. Put together from many parts it takes longer than a row. */
+const wordings = new Map<string, Wording>();
+
+function statementFor(schema: string): SQL {
+  const names = sql.raw(rowColumns.map(({ name }) => name).join(', '));
+  const values = rowColumns.map(({ name, cast }) => {
+    const value = column(name);
+    if (cast === undefined) return value;
+    return cast === 'time' ? sql`to_timestamp(${value}::float8 / 1000)` : sql`${value}::${sql.raw(cast)}`;
+  });
+  return sql`
+    with added as (
+      insert into ${sql.identifier(schema)}.requests (${names})
+      select ${sql.join(values, sql`, `)} from ${rowsOfColumns(rowColumns)} as given
+    ), ${keptOfColumns(schema, requestSums, undefined, sql`true`)} select 1`;
 }

@@ -4,10 +4,17 @@
  */
 import type { CallFacts } from '../../common/domain/call-facts.ts';
 import { type UsageClass, usageClasses } from '../../common/domain/usage.ts';
+import { type Column, type Columns, type Marks, marksFor, putColumn } from '../../common/rollups/columns.ts';
+import {
+  add,
+  addRequest,
+  requestSumNames,
+  type SummedRequest,
+  type SumNames,
+  SumsInMemory,
+} from '../../common/rollups/sums-in-memory.ts';
 import type { EndRecord, SettleRecord } from '../model/records.ts';
 import { callRecordsIn } from './call-texts.ts';
-import { type Column, type Columns, type Marks, marksFor, putColumn } from './columns.ts';
-import { add, count, type SumNames, SumsInMemory } from './sums-in-memory.ts';
 
 export interface BatchInput {
   /** The names of the parameters, in their order. */
@@ -220,13 +227,6 @@ export const callSumNames: SumNames = {
   measures: [...ofAll, ...usageClasses],
 };
 
-/** Those of the request log's sums. */
-export const requestSumNames: SumNames = {
-  name: 'request_sums',
-  dimensions: ['account_id', 'key_id', 'model', 'provider', 'operation', 'result', 'cause'],
-  measures: ['requests', 'first_byte', 'total'],
-};
-
 const place = new Map(callSumNames.measures.map((name, index) => [name, index]));
 const [charged, cost, ownCost, ownUnknown, absorbed] = ofAll.map((name) => place.get(name)!) as [
   ...[number, number, number, number, number],
@@ -237,7 +237,7 @@ function putSums(columns: Columns, marks: Marks, calls: readonly Call[], keepsFa
   const ofRequests = new SumsInMemory();
   for (const call of calls) {
     addCall(ofCalls, call);
-    if (keepsFacts && call.facts !== undefined) addRequest(ofRequests, call, call.facts);
+    if (keepsFacts && typeof call.facts?.status === 'number') addRequest(ofRequests, requestOf(call, call.facts));
   }
   ofCalls.put(columns, marks, callSumNames);
   if (keepsFacts) ofRequests.put(columns, marks, requestSumNames);
@@ -259,30 +259,12 @@ function addCall(sums: SumsInMemory, { end, settled, provider }: Call): void {
   }
 }
 
-/** As the request log sums up the row of the view. */
-function addRequest(sums: SumsInMemory, { end, provider }: Call, facts: CallFacts): void {
-  const { status } = facts;
-  if (status === undefined || status === null) return;
-  const result = resultOf(facts);
-  const hasFailed = result === 'client_error' || (result === 'upstream_error' && hasFailedAbove(facts));
-  const group = sums.groupOf(Number.parseInt(end.id.slice(0, 8) + end.id.slice(9, 13), 16), [
-    end.account.toLowerCase(),
-    end.key?.toLowerCase() ?? firstId,
-    facts.asked ?? end.model,
-    facts.provider ?? provider ?? '',
-    facts.operation ?? '',
-    result,
-    hasFailed ? (facts.errorCode ?? facts.errorKind ?? String(status)) : '',
-  ]);
-  add(group, 0, 1n);
-  if (typeof facts.firstByteMs === 'number') count(group, 1, facts.firstByteMs);
-  if (typeof facts.totalMs === 'number') count(group, 2, facts.totalMs);
-}
-
-function resultOf({ outcome, status }: CallFacts): string {
-  if (outcome === 'complete' && status < 400) return 'ok';
-  if (outcome === 'complete' && status < 500) return 'client_error';
-  return outcome === 'client_left' ? 'left' : 'upstream_error';
-}
-
-const hasFailedAbove = ({ outcome, status }: CallFacts) => outcome === 'failed' || status >= 500;
+/** A request as the row of the view has it. */
+const requestOf = ({ end, provider }: Call, facts: CallFacts): SummedRequest => ({
+  ...facts,
+  at: Number.parseInt(end.id.slice(0, 8) + end.id.slice(9, 13), 16),
+  account: end.account,
+  key: end.key,
+  model: facts.asked ?? end.model,
+  provider: facts.provider ?? provider,
+});

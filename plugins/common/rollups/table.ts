@@ -3,7 +3,6 @@
  * grouping of the same rows. Part 0, of all dimensions by quarters, is written with the rows; the others follow by the hour.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
 import { instantText } from '../kit/paging.ts';
 import { rowsOfColumns } from './named-parameters.ts';
 
@@ -252,51 +251,10 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
     )`;
 }
 
-/** A wording of `keptWith`, and what it was made for. */
-interface Wording {
-  readonly schema: string;
-  readonly source: string;
-  readonly after: SQL;
-  readonly words: SQL;
-}
-
-const always = sql`true`;
-const dialect = new PgDialect();
-const wordings = new WeakMap<SumTable, Wording[]>();
-/** A gateway has few; with more the callers do not give the same `after` again. */
-const mostWordings = 16;
-
 /**
- * Parts of a WITH that add the rows of `source` (a part of it too, with columns of the table) to the sums. What comes to
- * hours that other parts have already goes to those as well: the lock keeps `foldSums` from passing them meanwhile. `after`:
- * a condition that makes the statement's other locks come first. Rendered once, since each batch has it: put together from
- * hundreds of parts it costs half a megabyte.
- */
-export function keptWith(schema: string, sums: SumTable, source: string, after = always): SQL {
-  let known = wordings.get(sums);
-  if (known === undefined) {
-    known = [];
-    wordings.set(sums, known);
-  }
-  const same = known.find((one) => one.schema === schema && one.source === source && one.after === after);
-  if (same !== undefined) return same.words;
-  const words = asText(renderRollups(schema, sums, source, after));
-  if (known.length < mostWordings) known.push({ schema, source, after, words });
-  return words;
-}
-
-/** One text instead of many parts, where no part is a value. */
-function asText(statement: SQL): SQL {
-  const { sql: text, params } = dialect.sqlToQuery(statement);
-  return params.length === 0 ? sql.raw(text) : statement;
-}
-
-function renderRollups(schema: string, sums: SumTable, source: string, after: SQL): SQL {
-  return keptAs(schema, sums, grouped(sums, rowShape(sums), sql.raw(source), isFine), after);
-}
-
-/**
- * The same for sums that were added up in memory (billing/ledger/sums-in-memory.ts). `source`: rows that the statement itself has found beside them.
+ * Parts of a WITH that add sums of rows that were added up in memory (sums-in-memory.ts), and of `source`: rows that the statement itself
+ * has found beside them, with columns of the table. What comes to hours that other parts have already goes to those as well: the lock
+ * keeps `foldSums` from passing them meanwhile. `after`: a condition that makes the statement's other locks come first.
  */
 export function keptOfColumns(schema: string, sums: SumTable, source: string | undefined, after: SQL): SQL {
   const typed = [

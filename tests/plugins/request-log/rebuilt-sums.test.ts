@@ -64,7 +64,7 @@ testHistory('sums rebuilt in slices of hours, interrupted and continued, are tho
         ...{ outcome: 'complete', streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 },
         ...rest,
       }));
-      await orm.execute(addRows(store.schema, JSON.stringify(given)));
+      await addRows(store, JSON.stringify(given));
       await foldSums(orm, store.schema, requestSums, start + foldsTo * hourMs, richRows);
       for (const damage of damaged)
         await orm.execute(sql.raw(damages[damage].replaceAll('KEPT', table('request_sums'))));
@@ -100,7 +100,7 @@ test('after a rebuild of sums the index by time has all of their pages', async (
     ...{ operation: 'chat', outcome: 'complete', streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 },
     ...{ status: 200, total_ms: 5 },
   }));
-  await orm.execute(addRows(schema, JSON.stringify(given)));
+  await addRows(store, JSON.stringify(given));
   await rebuildSums(orm, schema, requestSums);
   const [found] = await rowsOf<{ added: number }>(
     orm,

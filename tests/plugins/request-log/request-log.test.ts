@@ -8,10 +8,12 @@ import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { attempts, call, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { lookMs } from '../../../plugins/common/kit/pace.ts';
+import { checkSums } from '../../../plugins/common/rollups/check.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { beatMs, RowQueue } from '../../../plugins/request-log/queue.ts';
+import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase } from '../../helpers/database.ts';
-import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
+import { fakeExchange, fakeHost, okAnswer, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
 
 test('each exchange leaves one row and one line, at any end', async () => {
@@ -83,6 +85,71 @@ test('each exchange leaves one row and one line, at any end', async () => {
     host.lines.map(({ fields }) => (fields as { request_id: string }).request_id),
     [answered.id, refused.id, left.id],
   );
+});
+
+const text = fc.oneof(
+  fc.constantFrom(
+    '',
+    'NULL',
+    '{"a",b}',
+    `it's "so" \\ so`,
+    '漢字 🎈',
+    '\x1f',
+    '\x1e',
+    'a\x1fb\x1e',
+    '0!',
+    '\x1f0!\x1e0!',
+  ),
+  fc.string(),
+);
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const wildRow = fc.record({
+  operation: text,
+  account_id: maybe(fc.constant(randomUUID())),
+  model: maybe(text),
+  error_code: maybe(text),
+  upstream_id: maybe(text),
+  status: fc.constantFrom(200, 404, 499, 503),
+  outcome: fc.constantFrom('complete', 'failed', 'client_left'),
+  attempts: fc.nat(3),
+  streamed: fc.boolean(),
+  first_byte_ms: maybe(fc.constantFrom(0, 0.5, 99_999.75)),
+  total_ms: fc.constantFrom(0.0625, 640.25),
+  bytes_in: fc.nat(),
+  bytes_out: fc.constantFrom(0, 2 ** 40),
+  usage: maybe(fc.constantFrom({}, { input: 3 })),
+  usage_estimated: maybe(fc.boolean()),
+  dropped: maybe(fc.array(text, { minLength: 1, maxLength: 3 })),
+  story: maybe(fc.array(fc.tuple(fc.nat(), text))),
+});
+
+test('rows with any texts, some of which are there already, are stored as given and summed up once', async () => {
+  await using store = await openDatabase();
+  await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
+  const given = fc.sample(fc.array(wildRow, { minLength: 1, maxLength: 40 }), { numRuns: 6, seed: 38 }).map((rows) =>
+    rows.map((row, index) => {
+      const at = Date.UTC(2026, 9, 20, 7, index);
+      // Where a text is cut off for the database, no NUL is left.
+      const clean = JSON.parse(JSON.stringify(row).replaceAll('\\u0000', '')) as typeof row;
+      return { ...clean, request_id: requestIdAt(at), received_at: new Date(at).toISOString() };
+    }),
+  );
+  for (const [index, rows] of given.entries()) {
+    await addRows(store, JSON.stringify(rows));
+    const again = [...rows.slice(index), ...(given[index + 1] ?? []).slice(0, 2)];
+    await addRows(store, JSON.stringify(again));
+  }
+  const stored = (await store.orm.execute(
+    sql`select id::text as request_id, to_char(received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as received_at, operation,
+        account_id, model, error_code, upstream_id, status, outcome, attempts, streamed, first_byte_ms, total_ms, bytes_in,
+        bytes_out::float8 as bytes_out, usage, usage_estimated, dropped, story
+      from ${sql.identifier(store.schema)}.requests order by id`,
+  )) as unknown as Record<string, unknown>[];
+  const present = (row: object) => Object.fromEntries(Object.entries(row).filter(([, value]) => value != null));
+  const byId = (one: { request_id?: unknown }, other: { request_id?: unknown }) =>
+    String(one.request_id) < String(other.request_id) ? -1 : 1;
+  assert.deepEqual(stored.map(present), given.flat().map(present).toSorted(byId));
+  assert.deepEqual(await checkSums(store.orm, store.schema, requestSums), []);
 });
 
 test('rows wait while the database is away, in order, and the oldest are dropped when there are too many', async () => {

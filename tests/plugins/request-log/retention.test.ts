@@ -47,7 +47,7 @@ test('rows older than the retention are deleted in bounded steps; the others and
       ...reported,
     };
   });
-  await orm.execute(addRows(schema, JSON.stringify(rows)));
+  await addRows(store, JSON.stringify(rows));
   counts.length = 0;
   counts.push(all);
   await host.intervals.find(({ name }) => name === 'prune request rows')!.work();

@@ -175,7 +175,7 @@ async function openSetup(): Promise<Setup> {
 }
 
 const write = ({ store }: Setup, rows: readonly Row[]) =>
-  store.orm.execute(addRows(store.schema, JSON.stringify(rows.map((each) => ({ ...filled, ...each })))));
+  addRows(store, JSON.stringify(rows.map((each) => ({ ...filled, ...each }))));
 
 async function send(
   { queries }: Setup,

@@ -1,7 +1,7 @@
-/** Sums of rows added up in memory, as columns for one statement: the same as common/rollups/table.ts has them made by the database. Pure. */
+/** Sums of rows added up in memory, as columns for one statement: the same as table.ts has them made by the database. Pure. */
 import { type Columns, type Marks, putColumn } from './columns.ts';
 
-/** The same as in common/rollups/table.ts, which loads the query builder. */
+/** The same as in table.ts, which loads the query builder. */
 const quarterMs = 900_000;
 
 interface Group {
@@ -51,6 +51,60 @@ export function add({ sums }: Pick<Group, 'sums'>, measure: number, amount: bigi
   sums[measure] = (sums[measure] ?? 0n) + amount;
 }
 
+// -------------------------------------------------------------------------------------------------------------- requests
+
+/** Those of the request log's sums. */
+export const requestSumNames: SumNames = {
+  name: 'request_sums',
+  dimensions: ['account_id', 'key_id', 'model', 'provider', 'operation', 'result', 'cause'],
+  measures: ['requests', 'first_byte', 'total'],
+};
+
+type Text = string | null | undefined;
+
+/** What the request log sums up of a request. */
+export interface SummedRequest {
+  /** Wall-clock milliseconds. */
+  readonly at: number;
+  readonly account: Text;
+  readonly key: Text;
+  readonly model: Text;
+  readonly provider: Text;
+  readonly operation: Text;
+  readonly outcome: Text;
+  readonly status: number;
+  readonly errorKind: Text;
+  readonly errorCode: Text;
+  readonly firstByteMs: number | null | undefined;
+  readonly totalMs: number | null | undefined;
+}
+
+const noId = '00000000-0000-0000-0000-000000000000';
+
+export function addRequest(sums: SumsInMemory, request: SummedRequest): void {
+  const { outcome, status } = request;
+  const isFailure =
+    outcome === 'failed' || (outcome !== 'client_left' && status >= (outcome === 'complete' ? 400 : 500));
+  const group = sums.groupOf(request.at, [
+    request.account?.toLowerCase() ?? noId,
+    request.key?.toLowerCase() ?? noId,
+    request.model ?? '',
+    request.provider ?? '',
+    request.operation ?? '',
+    resultOf(outcome, status),
+    isFailure ? (request.errorCode ?? request.errorKind ?? String(status)) : '',
+  ]);
+  add(group, 0, 1n);
+  if (typeof request.firstByteMs === 'number') count(group, 1, request.firstByteMs);
+  if (typeof request.totalMs === 'number') count(group, 2, request.totalMs);
+}
+
+function resultOf(outcome: Text, status: number): string {
+  if (outcome === 'complete' && status < 400) return 'ok';
+  if (outcome === 'complete' && status < 500) return 'client_error';
+  return outcome === 'client_left' ? 'left' : 'upstream_error';
+}
+
 // ------------------------------------------------------------------------------------------------------------ histograms
 
 /** The same as in the request log's histogram.ts and in migrations. */
@@ -60,7 +114,7 @@ const cells = 372;
 const digits = 12;
 
 /** Counts a duration in milliseconds, as the database keeps it: with 24 bits. */
-export function count({ histograms }: Pick<Group, 'histograms'>, measure: number, milliseconds: number): void {
+function count({ histograms }: Pick<Group, 'histograms'>, measure: number, milliseconds: number): void {
   const cell = cellOf(milliseconds);
   histograms[measure] ??= new Map();
   const counts = histograms[measure];
