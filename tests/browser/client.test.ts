@@ -65,6 +65,8 @@ test('a key is made, shown once, used in the snippets, changed and revoked', { s
   assert.match((await setUp.locator('pre').first().textContent())!, new RegExp(`/v1/chat/completions[\\s\\S]*${key}`));
   await setUp.getByText('Claude Code', { exact: true }).click();
   await setUp.getByText(`ANTHROPIC_AUTH_TOKEN=${key}`).waitFor();
+  await setUp.getByText('PowerShell').click();
+  await setUp.getByText(`$env:ANTHROPIC_AUTH_TOKEN = "${key}"`).waitFor();
   await page.keyboard.press('Escape');
   await setUp.waitFor({ state: 'hidden' });
   await page.reload();

@@ -1,5 +1,6 @@
 /** How each kind of client is set up for this gateway: pick the client and the model, copy, call. */
-import { Button, Chip, Group, Select, Stack, Text } from '@mantine/core';
+import { Button, Chip, Group, SegmentedControl, Select, Stack, Text } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -8,7 +9,19 @@ import { useMe } from '../api/session.ts';
 import type { ModelRow } from '../api/types.ts';
 import { type ApiCall, sampleCall } from '../calls/call.ts';
 import { type Access, codeLanguages, codeOf, languageNames } from '../calls/code.ts';
-import { chatTools, type Filling, fill, imageTools, keyPlaceholder, type Tool } from '../snippets/index.ts';
+import {
+  chatTools,
+  type Filling,
+  fill,
+  imageTools,
+  keyPlaceholder,
+  type Shell,
+  type SnippetFile,
+  shellNames,
+  shells,
+  type Tool,
+  toPowerShell,
+} from '../snippets/index.ts';
 import { templateOf } from '../snippets/templates.ts';
 import { CodeBlock } from './code-block.tsx';
 
@@ -24,7 +37,14 @@ export default function SetUp({ secret }: SetUpProps) {
   const model = models.find(({ id }) => id === chosen) ?? models[0];
   const { gateway } = useMe();
   const access = { base: gateway.origin, key: secret ?? keyPlaceholder };
-  const filling = { ...access, model: model?.id ?? 'model', name: gateway.name };
+  const filling = {
+    ...access,
+    model: model?.id ?? 'model',
+    name: gateway.name,
+    small: model && smallOf(model, models).id,
+    context: model?.contextTokens ?? undefined,
+    output: model?.maxOutputTokens ?? undefined,
+  };
   const sample = model === undefined ? undefined : sampleCall(model.kind, model.id);
   return (
     <Stack gap="sm">
@@ -106,12 +126,35 @@ function Tools({ filling, known }: { readonly filling: Filling; readonly known: 
   );
 }
 
+const usualShell: Shell = navigator.userAgent.includes('Windows') ? 'powershell' : 'sh';
+
 function Files({ tool, filling }: { readonly tool: Tool; readonly filling: Filling }) {
-  return tool.files
-    .filter(({ language }) => language !== 'link')
-    .map(({ template, saveAs }) => (
-      <CodeBlock key={template} text={fill(templateOf(template), filling)} title={saveAs} label={tool.name} />
-    ));
+  const { t } = useTranslation();
+  const [shell, setShell] = useLocalStorage<Shell>({ key: 'console-shell', defaultValue: usualShell });
+  const files = tool.files.filter(({ language }) => language !== 'link');
+  return (
+    <>
+      {files.some(({ language }) => language === 'sh') && (
+        <SegmentedControl
+          size="xs"
+          w="fit-content"
+          aria-label={t('client.setUp.shell')}
+          data={shells.map((value) => ({ value, label: shellNames[value] }))}
+          value={shell}
+          onChange={(value) => setShell(value as Shell)}
+        />
+      )}
+      {files.map((file) => (
+        <CodeBlock key={file.template} text={textOf(file, filling, shell)} title={file.saveAs} label={tool.name} />
+      ))}
+    </>
+  );
+}
+
+function textOf({ template, language, powershell }: SnippetFile, filling: Filling, shell: Shell): string {
+  const isForPowerShell = language === 'sh' && shell === 'powershell';
+  const text = fill(templateOf((isForPowerShell && powershell) || template), filling);
+  return isForPowerShell && powershell === undefined ? toPowerShell(text) : text;
 }
 
 const languages = codeLanguages.map((id) => ({ id, name: languageNames[id] }));
@@ -182,4 +225,13 @@ function useModels(): readonly ModelRow[] {
     ({ id, kind, allowed }) => allowed && (kind === 'chat' || sampleCall(kind, id) !== undefined),
   );
   return usable.toSorted((left, right) => Number(right.kind === 'chat') - Number(left.kind === 'chat'));
+}
+
+/** The cheapest model of the same maker: what coding clients ask for titles and summaries. */
+function smallOf(model: ModelRow, models: readonly ModelRow[]): ModelRow {
+  const costOf = ({ prices }: ModelRow) =>
+    Number(prices?.lines.find((line) => line.class === 'input')?.yours ?? Number.POSITIVE_INFINITY);
+  return models
+    .filter(({ ownedBy, kind }) => ownedBy === model.ownedBy && kind === model.kind)
+    .reduce((least, next) => (costOf(next) < costOf(least) ? next : least), model);
 }

@@ -25,6 +25,7 @@ export default {
     linkHint: 'Create a key: at that moment these buttons open {{tool}} with everything filled in.',
     open: 'Add to {{tool}} for {{app}}',
     client: 'Client',
+    shell: 'Terminal',
     keyHint: 'Put your key in the place of {{placeholder}}. Keys are shown once, when they are made.',
   },
   result: {
