@@ -111,7 +111,7 @@ async function reserve(host: Host, exchange: Exchange, parts: Parts): Promise<vo
   const { rules, orders } = parts;
   const { id, endpoint, log } = exchange;
   const { accountId, keyId, project } = exchange.get(caller);
-  const asked: AdmittedCall = {
+  const requested: AdmittedCall = {
     id,
     at: host.clock.now(),
     caller: { accountId, keyId, ...(project === undefined ? {} : { project }) },
@@ -119,17 +119,17 @@ async function reserve(host: Host, exchange: Exchange, parts: Parts): Promise<vo
     model: exchange.get(model).id,
     amount: host.find(funds)?.amountOf(exchange) ?? zero,
   };
-  const toAdmit: CallToAdmit = { ...asked, find: (key) => exchange.find(key) };
+  const toAdmit: CallToAdmit = { ...requested, find: (key) => exchange.find(key) };
   const held = await rules.reserve(host.extensions(admission), toAdmit, log);
   if (held.length === 0) return;
   const noted = orders === undefined ? [] : held.filter(({ rule }) => rule.durable === true);
   if (noted.length > 0) {
-    await orders!.note(asked, noted).catch(async (error: unknown) => {
-      await rules.end(held, asked, undefined, log);
+    await orders!.note(requested, noted).catch(async (error: unknown) => {
+      await rules.end(held, requested, undefined, log);
       throw error;
     });
   }
-  settleAtEnd(exchange, asked, { held, noted }, parts);
+  settleAtEnd(exchange, requested, { held, noted }, parts);
 }
 
 interface Reserved {
@@ -140,7 +140,7 @@ interface Reserved {
 
 function settleAtEnd(
   exchange: Exchange,
-  asked: AdmittedCall,
+  requested: AdmittedCall,
   { held, noted }: Reserved,
   { rules, orders, settling }: Parts,
 ): void {
@@ -152,7 +152,7 @@ function settleAtEnd(
   exchange.set(admitted, {
     keep(orm) {
       order = 'placing';
-      return orders!.keep(orm, asked, held);
+      return orders!.keep(orm, requested, held);
     },
     kept() {
       order = 'placed';
@@ -160,12 +160,12 @@ function settleAtEnd(
   } satisfies Admitted);
   const end = async (outcome: Outcome): Promise<void> => {
     if (order === 'placed') return;
-    if (order === 'placing') return orders!.release(asked, held);
-    const [served, ended] = endOf(exchange, asked, isSent, outcome);
+    if (order === 'placing') return orders!.release(requested, held);
+    const [served, ended] = endOf(exchange, requested, isSent, outcome);
     const unnoted = noted.length === 0 ? held : held.filter((one) => !noted.includes(one));
     await rules.end(unnoted, served, ended, exchange.log);
     if (noted.length === 0) return;
-    await orders!.endNoted(asked, { ...(ended ?? unsent), sent: ended !== undefined, model: served.model });
+    await orders!.endNoted(requested, { ...(ended ?? unsent), sent: ended !== undefined, model: served.model });
   };
   // Slots and rows of the call do not wait for it.
   exchange.defer((outcome) => settling.add(end(outcome), exchange.log));
@@ -192,19 +192,19 @@ const unsent: AdmissionEnd = { outcome: 'failed', cost: zero, usage: undefined }
 /** The call with the model that served it, and its end; undefined: it has reached no vendor. */
 function endOf(
   exchange: Exchange,
-  asked: AdmittedCall,
+  requested: AdmittedCall,
   isSent: boolean,
   outcome: Outcome,
 ): [AdmittedCall, AdmissionEnd | undefined] {
   const charged = exchange.find(spendGuard)?.charged?.();
   const wasSent = isSent && exchange.find(attempts)?.some(({ result }) => result !== 'not_sent') === true;
-  if (charged === undefined && !wasSent) return [asked, undefined];
+  if (charged === undefined && !wasSent) return [requested, undefined];
   const end = {
     outcome: outcomeOf(outcome),
     cost: charged?.cost ?? zero,
     usage: charged === undefined ? exchange.find(usageReport)?.usage : charged.usage,
   };
-  return [{ ...asked, model: exchange.get(model).id }, end];
+  return [{ ...requested, model: exchange.get(model).id }, end];
 }
 
 function outcomeOf({ kind, error, status }: Outcome): AdmissionEnd['outcome'] {

@@ -46,9 +46,9 @@ export class Rules {
 
   async #ask(rule: AdmissionRule, call: CallToAdmit, log: Log): Promise<string | undefined> {
     try {
-      const asked = rule.reserve(call);
-      if (!(asked instanceof Promise)) return textOf(asked);
-      return textOf(await this.#bounded(asked, (late) => this.#releaseLate(rule, late, call, log)));
+      const requested = rule.reserve(call);
+      if (!(requested instanceof Promise)) return textOf(requested);
+      return textOf(await this.#bounded(requested, (late) => this.#releaseLate(rule, late, call, log)));
     } catch (error) {
       if (error instanceof GatewayError) throw error;
       log.error({ error, rule: rule.name }, 'an admission rule failed to reserve');

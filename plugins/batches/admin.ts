@@ -83,8 +83,30 @@ async function storyOf({ rows, allRows, vendorRows }: AdminTools, id: string): P
   const [batch, found] = await Promise.all([rows.find(accountId, id), vendorRows.find(id)]);
   if (batch === undefined) return undefined;
   if (found === undefined) return { accountId, batch: viewOf(batch), vendor: undefined };
-  const { provider, protocol, model, asked, credential, state, lines, vendorId, orderedAt, cancelSent } = found;
-  const vendor = { provider, protocol, model, asked, credential, state, lines, vendorId, orderedAt, cancelSent };
+  const {
+    provider,
+    protocol,
+    model,
+    asked: requested,
+    credential,
+    state,
+    lines,
+    vendorId,
+    orderedAt,
+    cancelSent,
+  } = found;
+  const vendor = {
+    provider,
+    protocol,
+    model,
+    asked: requested,
+    credential,
+    state,
+    lines,
+    vendorId,
+    orderedAt,
+    cancelSent,
+  };
   return { accountId, batch: viewOf(batch), vendor: { ...vendor, result: found.results?.ended } };
 }
 

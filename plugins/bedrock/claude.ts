@@ -28,11 +28,11 @@ export const claude: VariantProtocol = {
 };
 
 function members({ json, headers, traits }: VariantRequest) {
-  const asked = [
+  const requested = [
     ...(headers['anthropic-beta'] ?? '').split(',').map((name) => name.trim()),
     ...listOf(json['anthropic_beta']).flatMap((name) => textOf(name) ?? []),
   ];
-  const all = [...new Set(asked)].filter((name) => name !== '');
+  const all = [...new Set(requested)].filter((name) => name !== '');
   const known = traits.betas ?? knownBetas;
   const betas = all.filter((name) => known.includes(name));
   return {

@@ -269,8 +269,8 @@ function startHold(exchange: Exchange, services: CallServices): undefined | Prom
   const at = host.clock.now();
   const terms = termsOf(exchange, rules, at);
   const { cap } = exchange.get(caller);
-  const take = (asked: Terms) =>
-    cap === undefined ? reservations.create(asked) : holdWithin(caps, cap, asked, reservations);
+  const take = (requested: Terms) =>
+    cap === undefined ? reservations.create(requested) : holdWithin(caps, cap, requested, reservations);
   const substitutes = exchange.find(instead);
   const taken =
     substitutes === undefined

@@ -68,7 +68,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstan
   if (host.mode !== 'check') await incoming.open();
   const keeper = keeperOf(host, config, directory, { rows, store, incoming });
   let listening = 'http://127.0.0.1';
-  const origin = (asked?: string) => (config.origin === '' ? originFor(asked, listening) : config.origin);
+  const origin = (requested?: string) => (config.origin === '' ? originFor(requested, listening) : config.origin);
   const uploads = new UploadRows(db);
   host.provide(uploadedFiles, uploadsOf(host, config, directory, origin, { files: keeper, rows: uploads, store }));
   host.provide(sealedFiles, openSealedFiles(directory, config, store));
@@ -217,9 +217,9 @@ function uploadsOf(
 async function answerAddress(exchange: Exchange, host: Host, keys: Keys, keeper: FileService): Promise<Answer> {
   const { params, query } = exchange.request;
   const fileId = params['file_id'] ?? '';
-  const asked = { fileId, expires: query.get('expires') ?? '', signature: query.get('signature') ?? '' };
+  const requested = { fileId, expires: query.get('expires') ?? '', signature: query.get('signature') ?? '' };
   const now = host.clock.now();
-  const expiresAt = keys.map((key) => checkedExpiry(key, host.schema, asked, now)).find((at) => at !== undefined);
+  const expiresAt = keys.map((key) => checkedExpiry(key, host.schema, requested, now)).find((at) => at !== undefined);
   if (expiresAt === undefined) throw noSuchFile();
   return keeper.answerAddress(fileId, expiresAt, exchange);
 }

@@ -68,7 +68,7 @@ export async function fetchToken(source: TokenSource): Promise<Token> {
   if (file.type === 'service_account') return serviceAccountToken(file, source);
   if (file.type === 'external_account') return federatedToken(file, source);
   const { client_id, client_secret, refresh_token } = file;
-  return asked(source, file.token_uri, { grant_type: 'refresh_token', client_id, client_secret, refresh_token });
+  return tokenFrom(source, file.token_uri, { grant_type: 'refresh_token', client_id, client_secret, refresh_token });
 }
 
 /** Read for each token, so that a file that is replaced has effect. */
@@ -113,7 +113,7 @@ async function serviceAccountToken(file: FileOf<'service_account'>, source: Toke
   };
   const statement = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
   const assertion = `${statement}.${signature(statement, file.private_key)}`;
-  return asked(source, file.token_uri, { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion });
+  return tokenFrom(source, file.token_uri, { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion });
 }
 
 function signature(statement: string, privateKey: string): string {
@@ -127,7 +127,7 @@ function signature(statement: string, privateKey: string): string {
 /** RFC 8693: the token of another identity provider in exchange for one of Google, and that for one of a service account. */
 async function federatedToken(file: FileOf<'external_account'>, source: TokenSource): Promise<Token> {
   const impersonated = file.service_account_impersonation_url;
-  const token = await asked(source, file.token_url, {
+  const token = await tokenFrom(source, file.token_url, {
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
     requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
     audience: file.audience,
@@ -168,7 +168,7 @@ async function metadataToken({ metadata, scope, clock, signal }: TokenSource): P
   return issued(json, requestedAt);
 }
 
-async function asked(
+async function tokenFrom(
   { clock, fetch: send, signal }: TokenSource,
   address: string,
   form: Record<string, string>,

@@ -145,11 +145,11 @@ export class Calls {
     return this.#flushing !== undefined || this.#entries.values().some(({ ending }) => ending !== undefined);
   }
 
-  #answerOf({ call, startedAt, ending }: Entry, asked: KeyedCall): EarlierAnswer {
-    if (call.fingerprint !== asked.fingerprint) throw keyReused();
+  #answerOf({ call, startedAt, ending }: Entry, requested: KeyedCall): EarlierAnswer {
+    if (call.fingerprint !== requested.fingerprint) throw keyReused();
     if (ending === 'lost') throw lostAnswer(call.requestId);
     // Nothing runs: the database could not be asked, and may have the key.
-    if (ending === 'free') return earlierAnswer(this.#recentOf(asked), asked);
+    if (ending === 'free') return earlierAnswer(this.#recentOf(requested), requested);
     if (ending === undefined) throw inProgress(this.#options.clock.monotonic() - startedAt);
     return { answer: ending.answer, requestId: call.requestId };
   }

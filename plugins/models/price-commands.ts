@@ -103,9 +103,9 @@ function quote(host: Host, config: ModelsConfig, values: Values): CommandResult 
   const book = model.price ?? [];
   const priced = priceFor(book, at, usage, context);
   if (priced === undefined) throw new GatewayError('not_found', `${id} has no price at ${isoTime(at)}.`);
-  const asked = context.services?.['tier'];
-  if (asked !== undefined && versionAt(book, at)?.prices(asked) !== true)
-    throw invalid(`${id} has no price for the service "${asked}" and is not sold with it.`, 'service');
+  const requested = context.services?.['tier'];
+  if (requested !== undefined && versionAt(book, at)?.prices(requested) !== true)
+    throw invalid(`${id} has no price for the service "${requested}" and is not sold with it.`, 'service');
   const amount = cost(charged(usage, priced), priced.price, ratio);
   const own = model.cost === undefined ? undefined : priceFor(model.cost, at, usage, context);
   const paid = own === undefined ? undefined : cost(charged(usage, own), own.price);

@@ -74,17 +74,17 @@ export async function openProcessor(config: PaymentsConfig): Promise<Processor> 
   const { sessions } = client.checkout;
   return {
     createSession: (order) =>
-      asked(async () =>
+      asProcessor(async () =>
         readSession(await sessions.create(sessionOf(order), { idempotencyKey: `order:${order.orderId}` })),
       ),
-    session: (id) => asked(async () => readSession(await sessions.retrieve(id))),
+    session: (id) => asProcessor(async () => readSession(await sessions.retrieve(id))),
     sessionOf: (payment) =>
-      asked(async () => {
+      asProcessor(async () => {
         const [found] = (await sessions.list({ payment_intent: payment, limit: 1 })).data;
         return found && readSession(found);
       }),
     paidSince: (at) =>
-      asked(async () => {
+      asProcessor(async () => {
         const found: Session[] = [];
         const query = { created: { gte: Math.floor(at / 1_000) }, status: 'complete', limit: listed } as const;
         for await (const session of sessions.list(query)) {
@@ -95,7 +95,7 @@ export async function openProcessor(config: PaymentsConfig): Promise<Processor> 
         return found;
       }),
     withdrawals: (payment) =>
-      asked(async () => {
+      asProcessor(async () => {
         const refunds = await client.refunds.list({ payment_intent: payment, limit: listed });
         const disputes = await client.disputes.list({ payment_intent: payment, limit: listed });
         return [...refunds.data.map(refundOf), ...disputes.data.flatMap(disputeOf)];
@@ -115,7 +115,7 @@ export async function openProcessor(config: PaymentsConfig): Promise<Processor> 
   };
 }
 
-async function asked<T>(work: () => Promise<T>): Promise<T> {
+async function asProcessor<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

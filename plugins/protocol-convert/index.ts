@@ -161,8 +161,8 @@ function converting(own: OwnTools, added: () => Added): NonNullable<PluginInstan
   return function protocolConvert(exchange, next) {
     tools ??= { ...own, added: added() };
     const to = exchange.get(target);
-    const asked = exchange.get(opened);
-    const request = asked.vendorIds?.held === undefined ? asked : withoutHeldElsewhere(asked, to);
+    const requested = exchange.get(opened);
+    const request = requested.vendorIds?.held === undefined ? requested : withoutHeldElsewhere(requested, to);
     const upstream = tools.added.protocols.get(to.protocol);
     if (upstream === undefined) throw new Error(`route chose an unsupported protocol: ${to.protocol}`);
     const { variant } = upstream;
@@ -256,11 +256,11 @@ function endpointOf(
 ): Endpoint {
   const { imageCall } = protocol;
   const begin = (body: RequestBody, exchange: Exchange, sent: RequestBody) => {
-    const asked = endpoint.open(body, exchange);
+    const requested = endpoint.open(body, exchange);
     const request =
-      imageCall !== undefined && isPainter(asked.call.model)
-        ? { ...asked, call: imageCall(asked.call, body.json) }
-        : asked;
+      imageCall !== undefined && isPainter(requested.call.model)
+        ? { ...requested, call: imageCall(requested.call, body.json) }
+        : requested;
     exchange.set(call, request.call);
     exchange.set(opened, request);
     exchange.set(conversation, new RequestConversation(exchange, request, keptRequests));

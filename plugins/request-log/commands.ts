@@ -45,7 +45,7 @@ export function commandsOf(
 }
 
 function headOf(row: RequestView): string {
-  const asked = [row.operation, row.model, row.protocol && `in ${row.protocol}`, row.streamed && 'streamed'].filter(
+  const requested = [row.operation, row.model, row.protocol && `in ${row.protocol}`, row.streamed && 'streamed'].filter(
     Boolean,
   );
   const error = row.errorCode ?? row.errorKind;
@@ -53,7 +53,7 @@ function headOf(row: RequestView): string {
   const first = row.firstByteMs === undefined ? '' : `first byte after ${Math.round(row.firstByteMs)} ms, `;
   const times = `${first}${Math.round(row.totalMs)} ms in all`;
   return `${row.id}  ${new Date(row.receivedAt).toISOString()}
-${asked.join(' ')}: ${ended}; ${times}`;
+${requested.join(' ')}: ${ended}; ${times}`;
 }
 
 const outcomes: Readonly<Record<RequestView['outcome'], string>> = {

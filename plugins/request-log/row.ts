@@ -42,7 +42,7 @@ const mostDropped = 50;
 
 /** Columns without a context value (after a refused key, or for an unknown model) stay empty. */
 export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
-  const asked = exchange.find(call);
+  const requestedCall = exchange.find(call);
   const who = exchange.find(caller);
   const report = exchange.find(usageReport);
   const tries = exchange.find(attempts) ?? [];
@@ -55,13 +55,13 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
     request_id: exchange.id,
     received_at: timeText(exchange.receivedAt),
     operation: exchange.endpoint.operation,
-    protocol: asked?.protocol,
+    protocol: requestedCall?.protocol,
     account_id: who?.accountId,
     key_id: who?.keyId,
-    model: bounded(asked?.model),
-    provider: isServed ? undefined : (last?.provider ?? asked?.provider),
+    model: bounded(requestedCall?.model),
+    provider: isServed ? undefined : (last?.provider ?? requestedCall?.provider),
     upstream_model: last?.model,
-    streamed: asked?.stream ?? false,
+    streamed: requestedCall?.stream ?? false,
     status: outcome.status,
     outcome: outcome.kind,
     error_kind: outcome.error?.kind,

@@ -145,9 +145,9 @@ export function orderOf(
   const { host, providers, registry, sessions } = tools;
   const { protocol, convertsTo, choices, stream } = exchange.get(call);
   if (pin !== undefined) checkPinned(pin, wanted, providers);
-  const asked = { protocol: pin?.protocol ?? protocol, convertsTo, choices };
+  const requested = { protocol: pin?.protocol ?? protocol, convertsTo, choices };
   tools.translations ??= host.find(translations);
-  const found = candidatesFor(wanted, asked, providers, tools.translations, registry, () => endpointsOf(host));
+  const found = candidatesFor(wanted, requested, providers, tools.translations, registry, () => endpointsOf(host));
   if (pin !== undefined) {
     const own = found.native.concat(found.foreign).filter(({ provider }) => provider.name === pin.provider);
     return { queue: own.slice(0, 1), reason: 'pinned' };

@@ -63,9 +63,9 @@ export class Substitutes {
     for (const entry of others.models(reason)) {
       const order = this.#canServe(entry, reason) ? orderIn(entry, orderOf) : undefined;
       if (order === undefined || this.#exchange.find(spendGuard)?.serve?.(entry, attempts) === false) continue;
-      const asked = this.#exchange.get(model).id;
+      const requested = this.#exchange.get(model).id;
       others.serve(entry);
-      recordInstead(this.#exchange, this.#clock.now(), asked, entry.id, reason);
+      recordInstead(this.#exchange, this.#clock.now(), requested, entry.id, reason);
       return { entry, order };
     }
     return undefined;

@@ -57,8 +57,8 @@ export function recordAmbiguous(exchange: Exchange, at: number, number: number, 
   else recordEvent(exchange, at, finalEvent, [number, refused]);
 }
 
-const insteadEvent = defineEvent('route.instead', (asked: string, served: string, reason: InsteadReason) => {
-  return `the call goes on with the model ${served}, at its price, as ${asked} ${insteadTexts[reason]}`;
+const insteadEvent = defineEvent('route.instead', (requested: string, served: string, reason: InsteadReason) => {
+  return `the call goes on with the model ${served}, at its price, as ${requested} ${insteadTexts[reason]}`;
 });
 
 const insteadTexts: Readonly<Record<InsteadReason, string>> = {
@@ -70,11 +70,11 @@ const insteadTexts: Readonly<Record<InsteadReason, string>> = {
 export function recordInstead(
   exchange: Exchange,
   at: number,
-  asked: string,
+  requested: string,
   served: string,
   reason: InsteadReason,
 ): void {
-  recordEvent(exchange, at, insteadEvent, [asked, served, reason]);
+  recordEvent(exchange, at, insteadEvent, [requested, served, reason]);
 }
 
 /** `queue` is consumed later, so its first entries are copied now. */

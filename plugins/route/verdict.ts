@@ -125,9 +125,9 @@ function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
   }
   if (status !== 429 && !isBusy(status))
     return { ...refused, next: 'target', error: refusal.error, errorPrecedence: 1, isFault: true };
-  const asked = refusal.retryAfterMs === undefined ? undefined : clamp(refusal.retryAfterMs, cooldown.max);
+  const requestedMs = refusal.retryAfterMs === undefined ? undefined : clamp(refusal.retryAfterMs, cooldown.max);
   if (status === 429) {
-    const forMs = asked ?? cooldown.rate_limited;
+    const forMs = requestedMs ?? cooldown.rate_limited;
     return {
       ...refused,
       next: 'key',
@@ -137,12 +137,12 @@ function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
     };
   }
   // Without a `retry-after` there is no cooldown: one stray 503 must not disable a model that has a single key.
-  const pause = asked === undefined ? undefined : { forMs: asked, allModels: false };
+  const pause = requestedMs === undefined ? undefined : { forMs: requestedMs, allModels: false };
   return {
     ...refused,
     next: 'target',
     cooldown: pause,
-    error: busy(asked, refusal),
+    error: busy(requestedMs, refusal),
     errorPrecedence: 2,
     isFault: true,
   };

@@ -22,7 +22,7 @@ export function requestAttributes(
   { kind, status, error }: Outcome,
   convention: SpanSettings['convention'] = '1.37',
 ): Attributes {
-  const asked = exchange.find(call);
+  const requestedCall = exchange.find(call);
   const served = exchange.find(servedBy);
   const isServed = served !== undefined && isDelivered(served, kind);
   const last = isServed ? undefined : exchange.find(attempts)?.at(-1);
@@ -31,8 +31,8 @@ export function requestAttributes(
     // A name that no catalogue knows is the client's invention.
     'gen_ai.request.model': exchange.find(model)?.id ?? 'unknown',
     'gen_ai.provider.name': last?.provider ?? 'none',
-    'gateway.protocol': asked?.protocol ?? 'none',
-    'gateway.stream': asked?.stream ?? false,
+    'gateway.protocol': requestedCall?.protocol ?? 'none',
+    'gateway.stream': requestedCall?.stream ?? false,
     'http.response.status_code': status,
     ...(error === undefined ? {} : { 'error.type': error.kind }),
   };
@@ -56,19 +56,19 @@ const judging: ReadonlySet<string> = new Set(['rerank', 'decision', 'moderation'
 
 /** Whether the request asks a model to make something. */
 export function isGeneration(exchange: Exchange): boolean {
-  const asked = exchange.find(call);
-  return asked !== undefined && !judging.has(asked.kind ?? 'chat');
+  const requestedCall = exchange.find(call);
+  return requestedCall !== undefined && !judging.has(requestedCall.kind ?? 'chat');
 }
 
 export function operationOf(exchange: Exchange, convention: SpanSettings['convention'] = '1.37'): string {
-  const asked = exchange.find(call);
-  if (asked === undefined) return exchange.endpoint.operation;
-  if (asked.kind !== undefined && asked.kind !== 'chat') {
-    if (convention === '1.37') return `generate_${asked.kind}`;
-    return asked.kind === 'embedding' ? 'embeddings' : 'generate_content';
+  const requestedCall = exchange.find(call);
+  if (requestedCall === undefined) return exchange.endpoint.operation;
+  if (requestedCall.kind !== undefined && requestedCall.kind !== 'chat') {
+    if (convention === '1.37') return `generate_${requestedCall.kind}`;
+    return requestedCall.kind === 'embedding' ? 'embeddings' : 'generate_content';
   }
   if (convention !== '1.37' && exchange.endpoint.operation === 'completions') return 'text_completion';
-  return operations[asked.protocol] ?? 'chat';
+  return operations[requestedCall.protocol] ?? 'chat';
 }
 
 /** Beyond those of the metrics: what only this one request had. */
@@ -97,11 +97,11 @@ export function others(attributes: Attributes): Attributes {
 }
 
 function generated(exchange: Exchange, { firstByteMs }: Outcome, { convention }: SpanSettings): Attributes {
-  const asked = exchange.find(call);
+  const requestedCall = exchange.find(call);
   const report = exchange.find(usageReport);
   const usage = report?.usage ?? {};
   const common = {
-    ...given('gen_ai.request.max_tokens', asked?.maxOutputTokens),
+    ...given('gen_ai.request.max_tokens', requestedCall?.maxOutputTokens),
     ...given('gen_ai.response.id', report?.upstreamId),
     ...given('gen_ai.response.finish_reasons', report?.finish === undefined ? undefined : [report.finish]),
     ...given('gen_ai.usage.input_tokens', report && tokensIn(usage)),
@@ -111,7 +111,7 @@ function generated(exchange: Exchange, { firstByteMs }: Outcome, { convention }:
   };
   if (convention === '1.37') return common;
   const written = sum(usage, ['cache_write_5m', 'cache_write_1h']);
-  const isStreamed = asked?.stream === true;
+  const isStreamed = requestedCall?.stream === true;
   return {
     ...common,
     ...given('gen_ai.request.stream', isStreamed || undefined),

@@ -30,15 +30,15 @@ export function modelMeters(meter: Meter, convention: SpanSettings['convention']
   const client = convention === '1.37' ? clientMeters(make) : inferenceMeters(make, meter);
   const plain = otherMeters(make);
   return (exchange, outcome) => {
-    const asked = exchange.find(call);
-    if (asked === undefined) return;
+    const requestedCall = exchange.find(call);
+    if (requestedCall === undefined) return;
     const attributes = requestAttributes(exchange, outcome, convention);
     const usage = exchange.find(usageReport)?.usage;
     if (!isGeneration(exchange)) return plain(others(attributes), outcome, usage);
-    server(attributes, outcome, asked.stream);
+    server(attributes, outcome, requestedCall.stream);
     for (const { of, seconds } of vendorCalls(exchange, outcome, convention)) client.took(of, seconds);
     const last = exchange.find(attempts)?.at(-1);
-    if (last !== undefined && asked.stream && outcome.firstByteMs !== undefined)
+    if (last !== undefined && requestedCall.stream && outcome.firstByteMs !== undefined)
       client.began(namesOf(exchange, last, convention), secondsSince(exchange, last, outcome.firstByteMs));
     if (usage !== undefined) client.used(attributes, usage);
   };

@@ -125,9 +125,9 @@ class LinkedSampler implements Sampler {
     this.#root = root;
   }
 
-  shouldSample(...asked: Parameters<Sampler['shouldSample']>): SamplingResult {
-    const order = asked[5][0]?.context;
-    if (order === undefined) return this.#root.shouldSample(...asked);
+  shouldSample(...requested: Parameters<Sampler['shouldSample']>): SamplingResult {
+    const order = requested[5][0]?.context;
+    if (order === undefined) return this.#root.shouldSample(...requested);
     const isSampled = (order.traceFlags & 1) === 1;
     return { decision: isSampled ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD };
   }

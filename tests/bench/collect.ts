@@ -10,8 +10,8 @@ collectLessOften();
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as (options: { type: 'major'; flavor: 'last-resort' }) => void;
 
-process.on('message', (asked) => {
-  if (asked !== 'collect') return;
+process.on('message', (requested) => {
+  if (requested !== 'collect') return;
   collect({ type: 'major', flavor: 'last-resort' });
   process.send?.(0);
 });

@@ -31,13 +31,13 @@ export async function crowd(gateway: Started, bare: Started, upstream: Started):
 }
 
 /** Measures the time in which all streams run. */
-async function measure(name: string, asked: Started, client: ProtocolName, upstream: ProtocolName): Promise<void> {
-  const answers = send(asked, client, upstream);
+async function measure(name: string, requested: Started, client: ProtocolName, upstream: ProtocolName): Promise<void> {
+  const answers = send(requested, client, upstream);
   await pause(openingSeconds * 1_000);
-  const [startedAt, usedBefore] = [performance.now(), processorMs(asked)];
+  const [startedAt, usedBefore] = [performance.now(), processorMs(requested)];
   const from = process.hrtime.bigint();
   await pause(seconds * 1_000);
-  const share = (processorMs(asked) - usedBefore) / (performance.now() - startedAt);
+  const share = (processorMs(requested) - usedBefore) / (performance.now() - startedAt);
   const to = process.hrtime.bigint();
   const { failures, chunks } = await answers;
   if (failures > 0) throw new Error(`${name}: ${failures} failures`);

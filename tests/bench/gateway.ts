@@ -9,13 +9,13 @@ const { port, key, stop } = await startGateway(kind as GatewayKind, Number(upstr
 process.send?.({ port, key });
 if (watched === 'turns') {
   const turns = new LongestTurn();
-  process.on('message', (asked) => asked === 'look' && process.send?.(turns.takeMs()));
+  process.on('message', (requested) => requested === 'look' && process.send?.(turns.takeMs()));
 }
 if (watched === 'lag') {
   const lag = monitorEventLoopDelay({ resolution: 1 });
   lag.enable();
-  process.on('message', (asked) => {
-    if (asked !== 'look') return;
+  process.on('message', (requested) => {
+    if (requested !== 'look') return;
     process.send?.(lag.percentile(99) / 1e6);
     lag.reset();
   });

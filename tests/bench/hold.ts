@@ -101,8 +101,8 @@ async function measure(name: string, { funds = rich, book = flat, context = {}, 
     attempts[0]!.result = 'answered';
     const report = reportOf(index);
     const sent = sentAttempts(hold);
-    const asked = { inputTokens: size.inputTokens, maxOutputTokens: undefined, choices: 1 };
-    const seen = { asked, size: unknownSize, seenOutput: hold.seenOutput, unpaid: hold.unpaid };
+    const requested = { inputTokens: size.inputTokens, maxOutputTokens: undefined, choices: 1 };
+    const seen = { requested, size: unknownSize, seenOutput: hold.seenOutput, unpaid: hold.unpaid };
     const verdict = judge({ attempts, sent, report, outcome: 'complete', ...seen });
     reservations.settle(hold, verdict, share(attemptNotes(attempts, sent), attempts, verdict, terms));
     if (index % callsOfTurn === 0) turn();

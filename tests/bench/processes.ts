@@ -80,8 +80,8 @@ export async function load<T>(options: object, module = 'load.ts'): Promise<T> {
 }
 
 /** What a process answers when it is sent a message: a number of milliseconds. */
-export async function answerOf({ process: child }: Started, asked: 'look' | 'collect' = 'look'): Promise<number> {
-  child.send(asked);
+export async function answerOf({ process: child }: Started, requested: 'look' | 'collect' = 'look'): Promise<number> {
+  child.send(requested);
   const [milliseconds] = (await once(child, 'message')) as [number];
   return milliseconds;
 }

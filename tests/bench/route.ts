@@ -54,14 +54,14 @@ async function measure(section: unknown, vendors: Record<string, object>, report
   await setUp(providersPlugin, host, vendors);
   const part = await setUp(routePlugin, host, section);
   const wanted = entry(...Object.keys(vendors));
-  const asked = { protocol: 'chat', model: 'm', stream: true } as Call;
+  const requestedCall = { protocol: 'chat', model: 'm', stream: true } as Call;
   const answer = Promise.resolve(okAnswer);
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round++) {
     const startedMs = performance.now();
     for (let run = 0; run < runs; run++) {
       const exchange = new LeanExchange();
-      exchange.set(call, asked);
+      exchange.set(call, requestedCall);
       exchange.set(model, wanted);
       exchange.set(conversation, reported);
       await part.handle!(exchange as unknown as Exchange, () => answer);

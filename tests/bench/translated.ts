@@ -26,8 +26,8 @@ export async function translatedStreams(
     subjects[bareName(upstream)] = { started: bare, ...wordsOf(upstream).request(`chunks=${chunks} ${prompt}`) };
     const clients = pairs.filter((pair) => pair[1] === upstream).map(([client]) => client);
     for (const client of [upstream, ...clients]) {
-      const asked = wordsOf(client, upstream).request(`chunks=${chunks} ${prompt}`);
-      subjects[nameOf(client, upstream)] = { started: gateway, ...asked };
+      const requested = wordsOf(client, upstream).request(`chunks=${chunks} ${prompt}`);
+      subjects[nameOf(client, upstream)] = { started: gateway, ...requested };
     }
   }
   const title = `Streams of ${chunks} chunks, 16 at a time, translated (client from upstream) beside relayed ones of either protocol`;

@@ -48,7 +48,7 @@ interface Sent {
 
 /** What the page's script sees of an answer; an answer that it may not read is a failed fetch. */
 function send(path: string, init: Pick<RequestInit, 'method' | 'credentials'> & Sent = {}) {
-  const asked = { path: demo.origin + path, init };
+  const request = { path: demo.origin + path, init };
   return page.evaluate(async ({ path: url, init: options }) => {
     try {
       const answer = await fetch(url, options);
@@ -57,7 +57,7 @@ function send(path: string, init: Pick<RequestInit, 'method' | 'credentials'> & 
     } catch (error) {
       return { failed: (error as Error).name };
     }
-  }, asked);
+  }, request);
 }
 
 test('the official client in a browser gets whole and streamed answers', { skip }, async () => {

@@ -75,10 +75,10 @@ async function addPasskey(listed: Locator): Promise<void> {
 /** Keeps the first answer of the list, which is asked for while the page opens, until a passkey has been added. */
 async function delayFirstList(): Promise<void> {
   const added = page.waitForResponse(/verify-registration/);
-  let asked = 0;
+  let requestCount = 0;
   await page.route('**/list-user-passkeys', async (route) => {
-    asked += 1;
-    if (asked > 1) return route.continue();
+    requestCount += 1;
+    if (requestCount > 1) return route.continue();
     const answer = await route.fetch();
     await added;
     await route.fulfill({ response: answer });

@@ -1,7 +1,7 @@
 /** The scripted model that the loopback vendor plays: it reads a file with a tool of the client's, and quotes it. */
 
 /** What a protocol's reader has found in a request. */
-export interface Asked {
+export interface AgentRequest {
   readonly model: string | undefined;
   readonly stream: boolean;
   readonly tools: readonly Offer[];
@@ -37,7 +37,7 @@ export const signature = Buffer.from('only for the vendor that signed it').toStr
 export const reported = { input: 1_200, cached: 200, output: 50, reasoning: 10 } as const;
 
 /** Reads the file with the first tool that can; quotes the result; answers side requests (a title) in the form asked for. */
-export function moveFor({ tools, result, schema }: Asked, file: string): Move {
+export function moveFor({ tools, result, schema }: AgentRequest, file: string): Move {
   if (result !== undefined) return { kind: 'text', text: `The file says: ${result}` };
   for (const [name, input] of waysToRead(file)) {
     const tool = tools.find((offer) => offer.name === name || offer.name.endsWith(`__${name}`));

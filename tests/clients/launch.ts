@@ -159,7 +159,7 @@ export async function run(client: Client, directory: string, turn: Omit<Turn, 'h
     child.stdout.on('data', (chunk) => (printed.stdout += chunk));
     child.stderr.on('data', (chunk) => (printed.stderr += chunk));
     const [exitCode] = (await once(child, 'close')) as [number | null];
-    return { exitCode, ...printed, strayed: proxy.asked, tookMs: Math.round(performance.now() - startedAt) };
+    return { exitCode, ...printed, strayed: proxy.requested, tookMs: Math.round(performance.now() - startedAt) };
   } finally {
     proxy.stop();
     await rm(home, { recursive: true, force: true, maxRetries: 3 });
@@ -168,13 +168,13 @@ export async function run(client: Client, directory: string, turn: Omit<Turn, 'h
 
 /** Notes what it is asked for and refuses it. */
 async function startRefusingProxy() {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = createServer((incoming, outgoing) => {
-    asked.push(`${incoming.method} ${incoming.url}`);
+    requests.push(`${incoming.method} ${incoming.url}`);
     outgoing.writeHead(403).end();
   });
   server.on('connect', (incoming, socket) => {
-    asked.push(`CONNECT ${incoming.url}`);
+    requests.push(`CONNECT ${incoming.url}`);
     socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
   });
   server.listen(0, '127.0.0.1');
@@ -189,5 +189,5 @@ async function startRefusingProxy() {
     server.closeAllConnections();
     server.close();
   };
-  return { asked, environment, stop };
+  return { requested: requests, environment, stop };
 }

@@ -1,5 +1,5 @@
 /** Chat completions as the loopback vendor reads and speaks them. */
-import { type Asked, type Move, must, pieces, reported, thought } from './agent.ts';
+import { type AgentRequest, type Move, must, pieces, reported, thought } from './agent.ts';
 import type { Json, Speech } from './speech.ts';
 
 const head = { id: 'chatcmpl-1', created: 1_790_000_000, model: 'vendors-own-model' };
@@ -50,7 +50,7 @@ function callDeltas(move: Call): Json[] {
   return [start, ...more];
 }
 
-function read(body: Json): Asked {
+function read(body: Json): AgentRequest {
   must(Array.isArray(body.messages) && body.messages.length > 0, 'messages are missing');
   let open: string[] = [];
   let result: string | undefined;

@@ -1,5 +1,5 @@
 /** Generated content as the loopback vendor reads and speaks it. */
-import { type Asked, type Move, must, pieces, reported, signature, thought } from './agent.ts';
+import { type AgentRequest, type Move, must, pieces, reported, signature, thought } from './agent.ts';
 import type { Json, Speech } from './speech.ts';
 
 const usageMetadata = {
@@ -43,7 +43,7 @@ function partsOf(move: Move): Json[] {
   ];
 }
 
-function read(body: Json, url: URL): Asked {
+function read(body: Json, url: URL): AgentRequest {
   must(
     Array.isArray(body.contents) && body.contents[0]?.role === 'user',
     'contents: the first turn must be of the user',

@@ -1,5 +1,5 @@
 /** Messages as the loopback vendor reads and speaks them. */
-import { type Asked, type Move, must, pieces, reported, signature, thought } from './agent.ts';
+import { type AgentRequest, type Move, must, pieces, reported, signature, thought } from './agent.ts';
 import type { Json, Speech } from './speech.ts';
 
 const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'vendors-own-model' };
@@ -67,7 +67,7 @@ function blocksOf(move: Move): { begin: Json; deltas: Json[] }[] {
   return [thinking, { begin, deltas: parts.map((text) => ({ type: 'input_json_delta', partial_json: text })) }];
 }
 
-function read(body: Json): Asked {
+function read(body: Json): AgentRequest {
   must(Number.isInteger(body.max_tokens) && body.max_tokens > 0, 'max_tokens: Field required');
   must(
     Array.isArray(body.messages) && body.messages[0]?.role === 'user',

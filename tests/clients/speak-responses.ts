@@ -1,5 +1,5 @@
 /** Responses as the loopback vendor reads and speaks them. */
-import { type Asked, type Move, must, type Offer, pieces, reported, signature, thought } from './agent.ts';
+import { type AgentRequest, type Move, must, type Offer, pieces, reported, signature, thought } from './agent.ts';
 import { checkToolChoice } from './speak-chat.ts';
 import type { Json, Speech } from './speech.ts';
 
@@ -109,7 +109,7 @@ class EventWriter {
   }
 }
 
-function read(body: Json): Asked {
+function read(body: Json): AgentRequest {
   const items: Json[] = typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : body.input;
   must(Array.isArray(items) && items.length > 0, 'input is missing');
   const calls = new Set<string>();

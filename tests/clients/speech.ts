@@ -1,5 +1,5 @@
 /** How a loopback vendor reads and speaks one protocol. Types. */
-import type { Asked, Move } from './agent.ts';
+import type { AgentRequest, Move } from './agent.ts';
 
 /** Bodies as a client or vendor may word them: looked at, never trusted. */
 // biome-ignore lint/suspicious/noExplicitAny: JSON of four protocols, whose shape is what is being tested
@@ -12,7 +12,7 @@ export interface Speech {
   /** Whether a request to this path asks for an answer; other known paths are counted tokens. */
   isRequest(path: string): boolean;
   /** Throws Refused where the real vendor would refuse. */
-  read(body: Json, url: URL): Asked;
+  read(body: Json, url: URL): AgentRequest;
   /** Frames of a stream. */
   stream(move: Move): string;
   whole(move: Move): Json;

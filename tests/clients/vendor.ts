@@ -87,11 +87,11 @@ function answerTo(speech: Speech, url: URL, body: Json, file: string): Answer {
     const counted = speech.countTokens(url.pathname);
     if (counted !== undefined) return json(200, counted, 'counted');
     if (!speech.isRequest(url.pathname)) return json(404, { error: { message: 'Not found', code: 404 } }, 'not found');
-    const asked = speech.read(body, url);
-    must(asked.model === upstreamModel, `the model is called ${asked.model}`);
-    const move = moveFor(asked, file);
+    const requested = speech.read(body, url);
+    must(requested.model === upstreamModel, `the model is called ${requested.model}`);
+    const move = moveFor(requested, file);
     const outcome = move.kind === 'call' ? `called ${move.tool.name}` : move.text;
-    if (!asked.stream) return json(200, speech.whole(move), outcome);
+    if (!requested.stream) return json(200, speech.whole(move), outcome);
     return { status: 200, type: 'text/event-stream', text: speech.stream(move), outcome };
   } catch (error) {
     if (!(error instanceof Refused)) return json(500, { error: { message: 'broken' } }, `broken: ${error}`);

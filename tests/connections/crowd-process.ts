@@ -3,25 +3,25 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Asked } from './messages.ts';
+import type { CrowdOrder } from './messages.ts';
 
 const batch = 200;
 const bigBytes = 512 * 1024;
 const sockets: Socket[] = [];
 let waiting = 0;
 process.once('disconnect', () => process.exit(0));
-process.on('message', async ({ number, asked }: { number: number; asked: Asked }) => {
-  process.send!({ number, reported: await handle(asked) });
+process.on('message', async ({ number, requested }: { number: number; requested: CrowdOrder }) => {
+  process.send!({ number, reported: await handle(requested) });
 });
 
-async function handle(asked: Asked): Promise<number> {
-  switch (asked.kind) {
+async function handle(requested: CrowdOrder): Promise<number> {
+  switch (requested.kind) {
     case 'vendor':
       return serve();
     case 'waiting':
       return waiting;
     case 'open':
-      return open(asked.port, asked.count, asked.path);
+      return open(requested.port, requested.count, requested.path);
     case 'read': {
       const received = await Promise.all(sockets.map(bytesOf));
       return received.filter((bytes) => bytes > bigBytes).length;

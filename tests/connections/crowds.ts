@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import type { Asked } from './messages.ts';
+import type { CrowdOrder } from './messages.ts';
 
 export interface Crowds {
   readonly idle: number;
@@ -17,21 +17,21 @@ export interface Crowds {
 /** A process of clients, or the vendor. */
 class Crowd {
   readonly child = fork(join(import.meta.dirname, 'crowd-process.ts'));
-  readonly #asked: PromiseWithResolvers<number>[] = [];
+  readonly #requested: PromiseWithResolvers<number>[] = [];
 
   constructor() {
     this.child.on('message', (message) => {
       const { number, reported } = message as { number: number; reported: number };
-      this.#asked[number]!.resolve(reported);
+      this.#requested[number]!.resolve(reported);
     });
     this.child.once('exit', () => {
-      for (const { reject } of this.#asked) reject(new Error('a process of the crowds has ended'));
+      for (const { reject } of this.#requested) reject(new Error('a process of the crowds has ended'));
     });
   }
 
-  send(asked: Asked): Promise<number> {
+  send(requested: CrowdOrder): Promise<number> {
     const answer = Promise.withResolvers<number>();
-    this.child.send({ number: this.#asked.push(answer) - 1, asked });
+    this.child.send({ number: this.#requested.push(answer) - 1, requested });
     return answer.promise;
   }
 }
@@ -94,8 +94,8 @@ interface Stage {
 }
 
 async function play(crowds: Crowds, { clients, vendor, port, gateway, say }: Stage): Promise<void> {
-  const all = async (asked: (index: number) => Asked) => {
-    const numbers = await Promise.all(clients.map((client, index) => client.send(asked(index))));
+  const all = async (requested: (index: number) => CrowdOrder) => {
+    const numbers = await Promise.all(clients.map((client, index) => client.send(requested(index))));
     return numbers.reduce((sum, number) => sum + number, 0);
   };
   const open = (count: number, path?: string) => {

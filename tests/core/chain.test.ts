@@ -8,16 +8,16 @@ import { compileChain, type InstalledPlugin } from '../../core/http/chain.ts';
 import type { LiveExchange } from '../../core/http/exchange.ts';
 import { fakeExchange, okAnswer } from '../helpers/fakes.ts';
 
-const asked = defineContextKey<string>('asked');
+const requested = defineContextKey<string>('requested');
 
 function reader(seen: string[]): InstalledPlugin {
-  const plugin = { name: 'reader', config: z.strictObject({}), requires: [asked], setup: () => ({}) } as Plugin;
+  const plugin = { name: 'reader', config: z.strictObject({}), requires: [requested], setup: () => ({}) } as Plugin;
   return {
     plugin,
     instance: {
       applies: () => true,
       handle: (exchange, next) => {
-        seen.push(exchange.get(asked));
+        seen.push(exchange.get(requested));
         return next();
       },
     },
@@ -25,7 +25,7 @@ function reader(seen: string[]): InstalledPlugin {
 }
 
 function run(endpoint: Partial<Endpoint>, plugins: InstalledPlugin[], forward: () => Promise<Answer>): Promise<Answer> {
-  const whole = { method: 'POST', path: '/', operation: 'x', setsOnOpen: [asked], ...endpoint } as Endpoint;
+  const whole = { method: 'POST', path: '/', operation: 'x', setsOnOpen: [requested], ...endpoint } as Endpoint;
   const chain = compileChain(whole, plugins, async () => {}, forward);
   return chain(fakeExchange({ endpoint: whole }) as unknown as LiveExchange);
 }
@@ -34,7 +34,7 @@ test('an asynchronous opening ends before the first plugin that reads its values
   const seen: string[] = [];
   const open: Endpoint['open'] = async (exchange) => {
     await new Promise((resolve) => void setImmediate(resolve));
-    exchange.set(asked, 'looked up');
+    exchange.set(requested, 'looked up');
   };
   await run({ open }, [reader(seen)], async () => okAnswer);
   assert.deepEqual(seen, ['looked up']);

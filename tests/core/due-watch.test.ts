@@ -6,12 +6,12 @@ import { fakeHost } from '../helpers/fakes.ts';
 
 function newWatch() {
   const host = fakeHost();
-  const state = { nextMs: undefined as number | undefined, asked: 0, worked: 0, duringQuery: () => {} };
+  const state = { nextMs: undefined as number | undefined, requested: 0, worked: 0, duringQuery: () => {} };
   const watch = new DueWatch({
     clock: host.clock,
     longestMs: 5_000,
     nextMs: async () => {
-      state.asked += 1;
+      state.requested += 1;
       const answer = state.nextMs;
       state.duringQuery();
       return answer;
@@ -34,20 +34,20 @@ function newWatch() {
 test('an empty table is read every five seconds, and a due row is processed at each look', async () => {
   const { state, pass } = newWatch();
   await pass(20_000);
-  assert.deepEqual([state.asked, state.worked], [4, 0]);
+  assert.deepEqual([state.requested, state.worked], [4, 0]);
   state.nextMs = 0;
   await pass(1_000);
-  assert.deepEqual([state.asked, state.worked], [8, 4]);
+  assert.deepEqual([state.requested, state.worked], [8, 4]);
 });
 
 test('the next look is when the next row is due', async () => {
   const { state, pass } = newWatch();
   state.nextMs = 1_000;
   await pass(1_000);
-  assert.deepEqual([state.asked, state.worked], [1, 0]);
+  assert.deepEqual([state.requested, state.worked], [1, 0]);
   state.nextMs = -1;
   await pass(250);
-  assert.deepEqual([state.asked, state.worked], [2, 1]);
+  assert.deepEqual([state.requested, state.worked], [2, 1]);
 });
 
 test('a row that this process makes due is found at the next look, also during a query', async () => {

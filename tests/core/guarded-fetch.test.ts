@@ -14,7 +14,7 @@ const privateAddress = '127.0.0.2';
 
 /** A name server that answers each question with the next of these lists, the last one again and again. */
 let answers: string[][] = [];
-let asked = 0;
+let requestCount = 0;
 let nameServer: Socket;
 let outside: Server;
 let inside: Server;
@@ -25,7 +25,7 @@ let answerOutside: RequestListener;
 before(async () => {
   nameServer = createSocket('udp4');
   nameServer.on('message', (question, from) => {
-    const addresses = answers[Math.min(asked++, answers.length - 1)]!;
+    const addresses = answers[Math.min(requestCount++, answers.length - 1)]!;
     nameServer.send(replyTo(question, addresses), from.port, from.address);
   });
   nameServer.bind(0, publicAddress);
@@ -52,7 +52,7 @@ after(() => {
 });
 
 beforeEach(() => {
-  asked = 0;
+  requestCount = 0;
   seenInside = 0;
   seenOutside = 0;
   answerOutside = (_request, response) => response.end('for all');
@@ -109,7 +109,7 @@ test('a name that is public when checked and private afterwards is fetched at th
   withClient(async (client, url) => {
     answers = [[publicAddress], [privateAddress]];
     assert.equal((await client.get(url, patience())).bytes.toString(), 'for all');
-    assert.deepEqual([asked, seenOutside, seenInside], [1, 1, 0]);
+    assert.deepEqual([requestCount, seenOutside, seenInside], [1, 1, 0]);
   }));
 
 test('the next fetch resolves the name again and is refused without a connection', () =>
@@ -127,7 +127,7 @@ test('a name with one private address among others is refused, at any position',
       [privateAddress, publicAddress],
     ]) {
       answers = [list];
-      asked = 0;
+      requestCount = 0;
       await assert.rejects(client.get(url, patience()), isRefusal);
     }
     assert.deepEqual([seenOutside, seenInside], [0, 0]);
@@ -170,7 +170,7 @@ test('a request of a plugin goes where its name was checked, and each one and ea
     const sent = await client.fetch(url, request({ method: 'POST', body: 'hello' }), directly);
     assert.equal(await sent.text(), 'for all');
     await assert.rejects(client.fetch(url, request(), directly), isRefusal);
-    asked = 0;
+    requestCount = 0;
     answerOutside = (_request, response) => {
       response.writeHead(302, { location: `${url}again`, connection: 'close' }).end();
     };

@@ -81,10 +81,10 @@ test('a folder is read once, and each keeps its own module kind', async () => {
     console.log(JSON.stringify({ numbers, asked, lost }));`;
   put('all.mjs', code);
   const { stdout } = await run(process.execPath, [join(directory, 'all.mjs')], { env: bare });
-  const { numbers, asked, lost } = JSON.parse(stdout) as { numbers: number[]; asked: string[]; lost: string };
+  const { numbers, requested, lost } = JSON.parse(stdout) as { numbers: number[]; requested: string[]; lost: string };
   assert.deepEqual(numbers, [2, 12, 4]);
   assert.deepEqual(
-    asked.filter((specifier) => !specifier.includes('old/')),
+    requested.filter((specifier) => !specifier.includes('old/')),
     ['./one.js', './six.js'],
   );
   assert.match(lost, /nowhere\.js/);
@@ -127,14 +127,14 @@ test('a package is searched once, and a folder with its own packages uses those'
   );
   copyFileSync(fileURLToPath(loading), join(directory, 'core/process/loading.ts'));
   const { stdout } = await run(process.execPath, [join(directory, 'core/process/all.js')], { env: bare });
-  const { found, asked, lost } = JSON.parse(stdout) as Record<'found' | 'asked' | 'lost', unknown[]>;
+  const { found, asked: requested, lost } = JSON.parse(stdout) as Record<'found' | 'asked' | 'lost', unknown[]>;
   const [shared, own] = ['/', '/plugins/three/'].map((place) => ({
     pack: `of ${place}, many of ${place}`,
     many: `, many of ${place}`,
   }));
   assert.deepEqual(found, [shared, shared, own, shared]);
   // Once for all that share them, and each time in the folder that has its own.
-  assert.deepEqual(asked.toSorted(), ['@some/pack/part', '@some/pack/part', 'many', 'many', 'many']);
+  assert.deepEqual(requested.toSorted(), ['@some/pack/part', '@some/pack/part', 'many', 'many', 'many']);
   assert.deepEqual(lost, ['ERR_MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']);
   // The working directory asks for what `--import` names.
   put('core/process/first.js', "import { rememberModules } from './loading.ts'; rememberModules();");

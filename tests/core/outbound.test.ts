@@ -134,12 +134,12 @@ test('requests go through the proxy of the gateway with its certificates, but fo
   };
   await using own = await start({ outbound });
   assert.deepEqual(await ask('https://vendor.test/', {}, own), { status: 200, text: answer, to: null });
-  assert.deepEqual(proxy.asked, ['vendor.test:443']);
+  assert.deepEqual(proxy.requested, ['vendor.test:443']);
   // The proxy resolves names; a number is judged here.
   assert.equal((await ask('http://10.0.0.1/', {}, own)).name, 'Unfetchable');
   service.play({ body: 'direct' });
   assert.equal((await ask(service.origin, { allowPrivate }, own)).text, 'direct');
-  assert.equal(proxy.asked.length, 1);
+  assert.equal(proxy.requested.length, 1);
 });
 
 test('a changed proxy applies to the next request after a reload', async () => {
@@ -150,7 +150,7 @@ test('a changed proxy applies to the next request after a reload', async () => {
   const status = async () => ((await (await fetch(`${own.origin}/ask`, request)).json()) as Got).status;
   service.play({ body: 'x' });
   assert.equal(await status(), undefined);
-  assert.equal(proxy.asked.length, 1);
+  assert.equal(proxy.requested.length, 1);
   await writeFile(join(own.directory, 'gateway.yaml'), yaml(''));
   assert.deepEqual((await own.gateway.reload()).changes, [{ section: 'outbound', restart: false }]);
   assert.equal(await status(), 200);

@@ -205,12 +205,12 @@ const tiers: fc.Arbitrary<PriceTier[]> = fc
   )
   .filter((list) => list.filter((tier) => 'times' in tier).length <= 3);
 const records = fc.record({ base: prices, tiers });
-const asked = fc.subarray([...serviceNames]);
+const requested = fc.subarray([...serviceNames]);
 const servicesOf = (names: readonly string[]) => Object.fromEntries(names.map((name, index) => [`kind${index}`, name]));
 
 test('a charge equals one with unreduced fractions', () => {
   fc.assert(
-    fc.property(records, usages, asked, ratios, (written, usage, names, ratio) => {
+    fc.property(records, usages, requested, ratios, (written, usage, names, ratio) => {
       const { price } = new PriceVersion({ name: 'v', ...written }).priced(0, usage, { services: servicesOf(names) });
       assert.equal(cost(usage, price, ratio), oracle(written, usage, names, ratio));
     }),
@@ -224,7 +224,7 @@ test('the bound covers every usage within it, whichever of the requested service
     fc.property(
       records,
       within,
-      asked,
+      requested,
       fc.nat(7),
       ratios,
       (written, { usage, slack, output }, names, choice, ratio) => {
@@ -283,7 +283,7 @@ test('unknown media are held at the dearest price, known ones at their own', () 
 
 test('a combination of tiers is always the same object, and every charged price is listed', () => {
   fc.assert(
-    fc.property(records, usages, asked, (written, usage, names) => {
+    fc.property(records, usages, requested, (written, usage, names) => {
       const version = new PriceVersion({ name: 'v', ...written });
       const context = { services: servicesOf(names) };
       const priced = version.priced(0, usage, context);
@@ -298,8 +298,8 @@ test('prices of every size of an image and every resolution of a video are liste
   for (const media of [undefined, ['4k'], ['high'], ['high', '1024x1024'], ['480p'], ['720p']])
     for (const services of [undefined, { tier: 'flex' }]) {
       const context: PriceContext = { ...(services && { services }), ...(media && { media }) };
-      const asked = version.priced(monday, { image: 1, second: 1 }, context);
-      assert.ok(listed.includes(asked), JSON.stringify(context));
+      const requested = version.priced(monday, { image: 1, second: 1 }, context);
+      assert.ok(listed.includes(requested), JSON.stringify(context));
     }
 });
 
@@ -308,7 +308,7 @@ test('a charge never falls when more is used within a tier, and is the sum of it
     fc.property(
       records,
       usages,
-      asked,
+      requested,
       fc.constantFrom(...usageClasses),
       counts,
       (written, usage, names, name, more) => {

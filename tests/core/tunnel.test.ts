@@ -5,12 +5,14 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connectorFor } from '../../core/tools/network.ts';
 
-async function connectThrough(answer: string): Promise<{ error: Error | null; socket: Socket | null; asked: string }> {
-  let asked = '';
+async function connectThrough(
+  answer: string,
+): Promise<{ error: Error | null; socket: Socket | null; requested: string }> {
+  let requested = '';
   const proxy = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', (data) => {
-      asked = data.toString();
+      requested = data.toString();
       socket.end(answer);
     });
   });
@@ -23,13 +25,13 @@ async function connectThrough(answer: string): Promise<{ error: Error | null; so
     connect(options as never, (failure, opened) => resolve([failure, opened])),
   );
   proxy.close();
-  return { error, socket, asked };
+  return { error, socket, requested };
 }
 
 test('upstream bytes in the packet of the answer to CONNECT are read first', async () => {
-  const { socket, asked } = await connectThrough('HTTP/1.1 200 Connected\r\n\r\nHTTP/1.1 204 Soon\r\n\r\n');
-  assert.match(asked, /^CONNECT vendor\.example:80 HTTP\/1\.1\r\n/);
-  assert.match(asked, /proxy-authorization: Basic dXMgZXI6cGFzcw==/i);
+  const { socket, requested } = await connectThrough('HTTP/1.1 200 Connected\r\n\r\nHTTP/1.1 204 Soon\r\n\r\n');
+  assert.match(requested, /^CONNECT vendor\.example:80 HTTP\/1\.1\r\n/);
+  assert.match(requested, /proxy-authorization: Basic dXMgZXI6cGFzcw==/i);
   let read = '';
   for await (const chunk of socket!) read += String(chunk);
   assert.equal(read, 'HTTP/1.1 204 Soon\r\n\r\n');

@@ -128,7 +128,7 @@ test('a body shorter or longer than declared breaks the connection', async () =>
     await assert.rejects(send(path), /aborted|hang up|ECONNRESET|Parse Error/, path);
 });
 
-interface Asked {
+interface Requested {
   readonly length: number;
   readonly reported: string | undefined;
   readonly framing: string | undefined;
@@ -137,7 +137,7 @@ interface Asked {
 
 /** Reads the body after `waitMs`. */
 function send(path: string, agent?: Agent, method = 'GET', waitMs = 0) {
-  return new Promise<Asked>((resolve, reject) => {
+  return new Promise<Requested>((resolve, reject) => {
     const requesting = request(
       gateway.origin + path,
       { method, ...(agent === undefined ? {} : { agent }) },

@@ -243,14 +243,14 @@ testOfChart('pods are replaced exactly when their file or their secrets have cha
   const secrets: Record<string, Record<string, string>> = { 'model-gateway': { DATABASE_URL: 'YQ==' } };
   const cluster = await startCluster(secrets);
   context.after(() => cluster.server.close());
-  const asked = [
+  const requested = [
     '--dry-run=server',
     '--kube-apiserver',
     cluster.origin,
     '--set',
     'extraEnvFrom[0].secretRef.name=vendors',
   ];
-  const sum = async () => (await read(...asked))['checksum/variables'];
+  const sum = async () => (await read(...requested))['checksum/variables'];
   const before = await sum();
   assert.match(before!, /^[0-9a-f]{64}$/);
   assert.equal(await sum(), before);

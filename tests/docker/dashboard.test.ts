@@ -158,7 +158,7 @@ test('the selection of models queries an existing metric and label', () => {
 });
 
 test('the dashboard shows load, errors, first bytes, money and keys in cooldown', () => {
-  const asked = new Set(
+  const requested = new Set(
     dashboard.panels
       .flatMap(({ targets }) => targets.flatMap(({ expr }) => readQuery(expr).metrics))
       .map(({ name }) => name),
@@ -173,7 +173,7 @@ test('the dashboard shows load, errors, first bytes, money and keys in cooldown'
     'gateway_journal_pending',
     'gateway_database_healthy',
   ])
-    assert.ok(asked.has(name), name);
+    assert.ok(requested.has(name), name);
 });
 
 test('charges are counted to the nano-USD, by model and upstream and never by account', async () => {

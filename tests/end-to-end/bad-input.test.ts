@@ -278,7 +278,7 @@ test('U+0000 in an id is a 404, in a query or stored body a 400, and never a 500
     assert.ok(status < 500, `${path}: ${status} ${text}`);
   }
   const order = { input_file_id: 'file-a\0b', endpoint: '/v1/chat/completions', completion_window: '24h' };
-  const asked: readonly [string, object][] = [
+  const requested: readonly [string, object][] = [
     ['batches', order],
     ['batches', { ...order, input_file_id: 'file-x', metadata: { name: 'a\0b' } }],
     ['chat/completions', { model: 'a\0b', messages: [{ role: 'user', content: 'x' }] }],
@@ -286,7 +286,7 @@ test('U+0000 in an id is a 404, in a query or stored body a 400, and never a 500
     ['responses', { model: 'sandbox', input: 'a\0b', user: 'a\0b', metadata: { name: 'a\0b' } }],
     ['messages/batches', { requests: [{ custom_id: 'a\0b', params: {} }] }],
   ];
-  for (const [path, body] of asked) {
+  for (const [path, body] of requested) {
     const { status, text } = await send('POST', `/v1/${path}`, body);
     assert.ok(status < 500, `${path} ${JSON.stringify(body)}: ${status} ${text}`);
     if (text.includes('U+0000')) assert.match(text, /The field /);

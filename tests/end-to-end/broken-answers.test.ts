@@ -110,8 +110,13 @@ test('a client that disconnects in the middle is recorded as disconnected', asyn
   const leaving = new AbortController();
   const prompt = '[[sandbox: tokens=2000 chunk_delay=10ms]]';
   const { open } = testbed.sandbox.bill();
-  const asked = testbed.call(customer, 'chat', { model: 'sandbox', prompt, stream: true }, { signal: leaving.signal });
-  asked.catch(() => {});
+  const pending = testbed.call(
+    customer,
+    'chat',
+    { model: 'sandbox', prompt, stream: true },
+    { signal: leaving.signal },
+  );
+  pending.catch(() => {});
   await until('the vendor works', () => testbed.sandbox.bill().open > open);
   await new Promise((resolve) => setTimeout(resolve, 50));
   leaving.abort();

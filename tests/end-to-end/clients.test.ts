@@ -111,13 +111,13 @@ for (const name of dialectNames) {
       const { open } = testbed.sandbox.bill();
       const prompt = when === 'before the head' ? '[[sandbox: delay=9s]]' : '[[sandbox: chunk_delay=10ms tokens=2000]]';
       const leaving = new AbortController();
-      const asked = testbed.call(
+      const pending = testbed.call(
         customer,
         name,
         { model: 'sandbox', prompt, stream: true },
         { signal: leaving.signal },
       );
-      asked.catch(() => {});
+      pending.catch(() => {});
       await until('the vendor has the request', () => testbed.sandbox.bill().open > open);
       await new Promise((resolve) => setTimeout(resolve, 100));
       const watch = watchDelay();

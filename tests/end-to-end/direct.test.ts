@@ -36,15 +36,15 @@ const question: Question = { model: 'sandbox', prompt: 'Hello [[sandbox: tokens=
 function requestOf(
   customer: Customer,
   name: (typeof dialectNames)[number],
-  asked: Question,
+  requested: Question,
   more: Partial<DirectRequest> = {},
 ) {
   const dialect = dialects[name];
   return {
     method: 'POST',
-    path: dialect.path(asked),
+    path: dialect.path(requested),
     headers: { 'content-type': 'application/json', ...dialect.key(customer.key) },
-    body: Buffer.from(JSON.stringify(dialect.body(asked))),
+    body: Buffer.from(JSON.stringify(dialect.body(requested))),
     remoteAddress: '192.0.2.7',
     ...more,
   } as const satisfies DirectRequest;

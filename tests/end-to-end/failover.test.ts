@@ -38,7 +38,7 @@ after(async () => {
 /** A number no one has used: of `pair` (with the sandbox behind it) and `alone`, models whose first vendor replays. */
 const nextCase = () => ++casesUsed;
 
-interface Asked {
+interface Requested {
   readonly reply: Reply;
   readonly customer: Customer;
   /** Requests that the replaying vendor got for it. */
@@ -51,7 +51,7 @@ async function send(
   script: Script,
   stream = false,
   members?: object,
-): Promise<Asked> {
+): Promise<Requested> {
   testbed.replay.play(script);
   const before = testbed.replay.requests.length;
   const customer = await testbed.customer();

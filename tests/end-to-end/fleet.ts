@@ -136,10 +136,10 @@ async function newNode({
   await write();
   const log = join(directory, `node-${index}.log`);
   let child: ChildProcess | undefined;
-  let isAsked = false;
+  let isRequested = false;
   /** What a test sees of it otherwise is that no one answers. */
   const reportEnd = (code: number | null, signal: NodeJS.Signals | null) => {
-    if (isAsked || !children.has(child!)) return;
+    if (isRequested || !children.has(child!)) return;
     process.stderr.write(
       `node ${index} ended by itself (${signal ?? code}):\n${readFileSync(log, 'utf8').slice(-2_000)}\n`,
     );
@@ -162,7 +162,7 @@ async function newNode({
       return child!.pid!;
     },
     async start() {
-      isAsked = false;
+      isRequested = false;
       const lines = openSync(log, 'a');
       const words = workers === undefined ? [file] : ['--workers', String(workers), file];
       child = spawn(process.execPath, ['core/process/main.ts', 'serve', ...words], {
@@ -174,7 +174,7 @@ async function newNode({
       await until(`gateway ${index} of ${origin} is ready`, isReady, 120_000);
     },
     signal(signal) {
-      isAsked = true;
+      isRequested = true;
       child!.kill(signal);
     },
     ended,
@@ -184,7 +184,7 @@ async function newNode({
     },
     async end(signal) {
       const began = performance.now();
-      isAsked = true;
+      isRequested = true;
       child!.kill(signal);
       await ended();
       return performance.now() - began;

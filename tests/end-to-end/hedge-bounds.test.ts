@@ -21,21 +21,21 @@ const says = ({ text }: Reply, words: string) => assert.match(text, new RegExp(w
 
 test('a call with lasting effects, and a model that turns hedging off, have one attempt', async () => {
   pair.first.play(whole('first', one, slow(300)));
-  const asked = async (model: string, more: object) => (await send(pair, model, false, more)).asked;
-  assert.deepEqual(await asked('pair', { store: true }), [1, 0]);
-  assert.deepEqual(await asked('pair', { tools: [{ type: 'web_search' }] }), [1, 0]);
-  assert.deepEqual(await asked('plain', {}), [1, 0]);
-  assert.deepEqual(await asked('pair', { store: false }), [1, 1]);
+  const requestOf = async (model: string, more: object) => (await send(pair, model, false, more)).requested;
+  assert.deepEqual(await requestOf('pair', { store: true }), [1, 0]);
+  assert.deepEqual(await requestOf('pair', { tools: [{ type: 'web_search' }] }), [1, 0]);
+  assert.deepEqual(await requestOf('plain', {}), [1, 0]);
+  assert.deepEqual(await requestOf('pair', { store: false }), [1, 1]);
 });
 
 test('a hedge never waits for a slot, and takes none from waiting requests', async () => {
   // Long enough for all three to be under way together, on a slow machine too.
   pair.second.play(whole('second', two, slow(3_000)));
   pair.first.play(whole('first', one, slow(1_500)));
-  const asked = await Promise.all([send(pair, 'tight'), send(pair, 'tight'), send(pair, 'tight')]);
-  for (const { reply } of asked) says(reply, 'first');
-  await Promise.all(asked.map(({ customer }) => pair.testbed.records(customer)));
-  const rows = await Promise.all(asked.map(({ customer }) => pair.borne(customer)));
+  const requested = await Promise.all([send(pair, 'tight'), send(pair, 'tight'), send(pair, 'tight')]);
+  for (const { reply } of requested) says(reply, 'first');
+  await Promise.all(requested.map(({ customer }) => pair.testbed.records(customer)));
+  const rows = await Promise.all(requested.map(({ customer }) => pair.borne(customer)));
   assert.equal(rows.flat().filter(({ provider }) => provider === 'narrow').length, 1);
 });
 
@@ -65,13 +65,13 @@ test('no more than the set share of requests is hedged, and the timeline gives t
     half.first.play(whole('first', one, slow(120)));
     half.second.play(whole('second', two));
     const customer = await half.testbed.customer();
-    const asked = [];
+    const requested = [];
     for (let count = 0; count < 4; count += 1) {
       const began = half.second.requests.length;
       await half.testbed.call(customer, 'chat', { model: 'pair', prompt: 'Hello' });
-      asked.push(half.second.requests.length - began);
+      requested.push(half.second.requests.length - began);
     }
-    assert.deepEqual(asked, [0, 1, 0, 1]);
+    assert.deepEqual(requested, [0, 1, 0, 1]);
     await half.testbed.records(customer, 4);
     const lines = async () =>
       (await half.testbed.rows<{ story: [number, string, ...unknown[]][] }>('requests')).flatMap((row) => row.story);

@@ -6,7 +6,7 @@ import {
   checkCharge,
   costOf,
   nextAnswered,
-  nextAsked,
+  nextRequest,
   type Pair,
   send,
   startPair,
@@ -37,13 +37,13 @@ for (const stream of [false, true]) {
     const script = form('second', two);
     pair.first.play(form('first', one, slow(silence)));
     pair.second.play(script);
-    const { customer, reply, asked } = await send(
+    const { customer, reply, requested } = await send(
       pair,
       'pair',
       stream,
       stream ? { stream_options: { include_usage: true } } : {},
     );
-    assert.deepEqual([reply.status, asked], [200, [1, 1]]);
+    assert.deepEqual([reply.status, requested], [200, [1, 1]]);
     assert.equal(reply.text, script.body);
     const rows = await checkCharge(pair, customer, 'second', costOf(two));
     const [lost] = rows;
@@ -56,11 +56,11 @@ for (const stream of [false, true]) {
   });
 
   test(`${name}: the first answers after the hedge began: its answer is returned, and the second is written off`, async () => {
-    pair.first.play(form('first', one, { after: nextAsked(pair.second) }));
+    pair.first.play(form('first', one, { after: nextRequest(pair.second) }));
     pair.second.play(form('second', two, slow(silence)));
-    const { customer, reply, asked } = await send(pair, 'pair', stream);
+    const { customer, reply, requested } = await send(pair, 'pair', stream);
     says(reply, 'first');
-    assert.deepEqual(asked, [1, 1]);
+    assert.deepEqual(requested, [1, 1]);
     const rows = await checkCharge(pair, customer, 'first', costOf(one));
     assert.deepEqual(
       rows.map(({ number, provider, bearer: who }) => [number, provider, who]),
@@ -73,9 +73,9 @@ for (const stream of [false, true]) {
 
   test(`${name}: an answer in time starts no second attempt`, async () => {
     pair.first.play(form('first', one));
-    const { customer, reply, asked } = await send(pair, 'calm', stream);
+    const { customer, reply, requested } = await send(pair, 'calm', stream);
     says(reply, 'first');
-    assert.deepEqual(asked, [1, 0]);
+    assert.deepEqual(requested, [1, 0]);
     assert.equal((await checkCharge(pair, customer, 'first', costOf(one))).length, 1);
   });
 
@@ -94,11 +94,11 @@ for (const stream of [false, true]) {
   for (const status of [500, 503, 429]) {
     test(`${name}: the first fails with ${status} while the second runs: the second's answer is returned`, async () => {
       const failed = nextAnswered(pair.first);
-      pair.first.play({ status, after: nextAsked(pair.second), body: '{"error":{"message":"no"}}' });
+      pair.first.play({ status, after: nextRequest(pair.second), body: '{"error":{"message":"no"}}' });
       pair.second.play(form('second', two, { after: failed }));
-      const { customer, reply, asked } = await send(pair, 'pair', stream);
+      const { customer, reply, requested } = await send(pair, 'pair', stream);
       says(reply, 'second');
-      assert.deepEqual(asked, [1, 1]);
+      assert.deepEqual(requested, [1, 1]);
       const [lost] = await checkCharge(pair, customer, 'second', costOf(two));
       assert.equal(lost!.bearer, status === 500 ? 'operator' : null);
       if (status === 429) await new Promise((resolve) => setTimeout(resolve, 1_050));
@@ -133,14 +133,14 @@ test('a hedge in another protocol: its answer is translated, and shows nothing o
 
 test('a whole answer whose head has arrived is awaited', async () => {
   pair.first.play(whole('first', one, { cuts: [20], pauseMs: 1_300 }));
-  const { customer, reply, asked } = await send(pair, 'calm');
+  const { customer, reply, requested } = await send(pair, 'calm');
   says(reply, 'first');
-  assert.deepEqual(asked, [1, 0]);
+  assert.deepEqual(requested, [1, 0]);
   await checkCharge(pair, customer, 'first', costOf(one));
 });
 
 test("a client's own fault ends both attempts at once", async () => {
-  pair.first.play({ status: 400, after: nextAsked(pair.second), body: '{"error":{"message":"no"}}' });
+  pair.first.play({ status: 400, after: nextRequest(pair.second), body: '{"error":{"message":"no"}}' });
   pair.second.play(whole('second', two, slow(silence)));
   const { customer, reply } = await send(pair, 'pair');
   assert.equal(reply.status, 400);
@@ -150,7 +150,7 @@ test("a client's own fault ends both attempts at once", async () => {
 });
 
 test('both attempts fail: nothing is charged, both are written off, and the client may repeat the call', async () => {
-  pair.first.play({ status: 500, after: nextAsked(pair.second) });
+  pair.first.play({ status: 500, after: nextRequest(pair.second) });
   pair.second.play({ dieAtOnce: true });
   const { customer, reply } = await send(pair, 'pair');
   assert.deepEqual([reply.status, reply.headers.get('x-should-retry')], [502, 'true']);
@@ -164,10 +164,10 @@ test('both attempts fail: nothing is charged, both are written off, and the clie
 });
 
 test('both attempts are refused: the next target is tried as without a hedge', async () => {
-  pair.first.play({ status: 503, after: nextAsked(pair.second) });
+  pair.first.play({ status: 503, after: nextRequest(pair.second) });
   pair.second.play({ status: 503, headDelayMs: 50 });
-  const { customer, reply, asked } = await send(pair, 'three');
-  assert.deepEqual([reply.status, asked], [200, [1, 1]]);
+  const { customer, reply, requested } = await send(pair, 'three');
+  assert.deepEqual([reply.status, requested], [200, [1, 1]]);
   const { ends, charges } = await pair.testbed.records(customer);
   assert.deepEqual([ends, charges[0]!.provider], [['charged answered'], 'sandbox']);
   assert.deepEqual(
@@ -189,7 +189,7 @@ test('a hedge at the same target uses another key, never the same one', async ()
   const { attempts } = await pair.testbed.records(customer);
   assert.equal(new Set(attempts.map(({ credential }) => credential)).size, 2);
   pair.first.play(whole('late', one, slow(300)));
-  assert.deepEqual((await send(pair, 'lonely')).asked, [1, 0]);
+  assert.deepEqual((await send(pair, 'lonely')).requested, [1, 0]);
 });
 
 for (const stream of [false, true]) {

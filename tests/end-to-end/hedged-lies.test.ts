@@ -1,4 +1,4 @@
-/** Two vendors asked side by side, one of which reports what no call can have used: charged and written off at possible figures. */
+/** Two vendors requested side by side, one of which reports what no call can have used: charged and written off at possible figures. */
 import assert from 'node:assert/strict';
 import { after, before as begin, test } from 'node:test';
 import {
@@ -6,7 +6,7 @@ import {
   checkCharge,
   costOf,
   nextAnswered,
-  nextAsked,
+  nextRequest,
   type Pair,
   send,
   startPair,
@@ -38,8 +38,8 @@ for (const stream of [false, true]) {
     test(`${name}, the winner of a hedge reports ${what}: the estimate is charged and marked, the loser is written off as usual`, async () => {
       pair.first.play(form('first', honest, { headDelayMs: 10_000 }));
       pair.second.play(form('second', counts));
-      const { customer, reply, asked } = await send(pair, 'pair', stream, more);
-      assert.deepEqual([reply.status, reply.broken, asked], [200, false, [1, 1]]);
+      const { customer, reply, requested } = await send(pair, 'pair', stream, more);
+      assert.deepEqual([reply.status, reply.broken, requested], [200, false, [1, 1]]);
       const { ends, charges } = await pair.testbed.records(customer);
       assert.deepEqual([ends, charges[0]!.provider, charges[0]!.estimated], [['charged answered'], 'second', true]);
       assert.ok(charges[0]!.cost > 0n && charges[0]!.cost <= mostCost, String(charges[0]!.cost));
@@ -53,8 +53,8 @@ for (const stream of [false, true]) {
       const answered = nextAnswered(pair.first);
       pair.first.play(form('first', counts, { headDelayMs: 120 }));
       pair.second.play(form('second', honest));
-      const { customer, reply, asked } = await send(pair, 'drained', stream, more);
-      assert.deepEqual([reply.status, asked], [200, [1, 1]]);
+      const { customer, reply, requested } = await send(pair, 'drained', stream, more);
+      assert.deepEqual([reply.status, requested], [200, [1, 1]]);
       await answered;
       const [lost] = await checkCharge(pair, customer, 'steady', costOf(honest));
       assert.deepEqual([lost!.provider, lost!.bearer, lost!.estimated], ['patient', 'operator', true]);
@@ -66,7 +66,7 @@ for (const stream of [false, true]) {
 
 test('both report impossible usage: one bounded charge, one bounded loss', async () => {
   const counts = lies['output tokens'];
-  pair.first.play(whole('first', counts, { after: nextAsked(pair.second) }));
+  pair.first.play(whole('first', counts, { after: nextRequest(pair.second) }));
   pair.second.play(whole('second', counts, { headDelayMs: 200 }));
   const { customer } = await send(pair, 'drained', false, more);
   const { charges } = await pair.testbed.records(customer);

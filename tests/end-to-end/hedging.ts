@@ -76,7 +76,7 @@ export async function startPair(afterMs: number, share = 1, more: Record<string,
 }
 
 /** Resolves when this vendor gets its next request. */
-export async function nextAsked({ requests }: Vendor): Promise<void> {
+export async function nextRequest({ requests }: Vendor): Promise<void> {
   const before = requests.length;
   await until('the vendor is asked', () => requests.length > before);
 }
@@ -84,7 +84,7 @@ export async function nextAsked({ requests }: Vendor): Promise<void> {
 /** Resolves when this vendor's answer to its next request is out, or its socket is closed. */
 export async function nextAnswered(vendor: Vendor): Promise<void> {
   const at = vendor.requests.length;
-  await nextAsked(vendor);
+  await nextRequest(vendor);
   await vendor.requests[at]!.closed;
 }
 
@@ -132,8 +132,8 @@ export async function send(pair: Pair, model: string, stream = false, more: obje
   const customer = await pair.testbed.customer();
   const counts = [pair.first.requests.length, pair.second.requests.length];
   const reply = await pair.testbed.call(customer, 'chat', { model, prompt: 'Hello there', stream, more }, init);
-  const asked = [pair.first.requests.length - counts[0]!, pair.second.requests.length - counts[1]!];
-  return { customer, reply, asked };
+  const requested = [pair.first.requests.length - counts[0]!, pair.second.requests.length - counts[1]!];
+  return { customer, reply, requested };
 }
 
 /** One charge, of `cost`, for the attempt at `provider`; the others are the operator's or no one's. */

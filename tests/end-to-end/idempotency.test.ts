@@ -113,8 +113,8 @@ for (const name of dialectNames) {
       const key = randomUUID();
       const { open, requests } = testbed.sandbox.bill();
       const leaving = new AbortController();
-      const asked = send(customer, name, question, key, { signal: leaving.signal });
-      asked.catch(() => {});
+      const pending = send(customer, name, question, key, { signal: leaving.signal });
+      pending.catch(() => {});
       await until(
         'the vendor works',
         () => testbed.sandbox.bill().open > open || testbed.sandbox.bill().requests > requests,
@@ -208,14 +208,14 @@ test('a call that may have run without an answer is not run again under its key:
     const before = testbed.replay.requests.length;
     const question = { model: 'replay', prompt: 'Hello' };
     const first = await send(customer, 'chat', question, key);
-    const asked = testbed.replay.requests.length - before;
+    const requested = testbed.replay.requests.length - before;
     const again = await sendAgain(customer, 'chat', question, key);
     assert.deepEqual([first.status, again.status, again.text], [502, 502, first.text]);
     assert.deepEqual(
       [again.headers.get('x-should-retry'), again.headers.get('idempotent-replayed')],
       ['false', 'true'],
     );
-    assert.equal(testbed.replay.requests.length - before, asked);
+    assert.equal(testbed.replay.requests.length - before, requested);
     assert.deepEqual((await testbed.records(customer)).ends, ['free unknown']);
   }
 });

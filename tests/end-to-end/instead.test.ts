@@ -57,7 +57,7 @@ const json = { 'content-type': 'application/json' };
 const sse = { 'content-type': 'text/event-stream' };
 const prompt = 'Hello [[sandbox: tokens=20]]';
 
-interface Asked {
+interface Requested {
   readonly status: number;
   readonly text: string;
   readonly model: string | null;
@@ -72,7 +72,7 @@ async function send(
   dialect: DialectName,
   script: Script,
   { stream = false, more, ...options }: { stream?: boolean; more?: object; nanoUsd?: bigint; models?: string[] } = {},
-): Promise<Asked> {
+): Promise<Requested> {
   first.play(script);
   const customer = await testbed.customer(options);
   const had = await testbed.balance(customer);
@@ -191,8 +191,8 @@ test('targets and models known to be too small are skipped', async () => {
   assert.deepEqual([sized.status, sized.attempts], [400, ['1 first refused null']]);
   const equal = await send('equal', 'messages', script);
   assert.deepEqual([equal.status, equal.model], [400, null]);
-  const asked = await send('stands', 'chat', script, { more: { max_tokens: 50 } });
-  assert.equal(asked.model, large);
+  const requested = await send('stands', 'chat', script, { more: { max_tokens: 50 } });
+  assert.equal(requested.model, large);
 });
 
 test('another model serves when all targets refuse, break off or are overloaded', async () => {

@@ -50,8 +50,8 @@ async function leave(
   const customer = await testbed.customer({ plan: 'single' });
   const { open } = testbed.sandbox.bill();
   const leaving = new AbortController();
-  const asked = testbed.call(customer, name, { model, prompt, stream, more }, { signal: leaving.signal });
-  asked.catch(() => {});
+  const pending = testbed.call(customer, name, { model, prompt, stream, more }, { signal: leaving.signal });
+  pending.catch(() => {});
   await until('the vendor has the request', () => testbed.sandbox.bill().open > open);
   await new Promise((resolve) => setTimeout(resolve, 60));
   const leftAt = Date.now();
@@ -130,8 +130,8 @@ test('an answer that never began costs a disconnected client nothing, and no oth
     const before = testbed.replay.requests.length;
     const customer = await testbed.customer();
     const leaving = new AbortController();
-    const asked = testbed.call(customer, 'chat', { model: 'replayed', prompt: 'Hello' }, { signal: leaving.signal });
-    asked.catch(() => {});
+    const pending = testbed.call(customer, 'chat', { model: 'replayed', prompt: 'Hello' }, { signal: leaving.signal });
+    pending.catch(() => {});
     await until('the vendor has the request', () => testbed.replay.requests.length > before);
     leaving.abort();
     assert.deepEqual((await testbed.records(customer)).ends, [end]);

@@ -109,7 +109,7 @@ test('realtime: an answer that the vendor refuses is not awaited after a disconn
   assert.ok(charges.every(({ cost }) => cost === 0n));
 });
 
-for (const [name, asked] of [
+for (const [name, requested] of [
   ['a turn', { clientContent: { turns: [{ role: 'user', parts: [{ text: 'Hello' }] }], turnComplete: true } }],
   ['a result of a tool', { tool_response: { function_responses: [{ id: '1', name: 'f', response: {} }] } }],
 ] as const)
@@ -118,8 +118,8 @@ for (const [name, asked] of [
     const client = await talk(testbed.origin, customer.key, `${livePath}?key=${customer.key}`);
     client.send({ setup: { model: 'models/slow' } });
     await until('it is set up', () => client.messages.length > 0);
-    client.send(asked);
-    await vendor.has(Object.keys(asked)[0]!);
+    client.send(requested);
+    await vendor.has(Object.keys(requested)[0]!);
     await leave(client);
     vendor.send({ serverContent: { modelTurn: { parts: [{ text: 'Hi' }] } } });
     const usageMetadata = { promptTokenCount: 40, responseTokenCount: 2, totalTokenCount: 42 };

@@ -262,8 +262,8 @@ test('slot leaked after disconnect: however a client disconnects, the next call 
     for (const stream of [true, false]) {
       const leaving = new AbortController();
       const prompt = '[[sandbox: delay=20ms chunk_delay=10ms tokens=500]]';
-      const asked = testbed.call(customer, 'chat', { model: 'sandbox', prompt, stream }, { signal: leaving.signal });
-      asked.catch(() => {});
+      const pending = testbed.call(customer, 'chat', { model: 'sandbox', prompt, stream }, { signal: leaving.signal });
+      pending.catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       leaving.abort();
       left++;

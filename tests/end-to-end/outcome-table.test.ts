@@ -207,8 +207,8 @@ test('row "client leaves, chat": abort the upstream; settle input plus what was 
     const { open } = testbed.sandbox.bill();
     const leaving = new AbortController();
     const question = { model, prompt: '[[sandbox: chunk_delay=10ms tokens=2000]]', stream: true };
-    const asked = testbed.call(customer, name, question, { signal: leaving.signal });
-    asked.catch(() => {});
+    const pending = testbed.call(customer, name, question, { signal: leaving.signal });
+    pending.catch(() => {});
     await until('the vendor works', () => testbed.sandbox.bill().open > open);
     await new Promise((resolve) => setTimeout(resolve, 60));
     leaving.abort();

@@ -31,7 +31,7 @@ const [systemLookup, systemConnect] = [dns.lookup, net.connect];
 
 /** What the names resolve to, one answer after the other, the last one again and again. */
 let answers = new Map<string, string[]>();
-let asked: string[] = [];
+let requests: string[] = [];
 /** Addresses to which connections were made; each ends at the server of this test. */
 let connected: string[] = [];
 let paths: string[] = [];
@@ -43,7 +43,7 @@ const server = createServer((request, response) => {
 const port = () => (server.address() as AddressInfo).port;
 
 const resolver: LookupFunction = (name, options, callback) => {
-  asked.push(name);
+  requests.push(name);
   const left = answers.get(name)!;
   const address = left.length > 1 ? left.shift()! : left[0]!;
   const family = isIP(address);
@@ -87,7 +87,7 @@ beforeEach(() => {
 
 function begin(found: Readonly<Record<string, string[]>>): void {
   answers = new Map(Object.entries(found));
-  asked = [];
+  requests = [];
   connected = [];
   paths = [];
 }
@@ -157,9 +157,9 @@ for (const [name, { reach, posts }] of Object.entries(places)) {
       begin({ 'rebind.example': [outside, inside] });
       const url = `http://rebind.example:${port()}/a.png`;
       await reach(url);
-      assert.deepEqual([asked, connected], [['rebind.example'], [outside]], inside);
+      assert.deepEqual([requests, connected], [['rebind.example'], [outside]], inside);
       await assert.rejects(reach(url), inside);
-      assert.deepEqual([asked.length, connected, paths], [2, [outside], ['/a.png']], inside);
+      assert.deepEqual([requests.length, connected, paths], [2, [outside], ['/a.png']], inside);
     }
   });
 

@@ -13,7 +13,7 @@ type Replayed = Pick<Recording<string>, 'status' | 'contentType' | 'response'>;
 
 /** What the vendor answers next, one for each request; what it made lies at addresses of this machine instead of its own. */
 let coming: Replayed[] = [];
-let asked: string[] = [];
+let requests: string[] = [];
 const vendor = createServer(async (incoming, outgoing) => {
   for await (const _ of incoming);
   const { method = '', url = '' } = incoming;
@@ -22,7 +22,7 @@ const vendor = createServer(async (incoming, outgoing) => {
     const isFilm = url.endsWith('.mp4');
     return report(outgoing, { status: 200, contentType: 'application/octet-stream', response: isFilm ? film : jpeg });
   }
-  asked.push(`${method} ${url}`);
+  requests.push(`${method} ${url}`);
   const next = coming.shift();
   assert.ok(next !== undefined, `no recording has what comes after ${url}`);
   const text = next.response
@@ -77,7 +77,7 @@ after(async () => {
 /** Orders an image that the vendor answers with these; tells its end. */
 async function imageOf(model: string, answers: readonly Replayed[], more: object = {}) {
   coming = [...answers];
-  asked = [];
+  requests = [];
   const { status, json } = await alice.send('POST', '/v1/images/generations', { model, prompt: 'A picture', ...more });
   assert.equal(status, 200, JSON.stringify(json));
   const { data } = await ended(alice, `/v1/tasks/${json.data.id}`);
@@ -103,7 +103,7 @@ test('recorded pictures are returned byte for byte under their type, and paid by
     const before = await alice.balance();
     const data = await imageOf('tokens', [answerOf('images', name)], shown);
     assert.equal(data.status, 'completed', data.error);
-    assert.deepEqual(asked, [path]);
+    assert.deepEqual(requests, [path]);
     assert.deepEqual(await opened(data.result.images[0].url[0]), [type, painted(name)]);
     await alice.hasPaid(before, parseUsd(price));
   }
@@ -155,14 +155,14 @@ test('recorded refusals end the task with their reason; refusals and answers wit
 test('a recorded video is ordered, polled while it runs, and returned', async () => {
   const states = ['xai-61eb', 'xai-d37a', 'xai-ca93', 'xai-grok-imagine-video-usage-cost-89ec'];
   coming = ['xai-grok-imagine-video-b466', ...states].map((name) => answerOf('video', name));
-  asked = [];
+  requests = [];
   const before = await alice.balance();
   const content = [{ type: 'text', text: 'a calm ocean wave at sunset' }];
   const { json } = await alice.send('POST', '/v1/contents/generations/tasks', { model: 'film', content, duration: 1 });
   const reply = await ended(alice, `/v1/contents/generations/tasks/${json.id}`);
   assert.equal(reply.status, 'succeeded', reply.error);
   const look = 'GET /xai/videos/c84748c1-5ec7-9c62-b013-dc6e71a83de7';
-  assert.deepEqual(asked, ['POST /xai/videos/generations', look, look, look, look]);
+  assert.deepEqual(requests, ['POST /xai/videos/generations', look, look, look, look]);
   assert.deepEqual(await opened(reply.content.video_url), ['video/mp4', film]);
   await alice.hasPaid(before, parseUsd('0.05'));
 });

@@ -10,12 +10,12 @@ import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts
 import { type End, endsIn, type Nodes, openNodes, violationsIn } from './task-node.ts';
 
 /** In front of the sandbox: files may be held back, and it is known what was asked. */
-const asked: string[] = [];
+const requests: string[] = [];
 let filesAreHeld = false;
 let sandbox: RunningVendor;
 const front = createServer(async (incoming, outgoing) => {
   const path = incoming.url ?? '';
-  asked.push(`${incoming.method} ${path}`);
+  requests.push(`${incoming.method} ${path}`);
   while (filesAreHeld && path.startsWith('/files/')) await pause(20);
   const { method, headers } = incoming;
   const onward = request(sandbox.origin + path, { method: method!, headers }, (answer) => {
@@ -48,7 +48,7 @@ const lives: Record<string, Life> = {
   creating: {
     model: 'creating',
     prompt: 'A cat [[sandbox: takes=1500ms]]',
-    reached: () => seen(() => asked.some((line) => line === 'POST /v1/images/generations')),
+    reached: () => seen(() => requests.some((line) => line === 'POST /v1/images/generations')),
     end: 'failed',
   },
   streaming: {
@@ -61,13 +61,13 @@ const lives: Record<string, Life> = {
   running: {
     model: 'running',
     prompt: 'A cat [[sandbox: takes=5s]]',
-    reached: () => seen(() => asked.some((line) => line.startsWith('GET /imagine/v1/videos/'))),
+    reached: () => seen(() => requests.some((line) => line.startsWith('GET /imagine/v1/videos/'))),
     end: 'completed',
   },
   copying: {
     model: 'copying',
     prompt: 'A cat [[sandbox: takes=200ms]]',
-    reached: () => seen(() => asked.some((line) => line.startsWith('GET /files/'))),
+    reached: () => seen(() => requests.some((line) => line.startsWith('GET /files/'))),
     end: 'completed',
   },
 };
@@ -148,7 +148,7 @@ async function stateOf(model: string): Promise<string> {
 async function keepWorkersBusy(): Promise<void> {
   filesAreHeld = true;
   for (const _ of opened.nodes) await order(blocker);
-  await seen(() => asked.filter((line) => line.startsWith('GET /files/')).length >= opened.nodes.length);
+  await seen(() => requests.filter((line) => line.startsWith('GET /files/')).length >= opened.nodes.length);
 }
 
 async function killAll(): Promise<void> {
@@ -194,7 +194,7 @@ for (const [state, life] of Object.entries(lives)) {
     await startAll();
     // What the life before has left is worked off first.
     await allEnded();
-    asked.length = 0;
+    requests.length = 0;
     filesAreHeld = life.model === 'copying';
     if (state === 'queued') await keepWorkersBusy();
     await order(life);

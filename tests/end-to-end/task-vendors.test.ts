@@ -18,19 +18,19 @@ const paths: Readonly<Record<string, string>> = {
   '/xai/v1': '/imagine/v1',
   '/ark/api/v3': '/api/v3',
 };
-interface Asked {
+interface ReceivedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
-let asked: Asked[] = [];
+let requests: ReceivedRequest[] = [];
 let sandbox: RunningVendor;
 const front = createServer(async (incoming, outgoing) => {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks);
   const { method, headers, url: path = '' } = incoming;
-  if (!path.startsWith('/files/')) asked.push({ path, headers, body: body.toString('latin1') });
+  if (!path.startsWith('/files/')) requests.push({ path, headers, body: body.toString('latin1') });
   const base = Object.keys(paths).find((each) => path.startsWith(`${each}/`));
   const onward = base === undefined ? path : paths[base] + path.slice(base.length);
   request(sandbox.origin + onward, { method: method!, headers }, (answer) => {
@@ -116,21 +116,21 @@ async function made(body: object): Promise<void> {
 for (const [model, { text, edit, key, upstream, price }] of Object.entries(offers)) {
   test(`${model}: text to image and image to image use its vendor's path, its key and its price`, async () => {
     const before = await alice.balance();
-    asked = [];
+    requests = [];
     await made({ model, prompt: 'A lighthouse' });
     await made({ model, prompt: 'A lighthouse at night', image_urls: [dataUrl, dataUrl] });
     assert.deepEqual(
-      asked.map(({ path }) => path),
+      requests.map(({ path }) => path),
       [text, edit],
     );
-    for (const { path, headers, body } of asked) {
+    for (const { path, headers, body } of requests) {
       assert.equal(headers[key[0]], key[1]);
       assert.ok(path.includes(upstream) || body.includes(upstream), upstream);
     }
     const shown = png.toString('base64');
     const sees = (body: string) => body.includes(shown) || body.includes(png.toString('latin1'));
     assert.deepEqual(
-      asked.map(({ body }) => sees(body)),
+      requests.map(({ body }) => sees(body)),
       [false, true],
     );
     await alice.hasPaid(before, 2n * parseUsd(price));
@@ -139,7 +139,7 @@ for (const [model, { text, edit, key, upstream, price }] of Object.entries(offer
 
 test('grok-imagine-video accepts one text and one image, and lists the parameters that it ignores', async () => {
   const before = await alice.balance();
-  asked = [];
+  requests = [];
   const image = { type: 'image_url', image_url: { url: 'https://images.example.com/a.png' }, role: 'reference_image' };
   const clip = { type: 'video_url', video_url: { url: 'https://images.example.com/a.mp4' }, role: 'reference_video' };
   const sound = { type: 'audio_url', audio_url: { url: 'https://images.example.com/a.mp3' }, role: 'reference_audio' };
@@ -159,7 +159,9 @@ test('grok-imagine-video accepts one text and one image, and lists the parameter
     assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'video/mp4']);
     await file.arrayBuffer();
   }
-  const created = asked.filter(({ path }) => path === '/xai/v1/videos/generations').map(({ body }) => JSON.parse(body));
+  const created = requests
+    .filter(({ path }) => path === '/xai/v1/videos/generations')
+    .map(({ body }) => JSON.parse(body));
   const common = { model: 'grok-imagine-video', prompt: 'Waves', duration: 4, resolution: '480p' };
   const shown = { image: { url: 'https://images.example.com/a.png' } };
   assert.deepEqual(created, [
@@ -167,7 +169,7 @@ test('grok-imagine-video accepts one text and one image, and lists the parameter
     { ...common, ...shown },
     { ...common, ...shown },
   ]);
-  for (const { headers } of asked) assert.equal(headers.authorization, 'Bearer key-of-xai');
+  for (const { headers } of requests) assert.equal(headers.authorization, 'Bearer key-of-xai');
   await alice.hasPaid(before, 3n * parseUsd('0.202'));
 });
 

@@ -104,12 +104,12 @@ const pathOf = (protocol: Protocol, model: string, stream = false) =>
   })[protocol];
 
 /** A body of this protocol with one more member or message. */
-function bodyOf(protocol: Protocol, model: string, asked: object): object {
+function bodyOf(protocol: Protocol, model: string, requested: object): object {
   const said = { role: 'user', content: 'hi' };
-  if (protocol === 'responses') return { model, input: 'hi', ...asked };
-  if (protocol === 'chat') return { model, messages: [said], ...asked };
-  if (protocol === 'messages') return { model, max_tokens: 10, messages: [said], ...asked };
-  return { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], ...asked };
+  if (protocol === 'responses') return { model, input: 'hi', ...requested };
+  if (protocol === 'chat') return { model, messages: [said], ...requested };
+  if (protocol === 'messages') return { model, max_tokens: 10, messages: [said], ...requested };
+  return { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], ...requested };
 }
 
 const user = (content: unknown) => [{ role: 'user', content }];
@@ -279,8 +279,10 @@ test("a vendor's file in an address of another protocol is found", async () => {
 
 test('a public address is not treated as an id', async () => {
   testbed.replay.play(answers.gemini);
-  const asked = { contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'https://video.example/watch?v=1' } }] }] };
-  assert.equal((await send(anna, pathOf('gemini', 'replay'), asked)).status, 200);
+  const request = {
+    contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'https://video.example/watch?v=1' } }] }],
+  };
+  assert.equal((await send(anna, pathOf('gemini', 'replay'), request)).status, 200);
 });
 
 test('arguments and results of functions are not treated as ids', async () => {
@@ -407,8 +409,8 @@ for (const [what, protocol, id, whole, streamed, use] of issues) {
       const owner = await testbed.customer();
       const stream = form === 'streamed';
       testbed.replay.play(script, answers[protocol]);
-      const asked = bodyOf(protocol, 'pair', protocol === 'gemini' ? {} : { stream });
-      const first = await send(owner, pathOf(protocol, 'pair', stream), asked);
+      const requested = bodyOf(protocol, 'pair', protocol === 'gemini' ? {} : { stream });
+      const first = await send(owner, pathOf(protocol, 'pair', stream), requested);
       assert.equal(first.status, 200, first.text);
       const { headers: maker } = testbed.replay.requests.at(-1)!;
       const next = bodyOf(protocol, 'pair', use(id));
@@ -530,11 +532,11 @@ for (const [protocol, place, use] of later) {
       ['foreign', 'gemini'],
     ] as const) {
       testbed.replay.play(answers[answer]);
-      const asked = bodyOf(protocol, model, use('files/held'));
-      const { status, text: reply, dropped } = await send(owner, pathOf(protocol, model), asked);
+      const requested = bodyOf(protocol, model, use('files/held'));
+      const { status, text: reply, dropped } = await send(owner, pathOf(protocol, model), requested);
       assert.equal(status, 200, `${model}: ${reply}`);
       const sent = testbed.replay.requests.at(-1)!.body.toString();
-      if (model === 'own') assert.deepEqual(JSON.parse(sent), asked);
+      if (model === 'own') assert.deepEqual(JSON.parse(sent), requested);
       else {
         assert.doesNotMatch(sent, /files\/held/);
         assert.match(sent, /\(document that cannot be shown\)/);
@@ -553,9 +555,9 @@ for (const [protocol, place, use] of later) {
 test('the echo of a request issues no ids', async () => {
   const owner = await testbed.customer();
   testbed.replay.play(json(response([], { conversation: { id: 'conv_echo' } })), answers.responses);
-  const asked = { conversation: 'conv_echo' };
-  assert.equal((await send(owner, '/v1/responses', bodyOf('responses', 'own', asked))).status, 200);
-  assert.equal((await send(owner, '/v1/responses', bodyOf('responses', 'replay', asked))).status, 400);
+  const requested = { conversation: 'conv_echo' };
+  assert.equal((await send(owner, '/v1/responses', bodyOf('responses', 'own', requested))).status, 200);
+  assert.equal((await send(owner, '/v1/responses', bodyOf('responses', 'replay', requested))).status, 400);
 });
 
 test('issued ids are known after a restart, and to other processes', async () => {
@@ -594,8 +596,8 @@ test('a gateway that starts again finds the stored ids', async (context) => {
     });
     context.after(() => second.stop());
     const { origin } = faces(second);
-    const asked = bodyOf('responses', 'replay', { conversation: 'conv_again' });
-    assert.equal((await send(owner, '/v1/responses', asked, origin)).status, 200);
+    const requested = bodyOf('responses', 'replay', { conversation: 'conv_again' });
+    assert.equal((await send(owner, '/v1/responses', requested, origin)).status, 200);
     const guess = bodyOf('responses', 'replay', { conversation: 'conv_guess' });
     assert.equal((await send(owner, '/v1/responses', guess, origin)).status, 400);
   } finally {

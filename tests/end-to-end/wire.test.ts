@@ -61,7 +61,7 @@ async function play(socket: Socket, script: readonly Line[]): Promise<void> {
   }
 }
 
-interface Asked {
+interface Requested {
   readonly reply: Reply;
   readonly customer: Customer;
   /** Which end, and `result` of each attempt. */
@@ -69,7 +69,7 @@ interface Asked {
   readonly attempts: readonly string[];
 }
 
-async function send(script: readonly Line[], stream = false, model = 'raw'): Promise<Asked> {
+async function send(script: readonly Line[], stream = false, model = 'raw'): Promise<Requested> {
   lines = script;
   // What an earlier case made of it is forgotten: it is asked first each time.
   testbed.gateway.gateway.find(upstreamAdmin)!.clearCooldown(model);

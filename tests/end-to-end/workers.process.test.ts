@@ -144,7 +144,7 @@ testWorkers('two workers are one gateway: its files, its log, its connections an
       const [first] = stage.workerIds;
       // It takes connections no more, and does not say so.
       process.kill(first!, 'SIGSTOP');
-      const asked = Array.from({ length: 6 }, () =>
+      const requested = Array.from({ length: 6 }, () =>
         fetch(`http://127.0.0.1:${stage.port}/healthz`, {
           headers: { connection: 'close' },
           signal: AbortSignal.timeout(20_000),
@@ -152,7 +152,7 @@ testWorkers('two workers are one gateway: its files, its log, its connections an
       );
       await pause(500);
       process.kill(first!, 'SIGKILL');
-      const answers = await Promise.all(asked);
+      const answers = await Promise.all(requested);
       assert.deepEqual(
         answers.map(({ status }) => status),
         [200, 200, 200, 200, 200, 200],

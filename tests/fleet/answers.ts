@@ -16,7 +16,7 @@ export interface Answer {
   readonly paysAnyway: boolean;
 }
 
-export interface Asked {
+export interface RequestParts {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | FormData;
@@ -76,13 +76,13 @@ export class Answers {
     this.phases.at(-1)!.endedAt = performance.now();
   }
 
-  async send(kind: string, path: string, asked: Asked = {}): Promise<Answer> {
+  async send(kind: string, path: string, requested: RequestParts = {}): Promise<Answer> {
     const beganAt = performance.now();
-    const answer = await this.#fetch(path, asked);
+    const answer = await this.#fetch(path, requested);
     const { status, text } = answer;
-    const isCut = status === 200 && asked.terminal !== undefined && !asked.terminal.test(text);
-    const broke = isCut || (asked.streamError?.test(text) ?? false);
-    const isServed = (status >= 200 && status < 300 && !broke) || (asked.expected ?? []).includes(status);
+    const isCut = status === 200 && requested.terminal !== undefined && !requested.terminal.test(text);
+    const broke = isCut || (requested.streamError?.test(text) ?? false);
+    const isServed = (status >= 200 && status < 300 && !broke) || (requested.expected ?? []).includes(status);
     const phase = this.phases.at(-1)!;
     phase.requests += 1;
     if (!isServed)
@@ -104,7 +104,7 @@ export class Answers {
   }
 
   /** As a balancer does: a gateway that takes no connection is passed by. */
-  async #fetch(path: string, { method, headers, body, isPage }: Asked): Promise<Answer> {
+  async #fetch(path: string, { method, headers, body, isPage }: RequestParts): Promise<Answer> {
     const count = this.#origins.length;
     const first = this.#turn++ % count;
     for (let tries = 0; ; tries++) {

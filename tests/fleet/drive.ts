@@ -45,8 +45,8 @@ export async function drive(stage: Stage, faults: readonly Fault[], rate: number
   const costly = faults.flatMap((fault) => costOf(answers, fault));
   const missed = unseen === 0 ? [] : [`${unseen} entries of the vendor's bill were never read`];
   const done = `${operations.begun} operations, ${answers.requests} requests; ${sessions.cancelled} sessions were broken off by clients`;
-  const { asked, served } = operations.awake;
-  const bridged = `${served} of ${asked} calls of accounts that had paused were served while PostgreSQL was away`;
+  const { requested, served } = operations.awake;
+  const bridged = `${served} of ${requested} calls of accounts that had paused were served while PostgreSQL was away`;
   return { answers, account: [done, bridged, ...account], violations: [...violations, ...costly, ...missed] };
 }
 

@@ -46,7 +46,7 @@ export class Operations {
   readonly #callers: Callers;
   #texts = 0;
   /** Calls of accounts that had paused. */
-  readonly awake = { asked: 0, served: 0 };
+  readonly awake = { requested: 0, served: 0 };
 
   constructor(answers: Answers, callers: Callers) {
     this.#answers = answers;
@@ -177,7 +177,7 @@ export class Operations {
   /** Calls of each account in its turn. */
   async paused(): Promise<void> {
     const { paused } = this.#callers;
-    const key = paused[this.awake.asked++ % paused.length]!;
+    const key = paused[this.awake.requested++ % paused.length]!;
     const answer = await this.#json(pausedKind, key, '/v1/chat/completions', pausedCall);
     if (answer.status === 200) this.awake.served += 1;
     this.#answers.note(pausedKind, answer);
@@ -279,10 +279,10 @@ export class Operations {
     kind: string,
     key: string | undefined,
     path: string,
-    asked: { method?: string; body?: string | FormData },
+    requested: { method?: string; body?: string | FormData },
   ): Promise<Answer> {
     const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-    return this.#answers.send(kind, path, { ...asked, headers });
+    return this.#answers.send(kind, path, { ...requested, headers });
   }
 
   #key(): string {

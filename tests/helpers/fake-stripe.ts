@@ -30,7 +30,7 @@ export interface FakeStripe {
   readonly origin: string;
   readonly sessions: Map<string, FakeSession>;
   /** `METHOD path` of each request so far. */
-  readonly asked: string[];
+  readonly requested: string[];
   /** Form fields of each page that was asked for. */
   readonly wanted: URLSearchParams[];
   /** What everything is answered with while that is no 0. Clients repeat what got a 500, and take their time for it. */
@@ -123,7 +123,7 @@ export async function startFakeStripe(now: () => number): Promise<FakeStripe> {
   const server = createServer(async (request, response) => {
     const url = new URL(request.url!, 'http://fake');
     const line = `${request.method} ${url.pathname}`;
-    fake.asked.push(line);
+    fake.requested.push(line);
     const form = new URLSearchParams(await textOf(request));
     await fake.gate(line);
     const isAdmitted = request.headers.authorization === `Bearer ${secretKey}`;
@@ -150,7 +150,7 @@ export async function startFakeStripe(now: () => number): Promise<FakeStripe> {
   const fake: FakeStripe = {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     sessions,
-    asked: [],
+    requested: [],
     wanted: [],
     down: 0,
     gate: async () => {},

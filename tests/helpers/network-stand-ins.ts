@@ -88,7 +88,7 @@ export async function startVendor(
 
 export interface StandInProxy extends StandIn {
   /** `vendor.test:443`, in the order of the requests. */
-  readonly asked: string[];
+  readonly requested: string[];
   /** Credentials, in the order of the requests; empty: none. */
   readonly credentials: string[];
   /** Local ports of the connections to vendors. */
@@ -105,7 +105,7 @@ export interface ProxyRules {
 
 /** A proxy that takes CONNECT alone. */
 export async function startHttpProxy(rules: ProxyRules, isTls = false): Promise<StandInProxy> {
-  const proxy = { asked: [] as string[], credentials: [] as string[], ports: new Set<number>() };
+  const proxy = { requested: [] as string[], credentials: [] as string[], ports: new Set<number>() };
   const server = isTls ? createTlsServer(certificates.server) : createServer();
   server.on('request', (_request, response) => response.writeHead(405).end());
   server.on('connect', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -114,7 +114,7 @@ export async function startHttpProxy(rules: ProxyRules, isTls = false): Promise<
       (request.headers['proxy-authorization'] ?? '').replace(/^Basic /, ''),
       'base64',
     ).toString();
-    proxy.asked.push(request.url!);
+    proxy.requested.push(request.url!);
     proxy.credentials.push(given);
     if (rules.fault === 'silent') return;
     if (rules.fault === 'close') socket.destroy();
@@ -132,7 +132,7 @@ export async function startHttpProxy(rules: ProxyRules, isTls = false): Promise<
 
 /** RFC 1928 with the methods "none" and "user name and password" (RFC 1929); takes names, and CONNECT alone. */
 export async function startSocksProxy(rules: ProxyRules): Promise<StandInProxy> {
-  const proxy = { asked: [] as string[], credentials: [] as string[], ports: new Set<number>() };
+  const proxy = { requested: [] as string[], credentials: [] as string[], ports: new Set<number>() };
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
     serveSocks(socket, rules, proxy).catch(() => socket.destroy());
@@ -159,7 +159,7 @@ async function serveSocks(socket: Socket, rules: ProxyRules, proxy: Omit<StandIn
   }
   const [, command, , type] = await read(4);
   const host = type === 3 ? (await read((await read(1))[0]!)).toString() : (await read(type === 1 ? 4 : 16)).join('.');
-  proxy.asked.push(`${host}:${(await read(2)).readUInt16BE()}`);
+  proxy.requested.push(`${host}:${(await read(2)).readUInt16BE()}`);
   const reply = (status: number) => socket.write(Buffer.from([5, status, 0, 1, 0, 0, 0, 0, 0, 0]));
   if (command !== 1 || rules.fault === 'refuse') {
     reply(2);

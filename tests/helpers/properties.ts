@@ -5,7 +5,7 @@
 // biome-ignore lint/style/noRestrictedImports: the one place that sets the seed.
 import fc from 'fast-check';
 
-const asked = process.env['TEST_SEED'] ?? '1';
-if (asked !== 'random') fc.configureGlobal({ seed: Number(asked) });
+const requested = process.env['TEST_SEED'] ?? '1';
+if (requested !== 'random') fc.configureGlobal({ seed: Number(requested) });
 
 export { fc };

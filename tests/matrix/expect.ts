@@ -101,7 +101,7 @@ function assertMedia(parts: readonly Placed[], request: ClientRequest, sides: Si
   const results = resultsOf(request).flatMap(({ image }): Media[] =>
     image === undefined ? [] : [{ kind: 'image', ...image }],
   );
-  const asked = request.turns
+  const requested = request.turns
     .flatMap((turn) => (turn.by === 'user' ? turn.parts : []))
     .filter((part) => part.kind !== 'text');
   const came = parts.flatMap((part): Media[] => {
@@ -109,7 +109,7 @@ function assertMedia(parts: readonly Placed[], request: ClientRequest, sides: Si
     return part.kind === 'result' ? part.images.map((image) => ({ kind: 'image', ...image })) : [];
   });
   const bytes = ({ kind, mediaType, base64 }: Media) => [kind, mediaType, base64];
-  const expected: Media[] = [...asked, ...results];
+  const expected: Media[] = [...requested, ...results];
   assert.deepEqual(came.map(bytes), expected.map(bytes), 'the bytes of images and files');
   for (const [index, part] of came.entries()) {
     const { name } = part;
@@ -163,7 +163,7 @@ function assertOpaqueState(parts: readonly Placed[], { reasoning, calls }: Play,
 // ---------------------------------------------------------------------------------------------------------- the answer
 
 /** The client learns what the vendor has said. */
-export function assertSeen(seen: Seen, play: Play, asked: ClientRequest, between: Between): void {
+export function assertSeen(seen: Seen, play: Play, requested: ClientRequest, between: Between): void {
   const { client, vendor, isSame } = sidesOf(between);
   assert.equal(seen.error, undefined);
   if (play.refusal === undefined) {
@@ -171,7 +171,7 @@ export function assertSeen(seen: Seen, play: Play, asked: ClientRequest, between
     assert.equal(seen.refusal, '', 'no refusal');
   } else assert.equal(seen.text + seen.refusal, play.refusal, 'what was said instead of an answer');
   assert.equal(seen.second, play.second ?? '', 'the second answer');
-  if (asked.reasons) assert.equal(seen.reasoning, play.reasoning?.text ?? '', 'the reasoning');
+  if (requested.reasons) assert.equal(seen.reasoning, play.reasoning?.text ?? '', 'the reasoning');
   assertReadCalls(seen.calls, play.calls ?? [], isSame);
   const doesReport = !vendor.lacks.has('stop-sequence') || vendor.lacks.has('stop');
   const meaning = play.meaning === 'stop-sequence' && !doesReport ? 'stop' : play.meaning;

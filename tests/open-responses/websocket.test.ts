@@ -92,14 +92,14 @@ for (const place of places) {
     const client = await open(place);
     const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
     const tools = [{ type: 'function', name: 'get_weather', parameters }];
-    const asked = await answered(client, {
+    const requested = await answered(client, {
       ...base,
       tools,
       input: [user('Weather? [[sandbox: tool=get_weather]]')],
     });
-    const call = asked['output'].find(({ type }: Json) => type === 'function_call');
+    const call = requested['output'].find(({ type }: Json) => type === 'function_call');
     const output = { type: 'function_call_output', call_id: call.call_id, output: 'Sunny.' };
-    const reported = await answered(client, { ...base, tools, input: [output], previous_response_id: asked['id'] });
+    const reported = await answered(client, { ...base, tools, input: [output], previous_response_id: requested['id'] });
     assert.match(textOf(reported), /Sunny/);
     const stray = { ...output, call_id: 'call_unknown' };
     const { status, error } = await refused(client, {

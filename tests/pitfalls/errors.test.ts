@@ -17,12 +17,12 @@ interface ReceivedError extends SeenError {
 /** What the client learns when the upstream answers this. */
 async function receivedError(pair: Pair, status: number, body: string): Promise<ReceivedError> {
   const wording = clients[pair.client].word(request, { model: 'model', isStream: false });
-  const asked = { ...wording, target: { protocol: pair.vendor } };
-  const error = await relay(asked, wholeAnswer(body, status)).then(
+  const requested = { ...wording, target: { protocol: pair.vendor } };
+  const error = await relay(requested, wholeAnswer(body, status)).then(
     () => assert.fail('an error is an error'),
     (reason: unknown) => reason,
   );
-  const { endpoint, exchange } = open(asked);
+  const { endpoint, exchange } = open(requested);
   const answer = endpoint.renderError!(toGatewayError(error), exchange);
   const text = (await readBody(answer.body)).toString();
   return { ...clients[pair.client].readError(text), status: answer.status };

@@ -12,7 +12,7 @@ import { hello, streamOf } from './relayed.ts';
 const usage = { input_tokens: 30, output_tokens: 4, total_tokens: 34 };
 const chatUsage = { prompt_tokens: 30, completion_tokens: 4, total_tokens: 34 };
 
-function asked(client: ProtocolName, vendor: ProtocolName, isStream: boolean) {
+function requestFor(client: ProtocolName, vendor: ProtocolName, isStream: boolean) {
   const request = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
   return { ...clients[client].word(request, { model: 'model', isStream }), target: { protocol: vendor } };
 }
@@ -61,7 +61,7 @@ test('a failure in a whole answer is an error with a status, at which another ta
   for (const [vendor, body, status] of whole)
     for (const client of protocolNames) {
       const name = `${client} on ${JSON.stringify(body)}`;
-      const refusal = await refusalOf(relay(asked(client, vendor, false), wholeAnswer(JSON.stringify(body))));
+      const refusal = await refusalOf(relay(requestFor(client, vendor, false), wholeAnswer(JSON.stringify(body))));
       assert.equal(refusal.status, status, name);
       assert.ok(!refusal.mayRun && !refusal.hasUsage, name);
       if (status === 429) assert.match(refusal.error.message, /Rate limit reached|Slow down/, name);
@@ -76,7 +76,7 @@ test('a failure in a whole answer is charged by the usage that the vendor report
   ] as const;
   for (const [vendor, body] of bodies)
     for (const client of protocolNames) {
-      const request = asked(client, vendor, false);
+      const request = requestFor(client, vendor, false);
       const opened = open(request);
       const refusal = await refusalOf(relay(request, wholeAnswer(JSON.stringify(body)), opened));
       assert.ok(refusal.hasUsage, client);
@@ -98,7 +98,7 @@ test('a failure at the end of a stream is an error of the client’s protocol, i
   for (const end of ends)
     for (const client of protocolNames) {
       const { answer, exchange } = await relay(
-        asked(client, 'chat', true),
+        requestFor(client, 'chat', true),
         streamAnswer([begun, end, 'data: [DONE]\n\n']),
       );
       const seen = clients[client].readStream((await readBody(answer.body)).toString());
@@ -112,9 +112,9 @@ test('a failure that is the first frame of a stream is an error with a status', 
   const first = `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'error', error: { code: 429, message: 'Slow down' } }] })}\n\n`;
   const cancelled = `event: response.cancelled\ndata: ${JSON.stringify({ type: 'response.cancelled', response: response({ status: 'cancelled' }) })}\n\n`;
   for (const client of protocolNames) {
-    assert.equal((await refusalOf(relay(asked(client, 'chat', true), streamAnswer([first])))).status, 429, client);
+    assert.equal((await refusalOf(relay(requestFor(client, 'chat', true), streamAnswer([first])))).status, 429, client);
     assert.ok(
-      (await refusalOf(relay(asked(client, 'responses', true), streamAnswer([cancelled])))).status >= 500,
+      (await refusalOf(relay(requestFor(client, 'responses', true), streamAnswer([cancelled])))).status >= 500,
       client,
     );
   }
@@ -123,7 +123,7 @@ test('a failure that is the first frame of a stream is an error with a status', 
 test('a stop reason incomplete is a stop for length', async () => {
   for (const client of protocolNames.filter((name) => name !== 'chat')) {
     const text = streamOf('chat').replaceAll('"finish_reason":"stop"', '"finish_reason":"incomplete"');
-    const { answer } = await relay(asked(client, 'chat', true), streamAnswer([text]));
+    const { answer } = await relay(requestFor(client, 'chat', true), streamAnswer([text]));
     assert.deepEqual(clients[client].readStream((await readBody(answer.body)).toString()).meanings, ['length'], client);
   }
 });
@@ -133,7 +133,7 @@ const others = protocolNames.filter((name) => name !== 'messages');
 test('a messages stream that ends after its stop reason is whole, and a relayed client gets its end', async () => {
   const text = streamOf('messages').replace(/event: message_stop.*$/s, '');
   for (const client of protocolNames) {
-    const { answer, exchange } = await relay(asked(client, 'messages', true), streamAnswer([text]));
+    const { answer, exchange } = await relay(requestFor(client, 'messages', true), streamAnswer([text]));
     const body = (await readBody(answer.body)).toString();
     const seen = clients[client].readStream(body);
     assert.equal(seen.text, hello.text, client);
@@ -148,7 +148,7 @@ test('a call whose input is a text of an object has that object for its argument
   const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content, stop_reason: 'tool_use' };
   const body = JSON.stringify({ ...message, usage: { input_tokens: 1, output_tokens: 1 } });
   for (const client of others) {
-    const { answer } = await relay(asked(client, 'messages', false), wholeAnswer(body));
+    const { answer } = await relay(requestFor(client, 'messages', false), wholeAnswer(body));
     const [call] = clients[client].readWhole((await readBody(answer.body)).toString()).calls;
     assert.deepEqual(call?.input, { path: 'a' }, client);
   }
@@ -164,7 +164,7 @@ test('arguments that are an empty text or list are none', async () => {
         finish_reason: 'tool_calls',
       };
       const body = JSON.stringify(completion({ choices: [choice], usage: chatUsage }));
-      const { answer } = await relay(asked(client, 'chat', false), wholeAnswer(body));
+      const { answer } = await relay(requestFor(client, 'chat', false), wholeAnswer(body));
       const [call] = clients[client].readWhole((await readBody(answer.body)).toString()).calls;
       assert.deepEqual(call?.input, {}, `${client}: ${written}`);
     }
@@ -194,7 +194,7 @@ test('text whose deltas are numbered otherwise than in the item is said once, an
       event('response.completed', { response: response({ status: 'completed', output: [item], usage }) }),
     ];
     for (const client of protocolNames.filter((name) => name !== 'responses')) {
-      const { answer } = await relay(asked(client, 'responses', true), streamAnswer([frames.join('')]));
+      const { answer } = await relay(requestFor(client, 'responses', true), streamAnswer([frames.join('')]));
       const body = (await readBody(answer.body)).toString();
       assert.equal(clients[client].readStream(body).text, 'Hello', client);
       assert.doesNotMatch(body, /"created":\d+\.\d/, client);
@@ -218,8 +218,8 @@ test('a call whose input is a text of no object is an error, whole and streamed'
       event('message_stop', {}),
     ];
     for (const client of others) {
-      await refusalOf(relay(asked(client, 'messages', false), wholeAnswer(body)));
-      const { answer, exchange } = await relay(asked(client, 'messages', true), streamAnswer(frames));
+      await refusalOf(relay(requestFor(client, 'messages', false), wholeAnswer(body)));
+      const { answer, exchange } = await relay(requestFor(client, 'messages', true), streamAnswer(frames));
       assert.match((await readBody(answer.body)).toString(), /"error":/, `${client}: ${input}`);
       assert.equal(exchange.failure?.kind, 'upstream_failed', `${client}: ${input}`);
     }
@@ -230,12 +230,12 @@ test('a chat stream that ends without a choice is an error, relayed too', async 
   const usageFrame = `data: ${JSON.stringify({ ...completion({ choices: [], usage: chatUsage }), object: 'chat.completion.chunk' })}\n\n`;
   for (const client of protocolNames) {
     const { answer, exchange } = await relay(
-      asked(client, 'chat', true),
+      requestFor(client, 'chat', true),
       streamAnswer([usageFrame, 'data: [DONE]\n\n']),
     );
     const seen = clients[client].readStream((await readBody(answer.body)).toString());
     assert.ok(seen.error !== undefined && exchange.failure !== undefined, client);
-    await refusalOf(relay(asked(client, 'chat', true), streamAnswer(['data: [DONE]\n\n'])));
+    await refusalOf(relay(requestFor(client, 'chat', true), streamAnswer(['data: [DONE]\n\n'])));
   }
 });
 
@@ -252,9 +252,9 @@ test('sound and videos of an answer reach every client, as a link or a text wher
         candidates: [candidate],
         usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 },
       });
-      const whole = await relay(asked(client, 'gemini', false), wholeAnswer(json));
+      const whole = await relay(requestFor(client, 'gemini', false), wholeAnswer(json));
       assert.ok((await readBody(whole.answer.body)).includes(reported), `${client}: ${reported}`);
-      const streamed = await relay(asked(client, 'gemini', true), streamAnswer([`data: ${json}\n\n`]));
+      const streamed = await relay(requestFor(client, 'gemini', true), streamAnswer([`data: ${json}\n\n`]));
       assert.ok((await readBody(streamed.answer.body)).includes(reported), `${client}, streamed: ${reported}`);
     }
 });

@@ -8,7 +8,7 @@ import { readBody, relay, streamAnswer, wholeAnswer } from '../plugins/protocol-
 import { translated } from '../translate/translated.ts';
 import { sent } from './relayed.ts';
 
-const asked = (output: string): ClientRequest => ({
+const requestOf = (output: string): ClientRequest => ({
   tools: [{ name: 'read', description: 'Reads.', schema: { type: 'object', properties: {} } }],
   turns: [
     { by: 'user', parts: [{ kind: 'text', text: 'Which schema?' }] },
@@ -26,7 +26,7 @@ test('a tool result with a $ref goes to generate-content upstreams as text', () 
   ];
   for (const client of protocolNames)
     for (const [json, isText] of objects) {
-      const { body } = clients[client].word(asked(json), { model: 'model', isStream: false });
+      const { body } = clients[client].word(requestOf(json), { model: 'model', isStream: false });
       const { contents } = translated(client, JSON.parse(body as string) as Record<string, unknown>, 'gemini').body as {
         contents: { parts: { functionResponse?: { response: Record<string, unknown> } }[] }[];
       };
@@ -89,14 +89,14 @@ test('places on maps and files that an answer cites reach every client, and no s
         const { word } = clients[client];
         const requests = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Open?' }] }] } as const;
         const wording = word(requests, { model: 'model', isStream });
-        const asked = { ...wording, target: { protocol: vendor } };
+        const requested = { ...wording, target: { protocol: vendor } };
         const frames =
           vendor === 'gemini'
             ? [`data: ${JSON.stringify(body)}\r\n\r\n`]
             : [
                 `event: response.completed\ndata: ${JSON.stringify({ type: 'response.completed', response: body })}\n\n`,
               ];
-        const { answer } = await relay(asked, isStream ? streamAnswer(frames) : wholeAnswer(JSON.stringify(body)));
+        const { answer } = await relay(requested, isStream ? streamAnswer(frames) : wholeAnswer(JSON.stringify(body)));
         const text = (await readBody(answer.body)).toString();
         for (const name of names) assert.ok(text.includes(name), `${vendor} to ${client}: ${name} in ${text}`);
         assert.doesNotMatch(
@@ -114,8 +114,8 @@ test('a page that a vendor opened without a search is no search with an empty qu
   const body = JSON.stringify({ ...whole, output: [item, ...whole.output] });
   for (const client of ['chat', 'messages', 'gemini'] as const) {
     const requests = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Open?' }] }] } as const;
-    const asked = clients[client].word(requests, { model: 'model', isStream: false });
-    const { answer } = await relay({ ...asked, target: { protocol: 'responses' } }, wholeAnswer(body));
+    const requested = clients[client].word(requests, { model: 'model', isStream: false });
+    const { answer } = await relay({ ...requested, target: { protocol: 'responses' } }, wholeAnswer(body));
     assert.doesNotMatch((await readBody(answer.body)).toString(), /"query":""|"type":"server_tool_use"/, client);
   }
 });

@@ -4,7 +4,14 @@ import { clients } from '../matrix/clients/index.ts';
 import type { ClientRequest, Play, ProtocolName, Seen } from '../matrix/scenario.ts';
 import { protocolNames } from '../matrix/scenario.ts';
 import { vendors } from '../matrix/vendors/index.ts';
-import { type Asked, readBody, relay, Source, streamAnswer, wholeAnswer } from '../plugins/protocol-convert/harness.ts';
+import {
+  type RelayRequest,
+  readBody,
+  relay,
+  Source,
+  streamAnswer,
+  wholeAnswer,
+} from '../plugins/protocol-convert/harness.ts';
 
 export const usage = { input: 31, cacheRead: 0, cacheWrite: 0, output: 17, reasoning: 0 };
 export const hello: Play = { text: 'Grüß Gott, 世界 🌍!', meaning: 'stop', usage };
@@ -36,17 +43,17 @@ export interface AnswerOptions {
   readonly provider?: string;
 }
 
-function askedOf(
+function requestFor(
   { client, vendor }: Pair,
   { request = question, traits = {}, isStream = true, provider = 'vendor' }: AnswerOptions,
-): Asked {
+): RelayRequest {
   const { path, headers, body } = clients[client].word(request, { model: 'model', isStream });
   return { path, headers, body, target: { protocol: vendor, traits, provider } };
 }
 
 /** The client's bytes of a stream that comes in these chunks. */
 export async function bytesOf(pair: Pair, chunks: readonly (Uint8Array | string)[], options: AnswerOptions = {}) {
-  const { answer } = await relay(askedOf(pair, options), streamAnswer(chunks, options.end));
+  const { answer } = await relay(requestFor(pair, options), streamAnswer(chunks, options.end));
   return readBody(answer.body);
 }
 
@@ -63,7 +70,7 @@ export async function streamed(
 /** What a client reads of a whole answer. */
 export async function whole(pair: Pair, body: string | object, options: AnswerOptions = {}): Promise<Seen> {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const { answer } = await relay(askedOf(pair, { ...options, isStream: false }), wholeAnswer(text));
+  const { answer } = await relay(requestFor(pair, { ...options, isStream: false }), wholeAnswer(text));
   return clients[pair.client].readWhole((await readBody(answer.body)).toString());
 }
 
@@ -79,10 +86,10 @@ export async function sent(
   body: Record<string, unknown>,
   options: AnswerOptions & { readonly play?: Play } = {},
 ): Promise<Sent> {
-  const asked = askedOf(pair, { ...options, isStream: false });
-  const merged = { ...(JSON.parse(asked.body as string) as object), ...body };
+  const requested = requestFor(pair, { ...options, isStream: false });
+  const merged = { ...(JSON.parse(requested.body as string) as object), ...body };
   const { answer, sent: request } = await relay(
-    { ...asked, body: merged },
+    { ...requested, body: merged },
     wholeAnswer(vendors[pair.vendor].whole(options.play ?? hello, 'model')),
   );
   return {
@@ -96,7 +103,7 @@ export async function turn(pair: Pair, clientRequest: ClientRequest, play: Play,
   const isStream = options.isStream ?? true;
   const vendor = vendors[pair.vendor];
   const upstream = isStream ? streamAnswer([streamOf(pair.vendor, play)]) : wholeAnswer(vendor.whole(play, 'model'));
-  const { answer, sent: request } = await relay(askedOf(pair, { ...options, request: clientRequest }), upstream);
+  const { answer, sent: request } = await relay(requestFor(pair, { ...options, request: clientRequest }), upstream);
   const text = (await readBody(answer.body)).toString();
   const client = clients[pair.client];
   return {

@@ -16,8 +16,8 @@ after(() => stage.stop());
 /** The request of the recording for the model `alias`, and what the client gets of this answer. */
 async function played(recording: Recording, script: Partial<Script> = {}): Promise<string> {
   const { path, body } = requestFor(recording);
-  const asked = JSON.parse(body) as { model?: unknown };
-  const renamed = asked.model === undefined ? body : JSON.stringify({ ...asked, model: 'alias' });
+  const requested = JSON.parse(body) as { model?: unknown };
+  const renamed = requested.model === undefined ? body : JSON.stringify({ ...requested, model: 'alias' });
   const address = path.replace(/\/models\/[^:?]+:/, '/models/alias:');
   const reply = await stage.send(address, renamed, {
     headers: headersOf(recording),
@@ -86,8 +86,8 @@ test('a frame whose data has several lines names the model as the client did', a
     '"choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}',
   ];
   const body = `: hello\n\ndata: ${chunk('real').join('\ndata: ')}\n\ndata: [DONE]\n\n`;
-  const asked = JSON.stringify({ ...JSON.parse(chat.body), stream: true });
-  const reply = await stage.send(chat.path, asked, { headers: { 'content-type': 'text/event-stream' }, body });
+  const requested = JSON.stringify({ ...JSON.parse(chat.body), stream: true });
+  const reply = await stage.send(chat.path, requested, { headers: { 'content-type': 'text/event-stream' }, body });
   assert.equal(reply.body.toString(), `: hello\n\ndata: ${chunk('alias').join('')}\n\ndata: [DONE]\n\n`);
 });
 
@@ -97,8 +97,8 @@ test('a generate-content answer in the form of the specification has the name to
     modelVersion: 'real-001',
     usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
   });
-  const asked = JSON.stringify({ stream: false, contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] });
+  const requested = JSON.stringify({ stream: false, contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] });
   const headers = { 'content-type': 'application/json' };
-  const reply = await stage.send('/v1beta/models/alias:generateContent', asked, { headers, body });
+  const reply = await stage.send('/v1beta/models/alias:generateContent', requested, { headers, body });
   assert.equal(JSON.parse(reply.body.toString()).model_version, 'alias');
 });

@@ -61,7 +61,7 @@ export class RollingClients {
       ...(stream ? { stream_options: { include_usage: true } } : {}),
       messages: [{ role: 'user', content: prompt }],
     });
-    const asked = request({
+    const requested = request({
       agent,
       host: '127.0.0.1',
       port: this.#port,
@@ -75,15 +75,15 @@ export class RollingClients {
       signal: AbortSignal.timeout(longestMs),
     });
     try {
-      asked.end(body);
-      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+      requested.end(body);
+      const [answer] = (await once(requested, 'response')) as [IncomingMessage];
       const text = await textOf(answer);
-      if (!asked.reusedSocket) this.connections++;
+      if (!requested.reusedSocket) this.connections++;
       if (answer.headers.connection === 'close') this.farewells++;
       if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}: ${text.slice(0, 200)}`);
       this.acknowledged.push({ requestId: String(answer.headers['x-request-id']), ...countsOf(text) });
     } catch (error) {
-      this.drops.push({ at: new Date().toISOString(), what: String(error), reused: asked.reusedSocket });
+      this.drops.push({ at: new Date().toISOString(), what: String(error), reused: requested.reusedSocket });
       await pause(50);
     }
   }

@@ -16,8 +16,9 @@ process.env['NODE_COMPILE_CACHE'] ??= join(
   `gateway-test-compiled-${userInfo().uid}`,
 );
 enableCompileCache(process.env['NODE_COMPILE_CACHE']);
-const asked = process.env['NODE_OPTIONS'] ?? '';
-if (!asked.includes(import.meta.url)) process.env['NODE_OPTIONS'] = `${asked} --import=${import.meta.url}`.trim();
+const requested = process.env['NODE_OPTIONS'] ?? '';
+if (!requested.includes(import.meta.url))
+  process.env['NODE_OPTIONS'] = `${requested} --import=${import.meta.url}`.trim();
 
 // Processes that a test starts inherit the variable, but run no tests.
 const isFile = /\.test\.m?[jt]sx?$/.test(process.argv[1] ?? '');

@@ -161,11 +161,11 @@ test('a file of another account, a deleted one and an unknown one get the same e
   await openai().files.delete(gone);
   const before = testbed.sandbox.bill().requests;
   for (const id of [foreign, gone, `file-${'0'.repeat(32)}`]) {
-    const asked = openai().responses.create({
+    const pending = openai().responses.create({
       model: 'by-responses',
       input: [{ role: 'user', content: [{ type: 'input_file', file_id: id }] }],
     });
-    await assert.rejects(asked, { status: 400, code: 'resource_not_found', param: 'input[0].content[0].file_id' });
+    await assert.rejects(pending, { status: 400, code: 'resource_not_found', param: 'input[0].content[0].file_id' });
   }
   assert.equal(testbed.sandbox.bill().requests, before);
 });

@@ -127,11 +127,15 @@ test('a token of the official client opens its number of live sessions, with its
     for (const part of serverContent?.modelTurn?.parts ?? []) said += part.text ?? part.inlineData?.mimeType ?? '';
     if (serverContent?.turnComplete === true) answered(said);
   };
-  const asked = { model: 'another-model', config: { responseModalities: [Modality.AUDIO] }, callbacks: { onmessage } };
-  const session = await ai.live.connect(asked);
+  const requested = {
+    model: 'another-model',
+    config: { responseModalities: [Modality.AUDIO] },
+    callbacks: { onmessage },
+  };
+  const session = await ai.live.connect(requested);
   session.sendClientContent({ turns: 'Hello, gateway', turnComplete: true });
   assert.match(await text, /Hello, gateway/);
   session.close();
-  await assert.rejects(ai.live.connect(asked), /1008.*as many sessions/);
+  await assert.rejects(ai.live.connect(requested), /1008.*as many sessions/);
   await assert.rejects(ai.models.generateContent({ model: 'gpt-5.4-mini', contents: 'x' }));
 });

@@ -32,13 +32,13 @@ for (const protocol of protocolNames) {
           return { headers: { 'content-type': type }, body: body.replaceAll('msg_01', `msg_${turn}`) };
         }),
       );
-      const asked: { thread?: unknown; messages: unknown[] }[] = [];
+      const requests: { thread?: unknown; messages: unknown[] }[] = [];
       const client = new Anthropic({
         baseURL: stage.origin,
         apiKey: 'any',
         maxRetries: 0,
         fetch: (url, init) => {
-          asked.push(JSON.parse(String(init?.body)));
+          requests.push(JSON.parse(String(init?.body)));
           return fetch(url, init as RequestInit);
         },
       });
@@ -58,7 +58,7 @@ for (const protocol of protocolNames) {
       const last = await runner.runUntilDone();
       assert.match(JSON.stringify(last.content), /It is sunny in Ulm\./);
       assert.deepEqual(
-        asked.map(({ thread, messages }) => [thread !== undefined, messages.length]),
+        requests.map(({ thread, messages }) => [thread !== undefined, messages.length]),
         [
           [true, 1],
           [false, 1],
@@ -78,13 +78,13 @@ for (const protocol of protocolNames) {
 test('a thread that a client asks for by itself is refused by the error class of its SDK', async () => {
   const client = new Anthropic({ baseURL: stage.origin, apiKey: 'any', maxRetries: 0 });
   for (const thread of [{ type: 'create' }, { type: 'continue', previous_message_id: 'msg_1' }] as const) {
-    const asked = client.beta.messages.create({
+    const requested = client.beta.messages.create({
       model: modelOf('chat'),
       max_tokens: 9,
       messages: [{ role: 'user', content: 'And then?' }],
       thread,
     });
-    await assert.rejects(asked, (error) => {
+    await assert.rejects(requested, (error) => {
       assert.ok(error instanceof Anthropic.APIError);
       assert.equal(error.status, 400);
       assert.equal((error as { errorCode?: string }).errorCode, 'thread_unsupported_request');

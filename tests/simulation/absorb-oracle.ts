@@ -30,7 +30,7 @@ export class AbsorbOracle {
   readonly #violations: Violations;
   readonly #byAccount = new Map<Life, AccountCosts>();
   /** Calls for which it was asked whether another attempt may follow. */
-  readonly #askedFor = new WeakSet<Trace>();
+  readonly #requestedFor = new WeakSet<Trace>();
 
   constructor(violations: Violations) {
     this.#violations = violations;
@@ -50,7 +50,7 @@ export class AbsorbOracle {
     if (send === undefined) return;
     guard.writeOff = (attempt, share) => {
       const isAllowed = send(attempt, share);
-      this.#asked(trace, attempt, isAllowed);
+      this.#requested(trace, attempt, isAllowed);
       return isAllowed;
     };
   }
@@ -59,11 +59,11 @@ export class AbsorbOracle {
   refused(trace: Trace): void {
     const [only, ...others] = trace.tries;
     if (!trace.isPure || trace.clientLeft || only?.state !== 'broken' || others.length > 0) return;
-    if (!this.#askedFor.has(trace)) this.#violations.add('route', trace.id, 'is given up and could be tried again');
+    if (!this.#requestedFor.has(trace)) this.#violations.add('route', trace.id, 'is given up and could be tried again');
   }
 
-  #asked(trace: Trace, { number }: Attempt, isAllowed: boolean): void {
-    this.#askedFor.add(trace);
+  #requested(trace: Trace, { number }: Attempt, isAllowed: boolean): void {
+    this.#requestedFor.add(trace);
     const book = this.#costsOf(trace.life);
     const own = book.own.get(trace.account) ?? { absorbed: 0n, beyond: 0 };
     book.own.set(trace.account, own);

@@ -15,7 +15,7 @@ const mostBytes = 256 * 1_024;
 /** Calls of one size. */
 interface Size {
   calls: number;
-  asked: number;
+  requested: number;
   counted: number;
 }
 
@@ -30,7 +30,7 @@ interface Target {
 interface Last {
   readonly mark: number;
   readonly of: string;
-  asked: number;
+  requested: number;
   prompt: number;
   cached: number;
   atMs: number;
@@ -92,20 +92,20 @@ export class EstimateOracle {
     const prompt = input + cached;
     if (prompt === 0 || inputTokens === 0) return;
     const last = this.#last(call, payer);
-    if (last?.asked !== inputTokens || last.prompt !== prompt) this.#count(book, call, payer, prompt, reported);
-    if (last !== undefined) Object.assign(last, { asked: inputTokens, prompt, cached, atMs });
-    else remember(book, call.account, { mark, of: nameOf(payer), asked: inputTokens, prompt, cached, atMs });
+    if (last?.requested !== inputTokens || last.prompt !== prompt) this.#count(book, call, payer, prompt, reported);
+    if (last !== undefined) Object.assign(last, { requested: inputTokens, prompt, cached, atMs });
+    else remember(book, call.account, { mark, of: nameOf(payer), requested: inputTokens, prompt, cached, atMs });
   }
 
   #count(book: ProcessMemory, call: Call, payer: To, prompt: number, { usage, seen }: ReportedUsage): void {
     const target = book.targets.get(nameOf(payer)) ?? { sizes: new Map<string, Size>(), bytes: 0, tokens: 0 };
     book.targets.set(nameOf(payer), target);
-    const size = target.sizes.get(sizeOf(call)) ?? { calls: 0, asked: 0, counted: 0 };
+    const size = target.sizes.get(sizeOf(call)) ?? { calls: 0, requested: 0, counted: 0 };
     target.sizes.set(sizeOf(call), size);
     if (size.calls >= mostCalls)
-      Object.assign(size, { calls: half(size.calls), asked: half(size.asked), counted: half(size.counted) });
+      Object.assign(size, { calls: half(size.calls), requested: half(size.requested), counted: half(size.counted) });
     size.calls += 1;
-    size.asked += call.inputTokens;
+    size.requested += call.inputTokens;
     size.counted += prompt;
     const bytes = bytesOf(call.id, seen);
     const { output = 0, reasoning = 0 } = usage;
@@ -122,7 +122,7 @@ export class EstimateOracle {
     const last = this.#last(call, payer);
     if (last !== undefined) return nextOf(last, inputTokens, atMs);
     const size = this.#size(call, payer);
-    if (size !== undefined) return { input: within(inputTokens, (size.counted / size.asked) * inputTokens) };
+    if (size !== undefined) return { input: within(inputTokens, (size.counted / size.requested) * inputTokens) };
     const counted = call.isCountable ? countedOf(call) : undefined;
     return { input: Math.min(inputTokens, counted ?? inputTokens) };
   }
@@ -140,10 +140,10 @@ export class EstimateOracle {
 }
 
 /** The prompt of the next call of a conversation, of which the same share is in the vendor's cache for a while. */
-function nextOf({ asked, prompt, cached, atMs }: Last, inputTokens: number, nowMs: number): Counts {
-  const ratio = prompt / asked;
-  const grown = inputTokens - asked;
-  const growth = grown * (asked < 4_000 ? 0.3 : Math.min(ratio, 0.6));
+function nextOf({ requested, prompt, cached, atMs }: Last, inputTokens: number, nowMs: number): Counts {
+  const ratio = prompt / requested;
+  const grown = inputTokens - requested;
+  const growth = grown * (requested < 4_000 ? 0.3 : Math.min(ratio, 0.6));
   const tokens = within(inputTokens, grown < 0 ? inputTokens * ratio : prompt + growth);
   if (cached === 0 || nowMs - atMs > cachedForMs) return { input: tokens };
   const again = Math.min(tokens, prompt, Math.floor((tokens * cached) / prompt));

@@ -65,8 +65,8 @@ export class MemoryLeases implements Leases {
   }
 
   /** Whether this round is none that a later one has overtaken. */
-  counts({ asked }: StoredCursor, number: number): boolean {
-    return number > asked;
+  counts({ asked: requested }: StoredCursor, number: number): boolean {
+    return number > requested;
   }
 
   #takeOne(journal: string, call: LeaseRequest, round: Round): Promise<Leased> {

@@ -55,12 +55,12 @@ function pass(
   to: { host: string; port: string; headers: object },
 ): void {
   const { method, url } = incoming;
-  const asked = request({ ...to, headers: { ...to.headers }, method, path: url }, (answer) => {
+  const requested = request({ ...to, headers: { ...to.headers }, method, path: url }, (answer) => {
     outgoing.writeHead(answer.statusCode!, answer.headers);
     answer.pipe(outgoing);
     answer.once('error', () => outgoing.destroy());
   });
-  asked.once('error', () => outgoing.destroy());
-  outgoing.once('close', () => asked.destroy());
-  incoming.pipe(asked);
+  requested.once('error', () => outgoing.destroy());
+  outgoing.once('close', () => requested.destroy());
+  incoming.pipe(requested);
 }

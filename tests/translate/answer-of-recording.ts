@@ -31,9 +31,9 @@ export async function errorTo(
   recording: Recording,
   { client, isStream }: Recorded,
 ): Promise<{ status: number; body: string }> {
-  const asked = { ...send(client, isStream, recording), target: { protocol: recording.family } };
-  const { endpoint, exchange } = open(asked);
-  const error = await relay(asked, answerOf({ ...recording, isStream: false }, [])).then(
+  const requested = { ...send(client, isStream, recording), target: { protocol: recording.family } };
+  const { endpoint, exchange } = open(requested);
+  const error = await relay(requested, answerOf({ ...recording, isStream: false }, [])).then(
     () => undefined,
     (reason: unknown) => reason,
   );

@@ -69,8 +69,8 @@ for (const pair of pairs) {
     const { field, empty, strays, strayField } = nothing[pair.client];
     for (const body of [...empty, ...strays]) {
       for (const stream of [false, true]) {
-        const asked = pair.client === 'gemini' ? body : { ...body, stream };
-        const error = await refusal(() => sent(pair, asked));
+        const requested = pair.client === 'gemini' ? body : { ...body, stream };
+        const error = await refusal(() => sent(pair, requested));
         assert.equal(error.status, 400, JSON.stringify(body));
         const isStray = strays.includes(body);
         assert.match(

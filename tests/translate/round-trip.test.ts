@@ -71,16 +71,16 @@ for (const client of protocols) {
         fc.property(prompts, (made) => {
           const first = encoded(made, client, client);
           if (first instanceof GatewayError) return;
-          const { prompt: asked } = reread(first, client);
-          const second = encoded(asked, upstream, client);
+          const { prompt: requested } = reread(first, client);
+          const second = encoded(requested, upstream, client);
           if (second instanceof GatewayError) {
-            assertPromise(second, asked, client);
+            assertPromise(second, requested, client);
             return;
           }
           const { prompt: arrived, losses } = reread(second, upstream);
           assert.deepEqual(losses.dropped, [], 'what the gateway words it also reads');
-          assertSame(asked, arrived, second);
-          if (upstream.name !== 'chat') assertOpaqueStates(asked, second);
+          assertSame(requested, arrived, second);
+          if (upstream.name !== 'chat') assertOpaqueStates(requested, second);
           arrivedCount++;
         }),
         { numRuns: 200 },
@@ -91,32 +91,36 @@ for (const client of protocols) {
 }
 
 /** A refusal names what was asked for. */
-function assertPromise(error: GatewayError, asked: Prompt, client: Protocol): void {
+function assertPromise(error: GatewayError, requested: Prompt, client: Protocol): void {
   const { spelling } = client.codec;
-  const names = settings.filter((name) => asked[name] !== undefined).map((name) => spelling[name]);
+  const names = settings.filter((name) => requested[name] !== undefined).map((name) => spelling[name]);
   assert.ok(names.includes(error.field), `${error.field} was asked for: ${error.message}`);
 }
 
-function assertSame(asked: Prompt, arrived: Prompt, { body, losses, responseMapping: way }: TranslatedRequest): void {
-  const added = assertSystem(asked, arrived);
-  assert.deepEqual(spokenIn(arrived.turns), spokenIn(asked.turns), 'the turns');
-  assert.deepEqual(arrived.tools.map(toolOf), asked.tools.map(toolOf), 'the tools');
+function assertSame(
+  requested: Prompt,
+  arrived: Prompt,
+  { body, losses, responseMapping: way }: TranslatedRequest,
+): void {
+  const added = assertSystem(requested, arrived);
+  assert.deepEqual(spokenIn(arrived.turns), spokenIn(requested.turns), 'the turns');
+  assert.deepEqual(arrived.tools.map(toolOf), requested.tools.map(toolOf), 'the tools');
   const emulated: Partial<Record<Named, boolean>> = {
     stop: way.stop !== undefined,
     output: way.answerTool !== undefined,
     // Where a tool cannot be forced, the model is asked to call it.
     toolChoice: /^Call (?:the tool|one of the tools) /.test(added),
     // Nothing is called, so nothing is called in parallel.
-    parallelTools: asked.toolChoice?.mode === 'none',
+    parallelTools: requested.toolChoice?.mode === 'none',
     // Where caches have no keys, marks say what to keep; a prompt that may never come again has none.
-    cacheKey: JSON.stringify(body).includes('"cache_control"') || isFirst(asked, body),
+    cacheKey: JSON.stringify(body).includes('"cache_control"') || isFirst(requested, body),
     // Messages upstreams take the tier that the account has, or the standard one.
     serviceTier: 'max_tokens' in body,
   };
   for (const name of settings) {
-    if (asked[name] === undefined || emulated[name]) continue;
+    if (requested[name] === undefined || emulated[name]) continue;
     if (losses.dropped.includes(losses.nameOf(name))) continue;
-    assert.deepEqual(plain(name, arrived), plain(name, asked), name);
+    assert.deepEqual(plain(name, arrived), plain(name, requested), name);
   }
 }
 
@@ -126,8 +130,8 @@ function isFirst({ tools, turns }: Prompt, body: TranslatedRequest['body']): boo
 }
 
 /** What the gateway has added to the system text instead of a setting; its own words and nothing else. */
-function assertSystem(asked: Prompt, arrived: Prompt): string {
-  const before = systemOf(asked);
+function assertSystem(requested: Prompt, arrived: Prompt): string {
+  const before = systemOf(requested);
   const after = systemOf(arrived);
   assert.ok(after.startsWith(before), `the system text: ${after}`);
   const added = after.slice(before.length).trimStart();

@@ -20,7 +20,7 @@ export async function withSecrets(
   await Promise.all(
     [...wanted].map(async ([key, secret]) => {
       try {
-        found.set(key, await asked(secret, sources));
+        found.set(key, await valueFrom(secret, sources));
       } catch (error) {
         const { source, reference, places } = secret;
         const why = maskSecrets(error instanceof Error ? error.message : String(error));
@@ -33,7 +33,7 @@ export async function withSecrets(
   return read(found);
 }
 
-async function asked({ source: name, reference }: WantedSecret, sources: readonly SecretSource[]) {
+async function valueFrom({ source: name, reference }: WantedSecret, sources: readonly SecretSource[]) {
   const source = sources.find((one) => one.name === name);
   if (source === undefined) {
     const names = [fileSource, ...sources.map((one) => one.name)];

@@ -96,11 +96,12 @@ function begin(exchange: Exchange, batch: Batch, known: Caller, vendor: VendorBa
 /** The vendor's request on one line; undefined: it is none for the vendor's batch. */
 function requestFor(exchange: Exchange, vendor: VendorBatch): string | undefined {
   const { provider, protocol, model, credential } = exchange.get(target);
-  const asked = exchange.get(call);
+  const requestedCall = exchange.get(call);
   const isOther = provider !== vendor.provider || model !== vendor.model || credential !== vendor.credential;
-  if (isOther || protocol !== vendor.protocol || asked.protocol !== protocol || asked.stream) return undefined;
+  if (isOther || protocol !== vendor.protocol || requestedCall.protocol !== protocol || requestedCall.stream)
+    return undefined;
   // Services have prices of their own, and a batch is one.
-  if (Object.keys(asked.services ?? {}).length > 0) return undefined;
+  if (Object.keys(requestedCall.services ?? {}).length > 0) return undefined;
   const { body } = exchange.get(upstreamRequest);
   const parts = typeof body === 'string' ? [Buffer.from(body)] : body instanceof Uint8Array ? [body] : body;
   // A form that is read from the disk is none.

@@ -54,7 +54,7 @@ async function deliver(
 /** A client that deletes its input while the vendor works still gets its answers, and pays for them. */
 function requestOfLine(
   { endpoint }: Batch,
-  { asked }: VendorBatch,
+  { asked: requested }: VendorBatch,
   { customId, request }: PlacedLine,
   text: string | undefined,
 ): LineRequest | undefined {
@@ -62,5 +62,5 @@ function requestOfLine(
   if (found !== undefined && 'body' in found) return found;
   const body = tryParse(request);
   if (!isObject(body)) return undefined;
-  return { customId, body: modelInEndpoint(endpoint) === undefined ? { ...body, model: asked } : body };
+  return { customId, body: modelInEndpoint(endpoint) === undefined ? { ...body, model: requested } : body };
 }

@@ -224,9 +224,9 @@ export class VendorRows {
 
 /** The choice of a vendor for a batch that begins, in the same statement. */
 export function vendorChoice(database: Database, batchId: string, choice: VendorChoice): SQL {
-  const { provider, protocol, model, asked } = choice;
+  const { provider, protocol, model, asked: requested } = choice;
   return sql`insert into ${tableOf(database, 'vendor_batches')} (batch_id, provider, protocol, model, asked, state)
-    select ${batchId}, ${provider}, ${protocol}, ${model}, ${asked}, 'preparing'`;
+    select ${batchId}, ${provider}, ${protocol}, ${model}, ${requested}, 'preparing'`;
 }
 
 export type VendorChoice = Pick<VendorBatch, 'provider' | 'protocol' | 'model' | 'asked'>;

@@ -62,8 +62,8 @@ export class VendorWork {
         { ...orderFields(batch), error, batch: batch.id, state: vendor.state },
         "a vendor's batch could not be worked on",
       );
-      const asked = error instanceof VendorRefusal ? error.retryAfterMs : undefined;
-      return Math.min(Math.max(asked ?? Math.min(faultPauseMs, this.#tools.options.pollMs), 50), mostPauseMs);
+      const requestedMs = error instanceof VendorRefusal ? error.retryAfterMs : undefined;
+      return Math.min(Math.max(requestedMs ?? Math.min(faultPauseMs, this.#tools.options.pollMs), 50), mostPauseMs);
     }
   }
 

@@ -109,7 +109,7 @@ export class AuthorizationStore implements Authorizations {
             sent,
             report,
             outcome: 'complete',
-            asked: requestedUsage(terms),
+            requested: requestedUsage(terms),
             size: terms.entry ?? unknownSize,
             seenOutput: 0,
           });

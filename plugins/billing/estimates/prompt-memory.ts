@@ -34,7 +34,7 @@ interface Session {
   model: string;
   mark: number;
   target: TargetCounts;
-  asked: number;
+  requested: number;
   prompt: number;
   read: number;
   /** Written to the vendor's cache, for a short and for a long time. */
@@ -76,11 +76,11 @@ export class PromptMemory {
     if (prompt === 0 || inputTokens === 0) return;
     const session = this.#session(accountId, mark, to) ?? this.#begin(accountId, mark, to);
     // The same again teaches nothing of the target.
-    if (session.asked !== inputTokens || session.prompt !== prompt) {
+    if (session.requested !== inputTokens || session.prompt !== prompt) {
       sizesOf(session.target, mark).add(inputTokens, prompt);
       session.target.answers.add(usage, bytes);
     }
-    session.asked = inputTokens;
+    session.requested = inputTokens;
     session.prompt = prompt;
     session.read = usage.cache_read ?? 0;
     session.writtenShort = usage.cache_write_5m ?? 0;
@@ -114,7 +114,7 @@ export class PromptMemory {
     const target = this.#targets.get(name) ?? newTarget();
     if (!this.#targets.has(name)) put(this.#targets, name, target, mostTargets);
     const begun: Session = {
-      ...{ provider: to.provider, model: to.model, mark, target, asked: 0, prompt: 0, read: 0 },
+      ...{ provider: to.provider, model: to.model, mark, target, requested: 0, prompt: 0, read: 0 },
       ...{ writtenShort: 0, writtenLong: 0, keptMs: shortCacheMs, at: 0 },
     };
     const sessions = this.#accounts.get(accountId) ?? [];
@@ -148,10 +148,10 @@ function silentLongest(sessions: readonly Session[]): number {
 
 /** The prompt of a conversation's next call: the last one and the added part, in the classes that the vendor is likely to count. */
 function continued(session: Session, inputTokens: number, at: number): Usage {
-  const { asked, prompt, read, writtenShort, writtenLong, keptMs } = session;
-  const ratio = prompt / asked;
-  const grown = inputTokens - asked;
-  const growth = asked < smallPrompt ? growthOfSmall : Math.min(ratio, mostGrowth);
+  const { requested, prompt, read, writtenShort, writtenLong, keptMs } = session;
+  const ratio = prompt / requested;
+  const grown = inputTokens - requested;
+  const growth = requested < smallPrompt ? growthOfSmall : Math.min(ratio, mostGrowth);
   const tokens = atMost(inputTokens, grown < 0 ? inputTokens * ratio : prompt + grown * growth);
   const written = writtenShort + writtenLong;
   if (read + written === 0 || at - session.at > keptMs) return { input: tokens };

@@ -11,25 +11,25 @@ const sizes = 22;
 /** Estimated and counted tokens of prompts by size, since what vendors add weighs more in small ones. */
 export class SizeCounts {
   readonly #calls = new Array<number>(sizes).fill(0);
-  readonly #asked = new Array<number>(sizes).fill(0);
+  readonly #requested = new Array<number>(sizes).fill(0);
   readonly #counted = new Array<number>(sizes).fill(0);
 
-  add(asked: number, counted: number): void {
-    const size = sizeOf(asked);
+  add(requested: number, counted: number): void {
+    const size = sizeOf(requested);
     if (this.#calls[size]! >= most) this.#halve(size);
     this.#calls[size]!++;
-    this.#asked[size]! += asked;
+    this.#requested[size]! += requested;
     this.#counted[size]! += counted;
   }
 
   /** Counted tokens for each of the estimate; undefined: too few calls of such a size. */
-  ratio(asked: number): number | undefined {
-    const size = sizeOf(asked);
-    return this.#calls[size]! < fewest ? undefined : this.#counted[size]! / this.#asked[size]!;
+  ratio(requested: number): number | undefined {
+    const size = sizeOf(requested);
+    return this.#calls[size]! < fewest ? undefined : this.#counted[size]! / this.#requested[size]!;
   }
 
   #halve(size: number): void {
-    for (const sums of [this.#calls, this.#asked, this.#counted]) sums[size] = sums[size]! >>> 1;
+    for (const sums of [this.#calls, this.#requested, this.#counted]) sums[size] = sums[size]! >>> 1;
   }
 }
 

@@ -11,33 +11,33 @@ export class Estimates {
   readonly #memory = new PromptMemory();
 
   /** Before an attempt is sent: keeps the request if nothing else is known by which its prompt could be estimated. */
-  sending(exchange: Exchange, asked: EstimatedCall): void {
+  sending(exchange: Exchange, requested: EstimatedCall): void {
     const talk = exchange.find(conversation);
     const to = exchange.find(attempts)?.at(-1);
     if (talk?.mark === undefined || to === undefined || !isChat(exchange)) return;
-    if (!this.#memory.knows(asked, talk.mark, to)) talk.keep?.();
+    if (!this.#memory.knows(requested, talk.mark, to)) talk.keep?.();
   }
 
   /** The estimate for unreported usage; a promise where the prompt has to be counted, undefined where sizes stay. */
-  of(exchange: Exchange, asked: EstimatedCall, at: number): undefined | Likely | Promise<Likely> {
+  of(exchange: Exchange, requested: EstimatedCall, at: number): undefined | Likely | Promise<Likely> {
     const talk = exchange.find(conversation);
     const to = exchange.find(attempts)?.at(-1);
     if (talk?.mark === undefined || to === undefined || !isChat(exchange)) return undefined;
-    const likely = this.#memory.likely(asked, talk.mark, to, at);
+    const likely = this.#memory.likely(requested, talk.mark, to, at);
     const report = exchange.find(usageReport);
     const isMissing = report === undefined || report.unreported?.prompt === true;
     if (likely.prompt !== undefined || !isMissing) return likely;
-    return talk.countPrompt?.().then((tokens) => withPrompt(likely, tokens, asked)) ?? likely;
+    return talk.countPrompt?.().then((tokens) => withPrompt(likely, tokens, requested)) ?? likely;
   }
 
   /** After the end: remembers the reported usage. */
-  ended(exchange: Exchange, asked: EstimatedCall, verdict: Verdict, at: number): void {
+  ended(exchange: Exchange, requested: EstimatedCall, verdict: Verdict, at: number): void {
     const talk = exchange.find(conversation);
     talk?.forget?.();
     if (verdict.kind === 'VOID' || verdict.estimated || !verdict.terminal || verdict.served !== undefined) return;
     const to = exchange.find(attempts)?.at(-1);
     if (talk?.mark === undefined || to === undefined || !isChat(exchange)) return;
-    this.#memory.learn(asked, talk.mark, to, verdict.usage, exchange.find(usageReport)?.seen?.bytes ?? 0, at);
+    this.#memory.learn(requested, talk.mark, to, verdict.usage, exchange.find(usageReport)?.seen?.bytes ?? 0, at);
   }
 }
 

@@ -143,13 +143,18 @@ async function readSpent(
     }
   }
   if (windows.size === 0) return new Map();
-  const asked = Array.from(windows.values(), ({ key, source, start, end }) => ({ key, source, from: start, to: end }));
+  const requested = Array.from(windows.values(), ({ key, source, start, end }) => ({
+    key,
+    source,
+    from: start,
+    to: end,
+  }));
   const rows = await rowsOf<{ key: string; spent: string }>(
     runner,
     sql`select key, (select coalesce(sum(amount), 0)::text from ${tablesOf(schema)('draws')} as draws
-            where draws.source = asked.source and held_at >= ${instantOf(sql`asked."from"`)}
-              and held_at < ${instantOf(sql`asked."to"`)}) as spent
-        from json_to_recordset(${jsonOf(asked)}) as asked (key text, source text, "from" bigint, "to" bigint)`,
+            where draws.source = requested.source and held_at >= ${instantOf(sql`requested."from"`)}
+              and held_at < ${instantOf(sql`requested."to"`)}) as spent
+        from json_to_recordset(${jsonOf(requested)}) as requested (key text, source text, "from" bigint, "to" bigint)`,
   );
   return new Map(rows.map(({ key, spent }) => [key, money(BigInt(spent))]));
 }

@@ -115,12 +115,12 @@ export class LeasedBalance extends Balance {
   request(now: number): LeaseRequest {
     const [waiting, ahead, leaving] = [this.#waiting, this.#ahead, this.#leaving];
     const need = money(waiting.reduce((sum, amount) => sum + amount, 0n) + ahead);
-    const asked = smallestOf(waiting) ?? ahead;
+    const requested = smallestOf(waiting) ?? ahead;
     const { unposted } = this;
     const kept = this.#keptWhileReturning(need);
     if (kept !== undefined) this.#withhold(largest([need, kept, unposted]));
     else {
-      if (asked > 0n) this.#unit = asked;
+      if (requested > 0n) this.#unit = requested;
       this.#target = this.#nextTarget(need, now);
     }
     const { available } = this;
@@ -133,7 +133,7 @@ export class LeasedBalance extends Balance {
       keep: money(keep > 0n ? keep : 0n),
       need,
       // Where not each node can keep a call's worth, free money stays free.
-      smallest: kept === undefined || leaving ? asked : money(this.#unit * BigInt(this.#nodes)),
+      smallest: kept === undefined || leaving ? requested : money(this.#unit * BigInt(this.#nodes)),
       target: kept ?? this.#target,
       ahead,
       leaving,

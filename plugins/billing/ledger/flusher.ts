@@ -106,13 +106,13 @@ export class Flusher {
    */
   refresh(accountId: string): Promise<boolean> {
     this.#stale.add(accountId);
-    let asked = this.#isRequested.get(accountId);
-    if (asked === undefined) {
-      asked = Promise.withResolvers<boolean>();
-      this.#isRequested.set(accountId, asked);
+    let requested = this.#isRequested.get(accountId);
+    if (requested === undefined) {
+      requested = Promise.withResolvers<boolean>();
+      this.#isRequested.set(accountId, requested);
     }
     void this.drain();
-    return asked.promise;
+    return requested.promise;
   }
 
   async #run(): Promise<boolean> {
@@ -181,7 +181,7 @@ export class Flusher {
   }
 }
 
-function answer(asked: Map<string, PromiseWithResolvers<boolean>>, worked: boolean): void {
-  for (const { resolve } of asked.values()) resolve(worked);
-  asked.clear();
+function answer(requested: Map<string, PromiseWithResolvers<boolean>>, worked: boolean): void {
+  for (const { resolve } of requested.values()) resolve(worked);
+  requested.clear();
 }

@@ -32,8 +32,8 @@ export function requireFunds(
   const terms = exchange.find(plan);
   // What the call costs is known once its body is read; the rest is refused then.
   if (amount === undefined && reservations.bridging && mayBeFree(kind, host)) return undefined;
-  const asked = reservations.requireFunds(identity.accountId, terms && { terms, at: exchange.receivedAt }, amount);
-  return asked?.then(
+  const requested = reservations.requireFunds(identity.accountId, terms && { terms, at: exchange.receivedAt }, amount);
+  return requested?.then(
     () => undefined,
     (error: unknown) => {
       const hasNoFunds = error instanceof GatewayError && error.kind === 'insufficient_balance';

@@ -104,17 +104,20 @@ function withRequest(usage: Usage, { price }: Priced): Usage {
 }
 
 /** A client pays for the service it requested, or for the standard one if that was provided; never for another. */
-function granted(asked: PriceContext, { services, media }: ReportedTerms): PriceContext {
-  if (services === undefined && media === undefined) return asked;
-  const kept = services === undefined || asked.services === undefined ? asked.services : both(asked.services, services);
+function granted(requested: PriceContext, { services, media }: ReportedTerms): PriceContext {
+  if (services === undefined && media === undefined) return requested;
+  const kept =
+    services === undefined || requested.services === undefined
+      ? requested.services
+      : both(requested.services, services);
   // Media stated in the request determine hold and charge.
-  const made = asked.media ?? media;
-  if (kept === asked.services && made === asked.media) return asked;
+  const made = requested.media ?? media;
+  if (kept === requested.services && made === requested.media) return requested;
   return { ...(kept === undefined ? {} : { services: kept }), ...(made === undefined ? {} : { media: made }) };
 }
 
-function both(asked: Services, reported: Services): Services {
-  return Object.fromEntries(Object.entries(asked).filter(([kind, name]) => (reported[kind] ?? name) === name));
+function both(requested: Services, reported: Services): Services {
+  return Object.fromEntries(Object.entries(requested).filter(([kind, name]) => (reported[kind] ?? name) === name));
 }
 
 /** Uses the price book of the target that served the call last. */

@@ -17,7 +17,7 @@ export interface Ending {
   /** A plugin gave the answer without an attempt. */
   readonly served?: ServedAnswer | undefined;
   /** The requested output and the model's size, which bound the usage. Charged when nothing better is known. */
-  readonly asked: RequestedUsage;
+  readonly requested: RequestedUsage;
   readonly size: ModelSize;
   /** Output tokens seen: charged when nothing better is known. */
   readonly seenOutput: number;
@@ -97,7 +97,7 @@ function judgeAttempts(ending: Ending): Verdict {
   return { kind: 'VOID', reason: 'unknown' };
 }
 
-function servedSettlement({ asked: { inputTokens }, seenOutput, report }: Ending, served: ServedBy): Settlement {
+function servedSettlement({ requested: { inputTokens }, seenOutput, report }: Ending, served: ServedBy): Settlement {
   const usage = believable(served.usage, inputTokens, seenOutput);
   return {
     kind: 'SETTLE',
@@ -133,8 +133,8 @@ function numbered<Item extends { readonly number: number }>(items: readonly Item
 
 /** `reported`: the report's usage, if it has any count. */
 function settlement(ending: Ending, reported: Usage | undefined): Settlement {
-  const { report, outcome, seenOutput, asked, size } = ending;
-  const { inputTokens, counted } = asked;
+  const { report, outcome, seenOutput, requested, size } = ending;
+  const { inputTokens, counted } = requested;
   const reason = outcome === 'client_left' ? 'client_left' : outcome === 'failed' ? 'cut' : 'answered';
   if (report === undefined || reported === undefined) {
     const usage = { ...(ending.likely?.prompt ?? { input: inputTokens }), output: seenOutput, ...counted };
@@ -143,7 +143,7 @@ function settlement(ending: Ending, reported: Usage | undefined): Settlement {
   }
   const believed = believable(reported, inputTokens, seenOutput, counted);
   const seen = report.seen ?? { bytes: seenOutput, tokens: seenOutput };
-  const possible = possibleUsage(believed, asked, size, seen);
+  const possible = possibleUsage(believed, requested, size, seen);
   const { likely } = ending;
   const isRefined = likely !== undefined && possible === reported;
   const usage = isRefined ? refined(possible, report.unreported, likely, inputTokens) : possible;

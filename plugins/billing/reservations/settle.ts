@@ -24,7 +24,7 @@ export function judged(exchange: Exchange, hold: Hold, outcome: Outcome['kind'],
     served: exchange.find(servedBy),
     seenOutput,
     unpaid,
-    asked: exchange.get(call),
+    requested: exchange.get(call),
     size: terms.entry ?? unknownSize,
     likely,
   });

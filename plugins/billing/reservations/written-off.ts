@@ -100,6 +100,6 @@ function requestedUsage(
   inputTokens: number,
   { tools, images, seconds, others: counted }: Terms['allowance'],
 ): RequestedUsage {
-  const asked = { inputTokens, maxOutputTokens: undefined, choices: 1, toolCalls: tools, images, seconds };
-  return counted === undefined ? asked : { ...asked, counted };
+  const requested = { inputTokens, maxOutputTokens: undefined, choices: 1, toolCalls: tools, images, seconds };
+  return counted === undefined ? requested : { ...requested, counted };
 }

@@ -94,9 +94,10 @@ const flags = [
  * Where accounts are not asked for, days of all of them are far fewer sums than eight days of each.
  */
 export function partsFor(dimensions: ReadonlySet<string>): readonly Part[] {
-  const asked = flags.filter(({ names }) => names.some((name) => dimensions.has(name))).map(({ flag }) => flag);
+  const requested = flags.filter(({ names }) => names.some((name) => dimensions.has(name))).map(({ flag }) => flag);
   const needed = parts.filter(
-    ({ by }) => asked.every((flag) => by.includes(flag)) && (asked.includes('account') || !by.includes('account')),
+    ({ by }) =>
+      requested.every((flag) => by.includes(flag)) && (requested.includes('account') || !by.includes('account')),
   );
   const smallest = needed.filter(
     ({ stepMs, number }, index) => number !== finePart && needed.findIndex((one) => one.stepMs === stepMs) === index,

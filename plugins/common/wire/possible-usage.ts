@@ -43,27 +43,27 @@ const longestAnswer = (size: ModelSize): number => size.maxOutputTokens ?? conte
 const runsOf = ({ toolCalls = 0 }: RequestedUsage): number => 1 + toolCalls;
 
 /** Output tokens without reasoning, which some vendors do not count within the request's own bound. */
-function mostAnswer(asked: RequestedUsage, size: ModelSize): number {
+function mostAnswer(requested: RequestedUsage, size: ModelSize): number {
   const longest = longestAnswer(size);
-  const bound = Math.min(asked.maxOutputTokens ?? longest, longest);
-  return slack(asked.choices * runsOf(asked) * bound);
+  const bound = Math.min(requested.maxOutputTokens ?? longest, longest);
+  return slack(requested.choices * runsOf(requested) * bound);
 }
 
 /** All output tokens. */
-function mostOutput(asked: RequestedUsage, size: ModelSize): number {
-  return mostAnswer(asked, size) + slack(asked.choices * runsOf(asked) * longestAnswer(size));
+function mostOutput(requested: RequestedUsage, size: ModelSize): number {
+  return mostAnswer(requested, size) + slack(requested.choices * runsOf(requested) * longestAnswer(size));
 }
 
-function mostPrompt(asked: RequestedUsage, size: ModelSize): number {
-  const estimate = asked.inputTokens + (asked.counted === undefined ? 0 : promptTokens(asked.counted));
+function mostPrompt(requested: RequestedUsage, size: ModelSize): number {
+  const estimate = requested.inputTokens + (requested.counted === undefined ? 0 : promptTokens(requested.counted));
   // A reranker reads the query with each document.
-  if (asked.kind === 'rerank') return estimate * estimate + addedTokens;
+  if (requested.kind === 'rerank') return estimate * estimate + addedTokens;
   // A vendor may read the input with each question.
-  if (asked.kind === 'decision') return estimate * (asked.choices + 1) + addedTokens;
+  if (requested.kind === 'decision') return estimate * (requested.choices + 1) + addedTokens;
   const added = estimate < smallPrompt ? 2 * estimate + addedTokens : unknownContent * estimate;
   // What the vendor's own tools find becomes part of the prompt.
-  const bySize = (asked.toolCalls ?? 0) > 0 ? Number.POSITIVE_INFINITY : added;
-  return Math.min(bySize, slack(runsOf(asked) * contextOf(size)) + 2 * estimate);
+  const bySize = (requested.toolCalls ?? 0) > 0 ? Number.POSITIVE_INFINITY : added;
+  return Math.min(bySize, slack(runsOf(requested) * contextOf(size)) + 2 * estimate);
 }
 
 function mostPieces(name: UsageClass, { toolCalls = 0, images, seconds, counted }: RequestedUsage): number {
@@ -80,21 +80,22 @@ const mostMeasured = (counted: number | undefined): number => 64 * ((counted ?? 
  * The usage itself where all of it is possible. Else with estimates for the impossible counts: of the prompt by the request, of
  * the answer by `seen`, of pieces by what was asked for.
  */
-export function possibleUsage(usage: Usage, asked: RequestedUsage, size: ModelSize, seen: SeenAnswer): Usage {
+export function possibleUsage(usage: Usage, requested: RequestedUsage, size: ModelSize, seen: SeenAnswer): Usage {
   const prompt = promptTokens(usage);
   // The estimate is nearly always higher, and the bound never lower.
-  const isPrompt = prompt <= asked.inputTokens || prompt <= mostPrompt(asked, size);
-  const isAnswer = isPossibleAnswer(usage, asked, size, seen);
+  const isPrompt = prompt <= requested.inputTokens || prompt <= mostPrompt(requested, size);
+  const isAnswer = isPossibleAnswer(usage, requested, size, seen);
   let arePieces = true;
   for (const name in usage)
-    if (!tokens.has(name as UsageClass) && !isPossibleCount(name as UsageClass, usage, asked)) arePieces = false;
+    if (!tokens.has(name as UsageClass) && !isPossibleCount(name as UsageClass, usage, requested)) arePieces = false;
   if (isPrompt && isAnswer && arePieces) return usage;
-  const { counted = {} } = asked;
+  const { counted = {} } = requested;
   const possible: { [K in UsageClass]?: number } = { ...usage };
-  if (!isPrompt) replace(possible, promptClasses, { ...counted, input: asked.inputTokens + (counted.input ?? 0) });
+  if (!isPrompt) replace(possible, promptClasses, { ...counted, input: requested.inputTokens + (counted.input ?? 0) });
   if (!isAnswer) replace(possible, answerClasses, { output: seen.tokens + (counted.output ?? 0) });
   for (const name of usageClasses)
-    if (!isPossibleCount(name, usage, asked)) replace(possible, [name], { [name]: requestedCount(name, asked) });
+    if (!isPossibleCount(name, usage, requested))
+      replace(possible, [name], { [name]: requestedCount(name, requested) });
   return possible;
 }
 
@@ -106,21 +107,26 @@ function replace(usage: { [K in UsageClass]?: number }, names: readonly UsageCla
 }
 
 /** Tokens are bounded as sums of their classes. */
-function isPossibleCount(name: UsageClass, usage: Usage, asked: RequestedUsage): boolean {
+function isPossibleCount(name: UsageClass, usage: Usage, requested: RequestedUsage): boolean {
   const count = usage[name];
   if (count === undefined || tokens.has(name)) return true;
-  if (name === 'character' || name === 'audio') return count <= mostMeasured(asked.counted?.[name]);
-  return count <= mostPieces(name, asked);
+  if (name === 'character' || name === 'audio') return count <= mostMeasured(requested.counted?.[name]);
+  return count <= mostPieces(name, requested);
 }
 
 const tokens: ReadonlySet<UsageClass> = new Set(tokenClasses);
 
 /** A token has at least one byte, so the passed bytes are a bound; reasoning may be hidden. */
-export function isPossibleAnswer(usage: Usage, asked: RequestedUsage, size: ModelSize, { bytes }: SeenAnswer): boolean {
+export function isPossibleAnswer(
+  usage: Usage,
+  requested: RequestedUsage,
+  size: ModelSize,
+  { bytes }: SeenAnswer,
+): boolean {
   const answer = (usage.output ?? 0) + (usage.output_audio ?? 0) + (usage.output_image ?? 0);
   const reasoning = usage.reasoning ?? 0;
   if (answer + reasoning <= bytes) return true;
-  return answer <= Math.max(bytes, mostAnswer(asked, size)) && answer + reasoning <= mostOutput(asked, size);
+  return answer <= Math.max(bytes, mostAnswer(requested, size)) && answer + reasoning <= mostOutput(requested, size);
 }
 
 function requestedCount(name: UsageClass, { images, seconds, toolCalls, counted }: RequestedUsage): number {

@@ -89,9 +89,9 @@ const fineMinutes = 360;
 export function bucketMinutesOf({ from, until }: Span, wanted: number | undefined, most: number): number {
   const minutes = (until - from) / 60_000;
   const isFine = minutes <= fineMinutes;
-  const asked = wanted === undefined || isFine ? wanted : Math.ceil(wanted / quarterMinutes) * quarterMinutes;
+  const requested = wanted === undefined || isFine ? wanted : Math.ceil(wanted / quarterMinutes) * quarterMinutes;
   // Each day may end with a bucket of its own.
-  if (asked !== undefined && minutes / asked + minutes / dayMinutes + 2 <= most) return asked;
+  if (requested !== undefined && minutes / requested + minutes / dayMinutes + 2 <= most) return requested;
   const least = isFine ? 1 : quarterMinutes;
   return steps.find((step) => step >= least && minutes / step <= mostUsual) ?? steps.at(-1)!;
 }

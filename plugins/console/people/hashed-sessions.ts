@@ -17,19 +17,19 @@ export function sessionHash(token: string): string {
 export function withHashedSessions(inner: DBAdapter): DBAdapter {
   const outer: DBAdapter = {
     ...inner,
-    async create(asked) {
-      const { token } = asked.data as { token?: unknown };
-      if (asked.model !== 'session' || typeof token !== 'string') return inner.create(asked);
-      const made = await inner.create({ ...asked, data: { ...asked.data, token: sessionHash(token) } });
+    async create(query) {
+      const { token } = query.data as { token?: unknown };
+      if (query.model !== 'session' || typeof token !== 'string') return inner.create(query);
+      const made = await inner.create({ ...query, data: { ...query.data, token: sessionHash(token) } });
       return { ...(made as object), token } as never;
     },
-    findOne: async (asked) => withToken(asked, await inner.findOne(looking(asked))) as never,
-    findMany: (asked) => inner.findMany(looking(asked)),
-    count: (asked) => inner.count(looking(asked)),
-    update: async (asked) => withToken(asked, await inner.update(looking(asked))) as never,
-    updateMany: (asked) => inner.updateMany(looking(asked)),
-    delete: (asked) => inner.delete(ending(asked)),
-    deleteMany: (asked) => inner.deleteMany(ending(asked)),
+    findOne: async (query) => withToken(query, await inner.findOne(looking(query))) as never,
+    findMany: (query) => inner.findMany(looking(query)),
+    count: (query) => inner.count(looking(query)),
+    update: async (query) => withToken(query, await inner.update(looking(query))) as never,
+    updateMany: (query) => inner.updateMany(looking(query)),
+    delete: (query) => inner.delete(ending(query)),
+    deleteMany: (query) => inner.deleteMany(ending(query)),
     transaction: (work) => work(outer),
   };
   return outer;
@@ -40,27 +40,27 @@ interface SessionQuery {
   where?: Where[] | undefined;
 }
 
-function looking<Question extends SessionQuery>(asked: Question): Question {
-  return hashed(asked, sessionHash);
+function looking<Question extends SessionQuery>(query: Question): Question {
+  return hashed(query, sessionHash);
 }
 
 /** Sessions shown in a list may be ended. */
-function ending<Question extends SessionQuery>(asked: Question): Question {
-  return hashed(asked, (token) => (token.startsWith(mark) ? token : sessionHash(token)));
+function ending<Question extends SessionQuery>(query: Question): Question {
+  return hashed(query, (token) => (token.startsWith(mark) ? token : sessionHash(token)));
 }
 
-function hashed<Question extends SessionQuery>(asked: Question, hash: (token: string) => string): Question {
-  if (asked.model !== 'session' || asked.where === undefined) return asked;
-  const where = asked.where.map((term): Where => {
+function hashed<Question extends SessionQuery>(query: Question, hash: (token: string) => string): Question {
+  if (query.model !== 'session' || query.where === undefined) return query;
+  const where = query.where.map((term): Where => {
     if (term.field !== 'token') return term;
     const { value } = term;
     return { ...term, value: Array.isArray(value) ? value.map((one) => hash(String(one))) : hash(String(value)) };
   });
-  return { ...asked, where };
+  return { ...query, where };
 }
 
-function withToken(asked: SessionQuery, found: unknown): unknown {
-  if (asked.model !== 'session' || found === null || typeof found !== 'object') return found;
-  const given = asked.where?.find(({ field }) => field === 'token')?.value;
+function withToken(query: SessionQuery, found: unknown): unknown {
+  if (query.model !== 'session' || found === null || typeof found !== 'object') return found;
+  const given = query.where?.find(({ field }) => field === 'token')?.value;
   return typeof given === 'string' ? { ...found, token: given } : found;
 }

@@ -95,8 +95,8 @@ function within({ field }: Item, member: string): string {
   return field === '' ? member : `${field}.${member}`;
 }
 
-function relayed(body: RequestBody, asked: string, method: Method, target: Target): Prepared {
-  const { bytes, dropped } = withModel(body, asked, target);
+function relayed(body: RequestBody, requested: string, method: Method, target: Target): Prepared {
+  const { bytes, dropped } = withModel(body, requested, target);
   return {
     wire: googleKey,
     path: `/models/${target.model}:${method}`,
@@ -111,12 +111,12 @@ function relayed(body: RequestBody, asked: string, method: Method, target: Targe
 }
 
 /** Each request of a batch names the model of the path again. The same bytes where nothing changes. */
-function withModel({ bytes, json }: RequestBody, asked: string, target: Target) {
+function withModel({ bytes, json }: RequestBody, requested: string, target: Target) {
   const unwanted = target.upstream.dropFields[target.protocol] ?? [];
   const dropped = unwanted.filter((name) => Object.hasOwn(json, name));
   const names = [json, ...listOf(json['requests'])].map((one) => (isObject(one) ? one['model'] : undefined));
   const isOther = names.some((name) => name !== undefined && name !== `models/${target.model}`);
-  if (dropped.length === 0 && (asked === target.model || !isOther)) return { bytes, dropped };
+  if (dropped.length === 0 && (requested === target.model || !isOther)) return { bytes, dropped };
   const model = `models/${target.model}`;
   const named = (one: unknown) => (isObject(one) && 'model' in one ? { ...one, model } : one);
   const { requests, ...rest } = named(json) as JsonObject;

@@ -79,7 +79,7 @@ const notConfigured = (field: string, what: string) =>
 /** Throws not_found for a provider, key or model that is not configured. */
 function encodeProbe(
   services: ProbeServices,
-  { provider: name, credential, model: id, protocol: asked }: Probe,
+  { provider: name, credential, model: id, protocol: requested }: Probe,
 ): ProbeInput {
   const provider = knownProvider(services, name);
   const named = services.find(providers)?.findKey(name, credential);
@@ -87,7 +87,7 @@ function encodeProbe(
   const model = services.find(catalog)?.find(id);
   const choice = model === undefined ? undefined : choicesOf(services, provider, [model])[0];
   if (model === undefined || choice === undefined) throw notConfigured('model', 'chat model of this provider');
-  const protocolName = choice.protocols.find((each) => asked === undefined || each === asked);
+  const protocolName = choice.protocols.find((each) => requested === undefined || each === requested);
   if (protocolName === undefined) throw notConfigured('protocol', 'protocol of this provider');
   const listed = model.targets.find((target) => target.provider === name);
   const target: Target = {

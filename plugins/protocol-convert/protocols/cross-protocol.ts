@@ -36,18 +36,18 @@ function inOwnWords(body: RequestBody): RequestBody {
   return { ...body, json: asResponsesRequest(body.json) };
 }
 
-function answeredAsChat(request: Opened, asked: JsonObject): Opened {
+function answeredAsChat(request: Opened, requested: JsonObject): Opened {
   const { builtOn } = request;
   return {
     ...request,
     protocol: chat,
     call: { ...request.call, protocol: chat.name },
     prepare: neverRelayed,
-    clientJson: asked,
+    clientJson: requested,
     decodeWith: responses,
     ...(builtOn === undefined
       ? {}
-      : { builtOn: { ...builtOn, expanded: (...found) => answeredAsChat(builtOn.expanded(...found), asked) } }),
+      : { builtOn: { ...builtOn, expanded: (...found) => answeredAsChat(builtOn.expanded(...found), requested) } }),
   };
 }
 

@@ -41,9 +41,9 @@ export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) =
   if (call.billable) refuseUncharged(attempt);
   const { variant } = upstream;
   const changes = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
-  const asked = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
-  const own = exchange.request.query.size === 0 ? asked : withQuery(exchange, asked);
-  const prepared = variant === undefined ? own : readdressed(asked, variant, call, target);
+  const relayedCall = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
+  const own = exchange.request.query.size === 0 ? relayedCall : withQuery(exchange, relayedCall);
+  const prepared = variant === undefined ? own : readdressed(relayedCall, variant, call, target);
   recordConversion(exchange, `relayed as ${protocol.name}`, prepared.dropped, tools);
   if (prepared.dropped.length > 0) checkDropped(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));
@@ -158,10 +158,10 @@ function contextOf({ exchange, opened, target, tools }: Attempt): Omit<ReplyCont
 }
 
 /** Error bodies that have to be read in a form of their own are not handed on byte for byte. */
-async function relayVariant(asked: RelayedCall, { answering }: Variant, next: Next): Promise<Answer> {
-  const opened = { ...asked.opened, protocol: answering };
+async function relayVariant(relayedCall: RelayedCall, { answering }: Variant, next: Next): Promise<Answer> {
+  const opened = { ...relayedCall.opened, protocol: answering };
   try {
-    return await relayAnswer({ ...asked, opened }, await next());
+    return await relayAnswer({ ...relayedCall, opened }, await next());
   } catch (error) {
     const isForeign = answering.readError !== undefined && error instanceof UpstreamRefusal;
     throw isForeign ? foreignRefusal(error) : error;

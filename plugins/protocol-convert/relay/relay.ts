@@ -53,14 +53,15 @@ export interface RelayedCall {
  * UpstreamRefusal for a response that is no answer of the protocol, as long as nothing was sent to the client. Error bodies are
  * read up to the bound for forwarded bodies.
  */
-export function relayAnswer(asked: RelayedCall, answer: Answer): Answer | Promise<Answer> {
+export function relayAnswer(relayedCall: RelayedCall, answer: Answer): Answer | Promise<Answer> {
   const { body, headers, status } = answer;
   const isJson = headers['content-type']?.startsWith('application/json') === true;
-  if (status >= 300 || (!isJson && isHtml(headers))) return refuse(asked, answer);
-  if (asked.opened.call.stream) return relayStream(asked, answer);
-  if (asked.hooks.otherForm !== undefined && !isJson && isEventStream(headers)) return relayStream(asked, answer);
-  if (isWhole(body)) return relayWhole(asked, answer, asBytes(body));
-  return wholeBody(body, Number.POSITIVE_INFINITY).then((bytes) => relayWhole(asked, answer, bytes));
+  if (status >= 300 || (!isJson && isHtml(headers))) return refuse(relayedCall, answer);
+  if (relayedCall.opened.call.stream) return relayStream(relayedCall, answer);
+  if (relayedCall.hooks.otherForm !== undefined && !isJson && isEventStream(headers))
+    return relayStream(relayedCall, answer);
+  if (isWhole(body)) return relayWhole(relayedCall, answer, asBytes(body));
+  return wholeBody(body, Number.POSITIVE_INFINITY).then((bytes) => relayWhole(relayedCall, answer, bytes));
 }
 
 function withDropped({ dropped }: Pick<Prepared, 'dropped'>, relayed: Answer): Answer {
@@ -68,15 +69,15 @@ function withDropped({ dropped }: Pick<Prepared, 'dropped'>, relayed: Answer): A
   return relayed;
 }
 
-async function refuse(asked: RelayedCall, { status, headers, body }: Answer): Promise<never> {
-  const { exchange, opened, tools } = asked;
+async function refuse(relayedCall: RelayedCall, { status, headers, body }: Answer): Promise<never> {
+  const { exchange, opened, tools } = relayedCall;
   if (status < 300) {
     if (!isWhole(body)) await body[Symbol.asyncIterator]().return?.();
     throw notAnAnswer('a page came instead of an answer', false);
   }
   const bytes = readable(await wholeBody(body, maxScrubbedBytes), headers, opened.protocol);
   const refusal = classify(status, headers, bytes, tools.clock.now(), keyOf(exchange));
-  if (refusal.hasUsage) setUsage(asked, bytes, headers);
+  if (refusal.hasUsage) setUsage(relayedCall, bytes, headers);
   throw refusal;
 }
 
@@ -87,24 +88,24 @@ function readable(body: Uint8Array, headers: Headers, { readError }: AnsweringPr
 }
 
 /** A refusal that reports usage was billed. */
-function setUsage(asked: RelayedCall, body: Uint8Array, headers: Headers): void {
+function setUsage(relayedCall: RelayedCall, body: Uint8Array, headers: Headers): void {
   const json = tryParseBytes(body);
   if (!isObject(json)) return;
-  const { exchange, opened } = asked;
+  const { exchange, opened } = relayedCall;
   const { protocol, call } = opened;
-  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions({ ...asked, hooks: {} }, headers));
+  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions({ ...relayedCall, hooks: {} }, headers));
   usageMeter.whole(json);
   exchange.set(usageReport, new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize));
 }
 
-function relayWhole(asked: RelayedCall, answer: Answer, body: Uint8Array): Answer | Promise<Answer> {
-  const { exchange, opened, tools, hooks } = asked;
+function relayWhole(relayedCall: RelayedCall, answer: Answer, body: Uint8Array): Answer | Promise<Answer> {
+  const { exchange, opened, tools, hooks } = relayedCall;
   const { protocol, call, reshape } = opened;
   const json = tryParseBytes(body);
   if (!isObject(json) && hooks.otherForm !== undefined && beginsStream(body, protocol))
-    return relayStream(asked, { ...answer, body }, false);
+    return relayStream(relayedCall, { ...answer, body }, false);
   if (!isObject(json)) throw notAnAnswer('the body is no JSON object', body[0] !== 0x3c);
-  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(asked, answer.headers));
+  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(relayedCall, answer.headers));
   usageMeter.whole(json);
   const report = new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize);
   if (call.stream) requireAnswer(usageMeter);
@@ -125,24 +126,24 @@ function relayWhole(asked: RelayedCall, answer: Answer, body: Uint8Array): Answe
       headers: { 'content-type': reshape?.wholeType ?? answer.headers['content-type'] ?? 'application/json' },
       body: converted,
     };
-    return asked.prepared.dropped.length === 0 ? relayed : withDropped(asked.prepared, relayed);
+    return relayedCall.prepared.dropped.length === 0 ? relayed : withDropped(relayedCall.prepared, relayed);
   };
   const converted = reshape === undefined ? body : reshape.whole(json, body);
   return converted instanceof Promise ? converted.then(give) : give(converted);
 }
 
 async function relayStream(
-  asked: RelayedCall,
+  relayedCall: RelayedCall,
   answer: Answer,
-  prefersDocument = !asked.opened.call.stream,
+  prefersDocument = !relayedCall.opened.call.stream,
 ): Promise<Answer> {
-  const { exchange, opened, prepared, tools, hooks } = asked;
+  const { exchange, opened, prepared, tools, hooks } = relayedCall;
   const { protocol, call } = opened;
   const other = call.stream ? undefined : hooks.otherForm?.();
   const form = other ?? opened.reshape;
   // An answer in another form has ids of its own.
   const ended = other === undefined ? hooks.ended : undefined;
-  const options = usageMeterOptions(asked, answer.headers, prepared.withholdUsage);
+  const options = usageMeterOptions(relayedCall, answer.headers, prepared.withholdUsage);
   const usageMeter = protocol.createUsageMeter(call, options);
   const report = new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize);
   // Set before the body is pulled: a client may disconnect at any time, and a body that is never pulled runs no code.
@@ -166,7 +167,7 @@ async function relayStream(
     ended: () => ended?.(usageMeter),
   });
   const reshape = await stream.open();
-  if (stream.document !== undefined) return relayDocument(asked, answer, stream.document);
+  if (stream.document !== undefined) return relayDocument(relayedCall, answer, stream.document);
   if (form?.gathered !== undefined) return gathered(stream, form.gathered, prepared, answer.status);
   const type = answer.headers['content-type'];
   return withDropped(prepared, {
@@ -189,12 +190,16 @@ function requireAnswer({ finish, text, error }: UsageMeter): void {
 }
 
 /** One document came, from a body that was read as a stream. */
-function relayDocument(asked: RelayedCall, answer: Answer, document: Uint8Array): Answer | Promise<Answer> {
-  const { opened, hooks } = asked;
-  if (!opened.call.stream) return relayWhole(asked, answer, document);
+function relayDocument(relayedCall: RelayedCall, answer: Answer, document: Uint8Array): Answer | Promise<Answer> {
+  const { opened, hooks } = relayedCall;
+  if (!opened.call.stream) return relayWhole(relayedCall, answer, document);
   const { otherForm, issued } = hooks;
   if (otherForm === undefined) throw notAnAnswer('a document came instead of a stream', true);
-  return relayWhole({ ...asked, opened: { ...opened, reshape: otherForm() }, hooks: { issued } }, answer, document);
+  return relayWhole(
+    { ...relayedCall, opened: { ...opened, reshape: otherForm() }, hooks: { issued } },
+    answer,
+    document,
+  );
 }
 
 /** A stream for a client that wants one body: read to its end, then encoded. */

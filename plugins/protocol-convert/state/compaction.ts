@@ -38,9 +38,9 @@ const answerSettings = [
  */
 export function compactionPrompt(prompt: Prompt): Prompt {
   const instructionTurn: Turn = { role: 'user', parts: [{ kind: 'text', text: instruction }] };
-  const { parallelTools: _parallel, ...asked } = prompt;
+  const { parallelTools: _parallel, ...requested } = prompt;
   const kept = Object.fromEntries(
-    Object.entries(asked).filter(([name]) => !answerSettings.some((other) => other === name)),
+    Object.entries(requested).filter(([name]) => !answerSettings.some((other) => other === name)),
   );
   return {
     ...(kept as unknown as Prompt),

@@ -112,10 +112,10 @@ export class IdGuard {
     if (target.upstream.uncheckedIds?.all === true) return;
     const ids = vendorIdsIn(body, { hosts: () => this.#hosts() });
     if (ids.length === 0) return;
-    const asked = new Map(vendorIds?.unknown.map((one) => [one.id, one]));
+    const requested = new Map(vendorIds?.unknown.map((one) => [one.id, one]));
     const unknown = ids.filter(({ id }) => vendorIds?.known.has(id) !== true);
     this.refuse(
-      unknown.map((one) => asked.get(one.id) ?? one),
+      unknown.map((one) => requested.get(one.id) ?? one),
       target,
     );
   }
@@ -125,14 +125,14 @@ export class IdGuard {
     const { clock, keepMs, store } = this.#options;
     if (keepMs === 0) return undefined;
     // Both are made at the first id: most answers have none.
-    let asked: ReadonlySet<string> | undefined;
+    let requested: ReadonlySet<string> | undefined;
     let seen: Set<string> | undefined;
     return (part) => {
       for (const { id } of vendorIdsIn(part, { hosts: () => this.#hosts(), isAnswer: true })) {
-        asked ??= new Set(vendorIds?.unknown.map((one) => one.id));
+        requested ??= new Set(vendorIds?.unknown.map((one) => one.id));
         seen ??= new Set();
         // An answer may repeat ids of the request: that issues none.
-        if (asked.has(id) || vendorIds?.known.has(id) === true || seen.has(id) || !isStorableId(id)) continue;
+        if (requested.has(id) || vendorIds?.known.has(id) === true || seen.has(id) || !isStorableId(id)) continue;
         if (seen.size === mostIssued) return;
         seen.add(id);
         const createdAt = clock.now();

@@ -128,10 +128,10 @@ export async function encodeRequest(
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
   const mine = withVendorIds(read.turns, () => callIdMarks(exchange, target, tools));
   const named = mine.turns === read.turns ? read : { ...read, turns: mine.turns };
-  const asked = opened.compaction === undefined ? named : compactionPrompt(named);
-  const digest = new ConversationDigest(asked.turns);
-  const whole = { ...asked, turns: tools.signatureCache.recall(account, makerOf(target), asked.turns, digest) };
-  const mayCall = opened.compaction === undefined && opened.call.billable && asked.tools.length > 0;
+  const requested = opened.compaction === undefined ? named : compactionPrompt(named);
+  const digest = new ConversationDigest(requested.turns);
+  const whole = { ...requested, turns: tools.signatureCache.recall(account, makerOf(target), requested.turns, digest) };
+  const mayCall = opened.compaction === undefined && opened.call.billable && requested.tools.length > 0;
   const precedent = mayCall ? digest.end() : undefined;
   if (whole.turns.some(({ parts }) => dropsReasoning(parts, target))) droppedParameters.drop('reasoningHistory');
   const prompt = await withBytes(attempt, whole, droppedParameters);

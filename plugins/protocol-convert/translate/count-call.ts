@@ -27,11 +27,11 @@ export function mustCount(opened: Opened, target: Target): boolean {
 
 /** The upstream counts in its own protocol if it can, else the gateway estimates; never an inference, never billed. */
 export async function countCall(attempt: Attempt, next: Next): Promise<Answer> {
-  const { exchange, opened: asked, upstream, target, tools } = attempt;
+  const { exchange, opened: requested, upstream, target, tools } = attempt;
   exchange.set(usageReport, nothingUsed);
-  const opened = unwrapped(asked);
+  const opened = unwrapped(requested);
   const { counting } = upstream.codec;
-  const client = asked.protocol.name;
+  const client = requested.protocol.name;
   if (counting === undefined || mustEstimate(opened, target))
     return countAnswer(client, await estimate(exchange, opened, tools), true);
   const { encoded, large } = await encodeRequest({ ...attempt, opened });

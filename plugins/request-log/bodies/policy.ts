@@ -42,15 +42,15 @@ export class BodyPolicy {
   }
 
   /** `now` in wall-clock milliseconds; `chance` returns a number from 0 to below 1. */
-  choose(asked: RequestTraits, recordings: readonly Recording[], now: number, chance: () => number): Choice {
+  choose(requested: RequestTraits, recordings: readonly Recording[], now: number, chance: () => number): Choice {
     let choice: Choice;
     for (const recording of recordings) {
-      if (recording.until <= now || !records(recording, asked)) continue;
+      if (recording.until <= now || !records(recording, requested)) continue;
       if (!recording.errorsOnly) return 'all';
       choice = 'errors';
     }
     for (const rule of this.config.of) {
-      if (!this.#fits(rule, asked) || (rule.share < 1 && chance() >= rule.share)) continue;
+      if (!this.#fits(rule, requested) || (rule.share < 1 && chance() >= rule.share)) continue;
       if (rule.when === 'all') return 'all';
       choice = 'errors';
     }
@@ -65,11 +65,11 @@ export class BodyPolicy {
   }
 }
 
-function records({ accountId, keyId, model }: Recording, asked: RequestTraits): boolean {
+function records({ accountId, keyId, model }: Recording, requested: RequestTraits): boolean {
   return (
-    (accountId === undefined || accountId === asked.accountId) &&
-    (keyId === undefined || keyId === asked.keyId) &&
-    (model === undefined || model === asked.model)
+    (accountId === undefined || accountId === requested.accountId) &&
+    (keyId === undefined || keyId === requested.keyId) &&
+    (model === undefined || model === requested.model)
   );
 }
 

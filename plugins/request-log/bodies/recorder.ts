@@ -74,8 +74,8 @@ export class BodyRecorder {
     try {
       const policy = this.#policy;
       const { clock, random } = this.#host;
-      const asked = { ...requestFacts(exchange), model: exchange.find(call)?.model };
-      const choice = policy?.choose(asked, this.#recordings, clock.now(), () => random.fraction());
+      const requestedCall = { ...requestFacts(exchange), model: exchange.find(call)?.model };
+      const choice = policy?.choose(requestedCall, this.#recordings, clock.now(), () => random.fraction());
       if (policy !== undefined && choice !== undefined) this.#watch(exchange, policy, choice);
     } catch (error) {
       exchange.log.error({ error }, 'the bodies of a request could not be looked at');

@@ -83,8 +83,8 @@ function googleJob({ body, pathModel, method }: ServiceRequest): Job {
   });
   const directives = directivesOf(texts);
   const embeddings = texts.map((text, index) => {
-    const asked = (requests[index] as JsonObject)['outputDimensionality'];
-    const dimensions = asked === undefined ? googleDimensions : dimensionsIn(asked, 'output_dimensionality');
+    const requested = (requests[index] as JsonObject)['outputDimensionality'];
+    const dimensions = requested === undefined ? googleDimensions : dimensionsIn(requested, 'output_dimensionality');
     return { values: [...vectorOf(parseDirectives(text).text, dimensions)] };
   });
   const tokens = texts.reduce((sum, text) => sum + tokensOf(text.length), 0);

@@ -26,9 +26,9 @@ function jobOf(shape: Shape, json: JsonObject, id: string): Job {
   const unknown = Object.keys(json).find((name) => !members[shape].includes(name));
   if (unknown !== undefined) throw badRequest(`unknown field: parameter '${unknown}' is not a valid field`);
   const model = textOf(json['model']);
-  const asked = textOf(json['query']);
-  if (model === undefined || asked === undefined) throw badRequest('model and query are required strings');
-  const { text: query, directives } = parseDirectives(asked);
+  const requested = textOf(json['query']);
+  if (model === undefined || requested === undefined) throw badRequest('model and query are required strings');
+  const { text: query, directives } = parseDirectives(requested);
   const documents = documentsIn(shape, json['documents']);
   const most = json[shape === 'voyage' ? 'top_k' : 'top_n'];
   const top = most === undefined ? documents.length : wholeOf(most, 1);

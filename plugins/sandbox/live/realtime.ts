@@ -206,12 +206,12 @@ class RealtimeSession {
     if (this.#running !== undefined) this.#running.isCancelled = true;
   }
 
-  #respond(asked: JsonObject): void {
+  #respond(requested: JsonObject): void {
     if (this.#running !== undefined) throw new Fault(400, 'Conversation already has an active response in progress.');
-    const settings = { ...this.#settings, ...asked };
+    const settings = { ...this.#settings, ...requested };
     const modalities = listOf(
-      asked['output_modalities'] ??
-        asked['modalities'] ??
+      requested['output_modalities'] ??
+        requested['modalities'] ??
         this.#settings['modalities'] ??
         this.#settings['output_modalities'],
     );

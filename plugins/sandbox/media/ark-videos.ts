@@ -27,8 +27,8 @@ export const arkVideos: VideoDialect = {
     if (items.length === 0) throw badRequest('The parameter `content` is missing.', 'content', 'MissingParameter');
     const text = items.map((item) => textOf(item['text']) ?? '').join('');
     const { text: prompt, directives } = parseDirectives(text);
-    const asked = chosen(body, 'ratio', '16:9', ratios);
-    const ratio = asked === 'adaptive' ? '16:9' : asked;
+    const requested = chosen(body, 'ratio', '16:9', ratios);
+    const ratio = requested === 'adaptive' ? '16:9' : requested;
     const resolution = chosen(body, 'resolution', '720p', Object.keys(sizes));
     const [width, height] = sizes[resolution]![turned[ratio] ?? ratio]!;
     const size = turned[ratio] === undefined ? { width, height } : { width: height, height: width };

@@ -49,8 +49,9 @@ export function judge(error: unknown): Verdict {
 
 function judgeRefusal(refusal: UpstreamRefusal): Verdict {
   const { status } = refusal;
-  const asked = refusal.retryAfterMs;
-  const retryAfterMs = asked === undefined ? undefined : Math.min(Math.max(asked, shortestRestMs), longestRestMs);
+  const requestedMs = refusal.retryAfterMs;
+  const retryAfterMs =
+    requestedMs === undefined ? undefined : Math.min(Math.max(requestedMs, shortestRestMs), longestRestMs);
   if (refusal.mayRun || refusal.hasUsage) return { result: 'unknown', status, next: 'end', error: unknownOutcome };
   const refused = { result: 'refused', status } as const;
   if (refusal.keyAtFault) {

@@ -38,7 +38,7 @@ export function contentEndpoints({ host, config, tools, engine }: OrderRooms): E
   const context = { tools, engine, host, shape, synchronous: true, tasksPath: '/v1/tasks', ...limits };
   /** The protocol's own endpoint serves other models, and vendors that have the protocol. */
   const takes: Endpoint['takes'] = (params) => {
-    const entry = tools.catalog.find(asked(params)?.model ?? '');
+    const entry = tools.catalog.find(modelIn(params)?.model ?? '');
     if (entry?.kind !== 'image') return false;
     const known = host.find(translations);
     const speaks = (name: string) => name === protocol || known?.relays?.(protocol, name) === true;
@@ -57,7 +57,7 @@ export function contentEndpoints({ host, config, tools, engine }: OrderRooms): E
     setsOnOpen: [call, submission, isStreamed, isSpecForm],
     open(exchange) {
       const { body, params } = exchange.request;
-      const { model, streams } = asked(params)!;
+      const { model, streams } = modelIn(params)!;
       const read = readContentRequest(body, model);
       exchange.set(submission, read);
       exchange.set(isStreamed, streams || read.stream);
@@ -70,7 +70,7 @@ export function contentEndpoints({ host, config, tools, engine }: OrderRooms): E
 }
 
 /** undefined: another method. */
-function asked(
+function modelIn(
   params: Exchange['request']['params'],
 ): { readonly model: string; readonly streams: boolean } | undefined {
   const match = /^(.+):(generateContent|streamGenerateContent)$/.exec(params['*'] ?? '');

@@ -58,13 +58,13 @@ function mediaOf(order: Order, candidates: readonly Candidate[]): Pick<Call, 'me
 /** 400 if no vendor can make it, 402 if the balance does not suffice; then nothing is stored or sent. */
 export async function takeOrder(exchange: Exchange, context: OrderContext): Promise<Answer> {
   const { tools, engine } = context;
-  const { order: asked, callbackUrl } = exchange.get(submission);
+  const { order: requested, callbackUrl } = exchange.get(submission);
   const waits = isAwaited(exchange, context);
   const entry = exchange.get(model);
-  const candidates = candidatesFor(entry, asked.kind, tools.providers, tools.adapters);
-  requirePrices(candidates, entry, asked, tools.clock.now());
-  const { dropped = [], clamped } = checkOrder(candidates, entry, asked);
-  const order = clamped === undefined ? asked : { ...asked, clamped };
+  const candidates = candidatesFor(entry, requested.kind, tools.providers, tools.adapters);
+  requirePrices(candidates, entry, requested, tools.clock.now());
+  const { dropped = [], clamped } = checkOrder(candidates, entry, requested);
+  const order = clamped === undefined ? requested : { ...requested, clamped };
   const money = exchange.get(authorization);
   await tools.files.ensureRoom(money.accountId);
   const isStreamed = order.previews !== undefined;

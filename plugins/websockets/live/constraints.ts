@@ -28,10 +28,10 @@ export function constrained(
   message: Message,
   { setup, fieldMask = '' }: Pick<LiveToken, 'setup' | 'fieldMask'>,
 ): Message {
-  const asked = setupIn(message.data);
-  if (asked === undefined || (setup === undefined && fieldMask === '')) return message;
+  const requested = setupIn(message.data);
+  if (requested === undefined || (setup === undefined && fieldMask === '')) return message;
   const fixed = objectOf(setup === undefined ? {} : tryParse(setup)) ?? {};
-  const made = fieldMask === '' ? whole(fixed, asked) : masked(asked, fixed, pathsIn(fieldMask) ?? []);
+  const made = fieldMask === '' ? whole(fixed, requested) : masked(requested, fixed, pathsIn(fieldMask) ?? []);
   return { data: Buffer.from(JSON.stringify({ setup: made })), isBinary: message.isBinary };
 }
 
@@ -40,19 +40,19 @@ function setupIn(data: Buffer): JsonObject | undefined {
 }
 
 /** Resumption belongs to the connection, not to the settings. */
-function whole(fixed: JsonObject, asked: JsonObject): JsonObject {
-  const resumption = asked['sessionResumption'] ?? asked['session_resumption'];
+function whole(fixed: JsonObject, requested: JsonObject): JsonObject {
+  const resumption = requested['sessionResumption'] ?? requested['session_resumption'];
   return {
     ...(resumption === undefined ? {} : { sessionResumption: resumption }),
-    ...(asked['model'] === undefined ? {} : { model: asked['model'] }),
+    ...(requested['model'] === undefined ? {} : { model: requested['model'] }),
     ...fixed,
   };
 }
 
 type Members = Record<string, unknown>;
 
-function masked(asked: JsonObject, fixed: JsonObject, paths: readonly string[][]): JsonObject {
-  const made: Members = structuredClone(asked);
+function masked(requested: JsonObject, fixed: JsonObject, paths: readonly string[][]): JsonObject {
+  const made: Members = structuredClone(requested);
   for (const path of paths) remove(made, path);
   for (const path of paths) {
     const value = path.reduce<unknown>((at, name) => (isObject(at) ? at[nameIn(at, name) ?? name] : undefined), fixed);

@@ -42,11 +42,11 @@ export function tokenEndpoints(host: Tools, tokens: LiveTokens): Endpoint[] {
 async function create(exchange: Exchange, host: Tools, tokens: LiveTokens): Promise<Answer> {
   const identity = exchange.find(caller);
   if (identity === undefined) throw new GatewayError('forbidden', 'Tokens are made with a key of an account.');
-  const asked = tokenRequest(bodyOf(exchange), host.clock.now());
-  const model = asked.setup?.['model'];
+  const requested = tokenRequest(bodyOf(exchange), host.clock.now());
+  const model = requested.setup?.['model'];
   if (model !== undefined)
     checkedModel(exchange, host, textOf(model)?.replace(/^models\//, ''), 'bidiGenerateContentSetup.model');
-  const { setup, ...token } = asked;
+  const { setup, ...token } = requested;
   const kept = { ...token, keyId: identity.keyId, setup: setup === undefined ? undefined : JSON.stringify(setup) };
   const shown = {
     name: await tokens.create(kept),

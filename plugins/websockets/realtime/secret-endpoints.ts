@@ -57,8 +57,8 @@ export function secretEndpoints(host: Pick<Host, 'find' | 'clock'>, secrets: Rea
         { summary: 'The older form of client secrets.', body: { types: ['application/json'], required: ['model'] } },
       ],
       handle: async (exchange) => {
-        const asked = { session: bodyOf(exchange), seconds: seconds.ofSessions };
-        const { value, expiresAt, shown } = await make(exchange, asked);
+        const requested = { session: bodyOf(exchange), seconds: seconds.ofSessions };
+        const { value, expiresAt, shown } = await make(exchange, requested);
         return json({ ...shown, client_secret: { value, expires_at: expiresAt } });
       },
     },

@@ -211,8 +211,8 @@ export class RelaySession implements Session {
   }
 
   /** The first message names the model where the address does not. */
-  async #beginWith(asked: Message): Promise<void> {
-    const admitted = (await this.#opening.admit?.(asked)) ?? asked;
+  async #beginWith(requested: Message): Promise<void> {
+    const admitted = (await this.#opening.admit?.(requested)) ?? requested;
     const message = (await throughRules(this.#tools, this.#opening.caller, admitted)) ?? admitted;
     const model = this.#opening.dialect.modelIn?.(message);
     if (model === undefined) throw new GatewayError('invalid_request', 'The first message must name the model.');

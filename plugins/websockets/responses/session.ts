@@ -169,27 +169,27 @@ export class ResponsesSession implements Session {
     this.#connections.countsOf('responses').turns += 1;
     const answer = this.#perform(bodyOf(turn, continuesHere ? items : undefined));
     const kept = items !== undefined && this.#connection.keep(items.length) ? items : undefined;
-    const asked = { streamId, stored, previousId: continuesHere ? previousId : undefined };
-    return this.#follow(answer, asked, kept, before !== undefined);
+    const requested = { streamId, stored, previousId: continuesHere ? previousId : undefined };
+    return this.#follow(answer, requested, kept, before !== undefined);
   }
 
   /** `items`: the conversation up to the answer; undefined: it cannot be continued. */
   async #follow(
     answer: Promise<DirectAnswer>,
-    asked: TurnRequest,
+    requested: TurnRequest,
     items: Buffer | undefined,
     continues: boolean,
   ): Promise<void> {
     let ending: Ending | undefined;
     try {
-      ending = await this.#answer(await answer, asked);
+      ending = await this.#answer(await answer, requested);
     } finally {
       if (items !== undefined) this.#connection.keep(-items.length);
     }
     // A failed turn leaves nothing to go on from.
     if (ending === undefined) {
       if (continues) this.#forget();
-    } else if (items !== undefined) this.#remember(ending.id, joinItems([items, ending.items]), asked.stored);
+    } else if (items !== undefined) this.#remember(ending.id, joinItems([items, ending.items]), requested.stored);
     else this.#forget();
   }
 

@@ -66,7 +66,12 @@ const send = (account: Account, content: string, more: object = {}, of = gateway
 };
 
 /** The text of the answer, and whether it is from the cache. */
-async function asked(account: Account, content: string, more: object = {}, of = gateway): Promise<[string, boolean]> {
+async function requestFor(
+  account: Account,
+  content: string,
+  more: object = {},
+  of = gateway,
+): Promise<[string, boolean]> {
   const answer = await send(account, content, more, of);
   assert.equal(answer.status, 200);
   return [await answer.text(), answer.headers.get('x-cache') === 'near'];
@@ -74,10 +79,10 @@ async function asked(account: Account, content: string, more: object = {}, of = 
 
 test('a question that is nearly the same gets the first answer, without the vendor and without a charge', async () => {
   vendor.play(chatAnswer('Paris.'));
-  const [first, isCached] = await asked(ada, 'What is the capital of France?');
+  const [first, isCached] = await requestFor(ada, 'What is the capital of France?');
   assert.equal(isCached, false);
   const balance = await gateway.find(ledger)!.balance(ada.id);
-  assert.deepEqual(await asked(ada, 'what is the capital of France'), [first, true]);
+  assert.deepEqual(await requestFor(ada, 'what is the capital of France'), [first, true]);
   assert.equal(vendor.requests.length, 1);
   assert.equal(await gateway.find(ledger)!.balance(ada.id), balance);
 });
@@ -92,22 +97,22 @@ test('another question, account, model setting or system text goes to the vendor
     ],
   };
   const others = [
-    () => asked(ada, question),
-    () => asked(ada, 'Which river flows through Lyon?'),
-    () => asked(bob, question),
-    () => asked(ada, question, { temperature: 0.5 }),
-    () => asked(ada, question, system),
+    () => requestFor(ada, question),
+    () => requestFor(ada, 'Which river flows through Lyon?'),
+    () => requestFor(bob, question),
+    () => requestFor(ada, question, { temperature: 0.5 }),
+    () => requestFor(ada, question, system),
   ];
   for (const other of others) assert.equal((await other())[1], false);
   assert.equal(vendor.requests.length, others.length);
   clock.advance(60_001);
-  assert.equal((await asked(ada, question))[1], false);
+  assert.equal((await requestFor(ada, question))[1], false);
 });
 
 test('a stream is answered by a stream, and an error is never kept', async () => {
   vendor.play(chatStream('Ro', 'me'));
-  const [first] = await asked(ada, 'What is the capital of Italy?', { stream: true });
-  assert.deepEqual(await asked(ada, 'what is the capital of Italy?', { stream: true }), [first, true]);
+  const [first] = await requestFor(ada, 'What is the capital of Italy?', { stream: true });
+  assert.deepEqual(await requestFor(ada, 'what is the capital of Italy?', { stream: true }), [first, true]);
   vendor.play({ status: 400, body: '{"error":{"message":"no"}}' });
   for (let times = 0; times < 2; times++) assert.equal((await send(ada, 'Say no.')).status, 400);
 });
@@ -125,8 +130,8 @@ test('with a model, its vectors decide, and a call is made without them where th
     ...[embedded(1, 0), chatAnswer('A dog.'), embedded(0.999, 0.01)],
     ...[embedded(0, 1), chatAnswer('A tower.'), none, chatAnswer('Something.')],
   );
-  const [dog] = await asked(eve, 'Dog', {}, own);
-  assert.deepEqual(await asked(eve, 'Hound', {}, own), [dog, true]);
-  assert.equal((await asked(eve, 'Tower', {}, own))[1], false);
-  assert.equal((await asked(eve, 'Unknown', {}, own))[1], false);
+  const [dog] = await requestFor(eve, 'Dog', {}, own);
+  assert.deepEqual(await requestFor(eve, 'Hound', {}, own), [dog, true]);
+  assert.equal((await requestFor(eve, 'Tower', {}, own))[1], false);
+  assert.equal((await requestFor(eve, 'Unknown', {}, own))[1], false);
 });

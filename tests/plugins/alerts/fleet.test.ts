@@ -105,20 +105,20 @@ test('the measurement of a vanished process expires', async () => {
 test('without events, rows and open alerts no statement is sent to the database', async () => {
   const { nodes, round, rows } = await fleet(1);
   await round(3);
-  let asked = 0;
+  let requestCount = 0;
   const count = (name: 'report' | 'takeLease' | 'open') => {
     const own = rows[name].bind(rows) as (...given: never[]) => Promise<never>;
     rows[name] = ((...given: never[]) => {
-      asked++;
+      requestCount++;
       return own(...given);
     }) as never;
   };
   for (const name of ['report', 'takeLease', 'open'] as const) count(name);
   await round(20);
-  assert.equal(asked, 0);
+  assert.equal(requestCount, 0);
   nodes[0]!.written++;
   await round(20);
-  assert.ok(asked > 0 && asked <= 8, `${asked} statements for one request`);
+  assert.ok(requestCount > 0 && requestCount <= 8, `${requestCount} statements for one request`);
 });
 
 test('rules whose rows take long to read wait in between, and are evaluated once more after the last request', async () => {
@@ -239,10 +239,10 @@ test("lists are paged, filtered by time and subject, and an unreadable cursor is
 
 test('while the database is away each process sends its own alerts; afterwards they are one alert, which ends once', async () => {
   const { nodes, sent, round, list, rows, leave } = await fleet(2);
-  const asked = ['report', 'takeLease', 'open', 'begin'] as const;
+  const requested = ['report', 'takeLease', 'open', 'begin'] as const;
   leave(true);
-  const own = asked.map((name) => [name, rows[name]] as const);
-  for (const name of asked) rows[name] = () => assert.fail('the database is asked');
+  const own = requested.map((name) => [name, rows[name]] as const);
+  for (const name of requested) rows[name] = () => assert.fail('the database is asked');
   for (const node of nodes) node.seen = [{ subject: 'database', value: 1 }];
   await round(3);
   assert.deepEqual(events(sent), ['begin database', 'begin database']);

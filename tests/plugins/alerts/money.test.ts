@@ -51,10 +51,10 @@ test('the mean is rounded to a whole nano-dollar, half up', () => {
 });
 
 test('windows of an hour or more are read from rollups in whole quarters', async () => {
-  const asked: Span[] = [];
+  const requests: Span[] = [];
   const queries = {
     async spend({ from, until }: Span) {
-      asked.push({ from, until });
+      requests.push({ from, until });
       return [];
     },
   };
@@ -71,7 +71,7 @@ test('windows of an hour or more are read from rollups in whole quarters', async
   const day = { from: at('11:15:00') - 24 * hourMs, until: at('11:15:00') };
   const short = { from: now - 600_000, until: now };
   const before = { from: now - 25 * 600_000, until: now - 600_000 };
-  assert.deepEqual(asked, [hour, hour, day, { ...short, until: now + 1 }, short, before]);
+  assert.deepEqual(requests, [hour, hour, day, { ...short, until: now + 1 }, short, before]);
 });
 
 const kinds = moneyKinds(() => undefined);

@@ -12,14 +12,14 @@ const groupOf = (group: string, ok: number, failed: number, p95?: number) => ({
   firstByte: { p50: p95, p95, p99: p95 },
 });
 
-function kindsOf(asked: string[], fails = () => false) {
+function kindsOf(requested: string[], fails = () => false) {
   const queries = {
     async recentGroups({ from, until, withoutCauses }: RequestFilter): Promise<RecentGroups> {
       // An outage of a store of the gateway is not the model's.
       assert.ok(
         ['store_unavailable', 'balance_unavailable', 'keys_unavailable'].every((own) => withoutCauses!.includes(own)),
       );
-      asked.push(`${from}-${until}`);
+      requested.push(`${from}-${until}`);
       if (fails()) throw new Error('the database is away');
       return { model: [groupOf('m', 3, 1, 1_200), groupOf('quiet', 0, 0)], provider: [groupOf('p', 1, 0)] };
     },
@@ -29,8 +29,8 @@ function kindsOf(asked: string[], fails = () => false) {
 }
 
 test('rules with one window share a read, and another window is read again', async () => {
-  const asked: string[] = [];
-  const measure = kindsOf(asked);
+  const requests: string[] = [];
+  const measure = kindsOf(requests);
   const span = { from: 0, until: 600 };
   const [success, firstByte] = [await measure('model_success', span), await measure('model_first_byte', span)];
   assert.deepEqual(success, [{ subject: 'm', value: 0.75, sample: 4, fields: { failed: 1, answered: 3 } }]);
@@ -39,9 +39,9 @@ test('rules with one window share a read, and another window is read again', asy
     { subject: 'p', value: 1, sample: 1, fields: { failed: 0, answered: 1 } },
   ]);
   assert.deepEqual(await measure('provider_first_byte', span), []);
-  assert.deepEqual(asked, ['0-600']);
+  assert.deepEqual(requests, ['0-600']);
   await measure('model_success', { from: 30, until: 630 });
-  assert.deepEqual(asked, ['0-600', '30-630']);
+  assert.deepEqual(requests, ['0-600', '30-630']);
 });
 
 test('a failed read fails only the rules of its window', async () => {

@@ -10,10 +10,10 @@ import { fakeExchange, fakeHost } from '../../helpers/fakes.ts';
 const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined };
 
 test('only endpoints that charge require funds, and batch lines that a vendor executes do not', async () => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const reservations = {
     bridging: false,
-    requireFunds: (accountId: string) => void asked.push(accountId),
+    requireFunds: (accountId: string) => void requests.push(accountId),
   } as unknown as Reservations;
   const admit = (endpoint: object, facts: [never, unknown][] = []) =>
     admitByBalance(
@@ -25,8 +25,8 @@ test('only endpoints that charge require funds, and batch lines that a vendor ex
   await admit({ charges: false });
   await admit({ charges: ({ method }: { method: string }) => method !== 'POST' });
   await admit({ charges: true }, [[vendorBatch as never, {}]]);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(requests, []);
   await admit({ charges: true });
   await admit({ charges: ({ method }: { method: string }) => method === 'POST' });
-  assert.deepEqual(asked, ['alice', 'alice']);
+  assert.deepEqual(requests, ['alice', 'alice']);
 });

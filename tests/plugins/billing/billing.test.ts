@@ -226,9 +226,9 @@ test('where holds cover whole answers, none costs more than its hold, and no cal
     // A stream is extended as it goes.
     [{ maxOutputTokens: undefined, stream: true }, long, '0.06904'],
   ];
-  for (const [asked, entry, left] of cases) {
-    const exchange = await entered(world, { call: asked, model: entry });
-    assert.equal(await world.balance(), usd(left), JSON.stringify([asked, entry]));
+  for (const [requested, entry, left] of cases) {
+    const exchange = await entered(world, { call: requested, model: entry });
+    assert.equal(await world.balance(), usd(left), JSON.stringify([requested, entry]));
     await exchange.end();
   }
   const longest = await entered(world, { call: { maxOutputTokens: undefined }, model: long });

@@ -16,7 +16,7 @@ const price = {
   reasoning: parseUsd('12'),
 };
 const sizes = fc.option(fc.integer({ min: 1, max: 300_000 }), { nil: undefined });
-const asked = fc.record({
+const requested = fc.record({
   inputTokens: fc.nat(200_000),
   maxOutputTokens: fc.option(fc.integer({ min: 1, max: 500_000 }), { nil: undefined }),
   choices: fc.integer({ min: 1, max: 8 }),
@@ -35,7 +35,7 @@ test('a hold that covers the whole answer covers every answer that the model and
   const rules: HoldRules = { stepTokens: 4_096, nonStreaming: 'max' };
   fc.assert(
     fc.property(
-      asked,
+      requested,
       entries,
       multipliers,
       share,
@@ -78,7 +78,7 @@ test("pictures of a vendor's tool are held only where the request allows them", 
 test('several whole answers at once overdraw an account no further than one does', () => {
   fc.assert(
     fc.property(
-      asked,
+      requested,
       entries.filter((entry) => (entry.maxOutputTokens ?? entry.contextTokens) !== undefined),
       fc.integer({ min: 1, max: 10_000 }),
       (call, entry, stepTokens) => {
@@ -98,7 +98,7 @@ test('several whole answers at once overdraw an account no further than one does
 test('a stream holds one step for each answer at most, as does a whole one, and never more than the client requested', () => {
   fc.assert(
     fc.property(
-      asked,
+      requested,
       entries,
       fc.boolean(),
       fc.integer({ min: 1, max: 10_000 }),

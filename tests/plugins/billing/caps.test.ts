@@ -124,23 +124,23 @@ test('no hold is admitted by which a key exceeds its cap, and none that fits is 
 
 test('a known key needs no query, and all calls before it is known share one', async () => {
   const host = fakeHost();
-  let asked = 0;
+  let requestCount = 0;
   const spentSince = async () => {
-    asked += 1;
+    requestCount += 1;
     await setImmediate();
     return { settled: money(900n), ordered: zero };
   };
   const caps = new Caps({ ...host, shared: false, limit: 10, spentSince });
   const cap: KeyCap = { amount: money(1_000n), every: 'day' };
   const first = await Promise.allSettled(Array.from({ length: 8 }, () => caps.enter('key', cap, money(30n))));
-  assert.equal(asked, 1);
+  assert.equal(requestCount, 1);
   assert.equal(first.filter(({ status }) => status === 'fulfilled').length, 3);
   host.advance(3_600_000);
   assert.throws(() => caps.enter('key', cap, money(30n)), { code: 'key_cap_reached' });
   assert.ok(!(caps.enter('key', cap, money(10n)) instanceof Promise));
   host.advance(dayMs);
   assert.ok(!(caps.enter('key', cap, money(900n)) instanceof Promise), 'of a new day everything is known');
-  assert.equal(asked, 1);
+  assert.equal(requestCount, 1);
 });
 
 test('holds of other processes are known within seconds, and before a refusal', async () => {
@@ -194,9 +194,9 @@ test("while a key's spend cannot be read it gets 503, and a known key is served"
 
 test('keys in memory are bounded; those that run calls stay', async () => {
   const host = fakeHost();
-  const asked: string[] = [];
+  const requests: string[] = [];
   const spentSince = async (keyId: string) => {
-    asked.push(keyId);
+    requests.push(keyId);
     return { settled: zero, ordered: zero };
   };
   const caps = new Caps({ ...host, shared: false, limit: 2, spentSince });
@@ -209,7 +209,7 @@ test('keys in memory are bounded; those that run calls stay', async () => {
   other.end(zero, host.clock.now());
   await caps.enter('fourth', cap, money(1n));
   busy.end(zero, host.clock.now());
-  assert.deepEqual(asked, ['busy', 'idle', 'other', 'fourth']);
+  assert.deepEqual(requests, ['busy', 'idle', 'other', 'fourth']);
 });
 
 const capOf = (text: string, every: KeyCap['every'] = 'day'): KeyCap => ({ amount: usd(text), every });

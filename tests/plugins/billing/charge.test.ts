@@ -84,10 +84,10 @@ test('a client pays for the requested service where it was granted, and for the 
     exchange.set(usageReport, report({ input: 500 }, { services }));
     await exchange.end();
   }
-  const unasked = await entered(world, { model: tiered, call: { inputTokens: 500 } });
-  Object.assign(await send(unasked), { result: 'answered', status: 200 });
-  unasked.set(usageReport, report({ input: 500 }, { services: { tier: 'fast' } }));
-  await unasked.end();
+  const unrequested = await entered(world, { model: tiered, call: { inputTokens: 500 } });
+  Object.assign(await send(unrequested), { result: 'answered', status: 200 });
+  unrequested.set(usageReport, report({ input: 500 }, { services: { tier: 'fast' } }));
+  await unrequested.end();
   await world.tick('write the ledger');
   const rows = await usageRows(world);
   assert.deepEqual(
@@ -254,10 +254,10 @@ test('M7: the hold covers the charge for any usage within the estimate', () => {
     web_search: fc.nat(5),
   });
   const reported = fc.option(fc.record({ tier: fc.constantFrom('fast', 'flex', 'default') }), { nil: undefined });
-  const asked = fc.option(fc.record({ tier: fc.constantFrom('fast', 'flex') }), { nil: undefined });
+  const requested = fc.option(fc.record({ tier: fc.constantFrom('fast', 'flex') }), { nil: undefined });
   const ratios = fc.constantFrom(one, parseRatio('1.6'), parseRatio('0.000001'));
   fc.assert(
-    fc.property(usages, fc.nat(500), reported, asked, ratios, (usage, slack, services, wanted, ratio) => {
+    fc.property(usages, fc.nat(500), reported, requested, ratios, (usage, slack, services, wanted, ratio) => {
       const terms: Terms = {
         ...{ id: 'x', accountId: 'a', keyId: 'k', model: 'm', entry: undefined, at: 0, prices: version, ratio },
         context: wanted === undefined ? {} : { services: wanted },

@@ -320,11 +320,11 @@ test('for refused calls the database is queried at most once a second', async ()
   state.duringReading = async () => {
     late ??= flusher.freshen(balance);
   };
-  const asked = async () => Promise.all([flusher.freshen(balance), flusher.freshen(balance)]);
-  assert.deepEqual(await asked(), [true, true]);
+  const requestOf = async () => Promise.all([flusher.freshen(balance), flusher.freshen(balance)]);
+  assert.deepEqual(await requestOf(), [true, true]);
   assert.equal(await late, true);
-  assert.deepEqual(await asked(), [false, false]);
+  assert.deepEqual(await requestOf(), [false, false]);
   advance(1_000);
-  await asked();
+  await requestOf();
   assert.equal(state.readings, 2);
 });

@@ -10,7 +10,7 @@ import { errorsIn200 } from '../../helpers/relay-rules.ts';
 import { requestFor } from '../../helpers/replay.ts';
 import { open, readBody, relay, streamAnswer, wholeAnswer } from '../protocol-convert/harness.ts';
 
-const asked: RequestedUsage = { inputTokens: 40, maxOutputTokens: 100, choices: 1 };
+const requested: RequestedUsage = { inputTokens: 40, maxOutputTokens: 100, choices: 1 };
 const size = { contextTokens: 200_000, maxOutputTokens: 64_000 };
 const fiveWords = { bytes: 25, tokens: 9 };
 
@@ -36,7 +36,7 @@ const table: [title: string, usage: Usage, expected: Usage, change?: Partial<Req
 ];
 for (const [title, usage, expected, change] of table)
   test(`${title}: the estimate is charged`, () => {
-    assert.deepEqual(possibleUsage(usage, { ...asked, ...change }, size, fiveWords), expected);
+    assert.deepEqual(possibleUsage(usage, { ...requested, ...change }, size, fiveWords), expected);
   });
 
 const kept: [title: string, usage: Usage, change?: Partial<RequestedUsage>, bytes?: number][] = [
@@ -56,7 +56,7 @@ const kept: [title: string, usage: Usage, change?: Partial<RequestedUsage>, byte
 ];
 for (const [title, usage, change, bytes = 25] of kept)
   test(`${title}: the reported usage is charged`, () => {
-    assert.equal(possibleUsage(usage, { ...asked, ...change }, size, { bytes, tokens: 9 }), usage);
+    assert.equal(possibleUsage(usage, { ...requested, ...change }, size, { bytes, tokens: 9 }), usage);
   });
 
 const anyUsage = fc

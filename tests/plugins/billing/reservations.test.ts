@@ -21,7 +21,7 @@ test('money is requested by the hold that leaves less than the low water, and by
   const answer = { amount: money(100n), allowed: money(100n), rest: zero, elsewhere: zero, held: zero, nodes: 1 };
   const now = host.clock.monotonic();
   balance.grant(balance.request(now), answer, now, 60_000);
-  const asked: string[] = [];
+  const requests: string[] = [];
   let sequence = 0;
   const reservations = new Reservations({
     clock: host.clock,
@@ -29,14 +29,14 @@ test('money is requested by the hold that leaves less than the low water, and by
     backlog: { rows: 0, bytes: 0 },
     flusher: { fenced: false },
     balances: { find: () => balance },
-    topUp: { topUp: () => void asked.push('more') },
+    topUp: { topUp: () => void requests.push('more') },
     stepTokens: 1,
     backlogLimit: 10,
     bridging: () => true,
   } as unknown as ReservationsOptions);
   const counts = [1, 2, 3, 4].map(() => {
     assert.ok(!(reservations.create(terms) instanceof Promise));
-    return [balance.available, asked.length];
+    return [balance.available, requests.length];
   });
   assert.deepEqual(counts, [
     [80n, 0],

@@ -169,7 +169,7 @@ export interface CallOptions {
 
 /** A call by default of 1,000 input and 100 output tokens: a hold of 0.003 USD. */
 export function newCall(options: CallOptions = {}): FakeExchange {
-  const asked: Call = {
+  const requestedCall: Call = {
     protocol: 'chat',
     model: 'test-model',
     stream: false,
@@ -182,7 +182,7 @@ export function newCall(options: CallOptions = {}): FakeExchange {
   const who = { accountId: options.accountId ?? 'alice', keyId: 'key-1', plan: 'free', models: undefined };
   return fakeExchange({
     ...(options.id === undefined ? {} : { id: options.id }),
-    facts: [[call, asked], [caller, who], [model, modelOf(options.model)], ...(options.facts ?? [])],
+    facts: [[call, requestedCall], [caller, who], [model, modelOf(options.model)], ...(options.facts ?? [])],
   });
 }
 
@@ -216,7 +216,7 @@ export async function send(exchange: FakeExchange): Promise<Attempt> {
 
 /** What bounds the usage of a call with so many tokens of prompt. */
 export function limits(inputTokens: number) {
-  return { asked: { inputTokens, maxOutputTokens: undefined, choices: 1 }, size: unknownSize, seenOutput: 0 };
+  return { requested: { inputTokens, maxOutputTokens: undefined, choices: 1 }, size: unknownSize, seenOutput: 0 };
 }
 
 export function report(usage: UsageReport['usage'], options: Partial<UsageReport> = {}): UsageReport {

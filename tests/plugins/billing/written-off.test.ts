@@ -138,8 +138,8 @@ test('an attempt is written off at the price of its own length and of the reques
   const long = { ...attemptOf('unknown', 1), consumed: { usage: { input: 3_000 }, estimated: false } };
   const attempts = [long, attemptOf('unknown', 2)];
   const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
-  const asked = { ...terms, prices, context: { services: { tier: 'flex' } } };
-  const { notes } = share(attemptNotes(attempts, sent), attempts, { kind: 'VOID', reason: 'unknown' }, asked);
+  const requested = { ...terms, prices, context: { services: { tier: 'flex' } } };
+  const { notes } = share(attemptNotes(attempts, sent), attempts, { kind: 'VOID', reason: 'unknown' }, requested);
   assert.deepEqual(
     notes.map(({ absorbed }) => absorbed),
     [String(parseUsd('0.506')), String(parseUsd('0.5005'))],
@@ -227,11 +227,11 @@ test('whichever model serves a call, its hold covers it, its price is charged, a
         return { ...terms, ...ids, prices, ratio, outputTokens: 500, entry };
       });
       const [first, ...others] = all;
-      const asked: Terms = { ...first!, others };
-      const hold = newHold(asked, firstHold(asked), undefined, 0);
+      const requested: Terms = { ...first!, others };
+      const hold = newHold(requested, firstHold(requested), undefined, 0);
       const served = others.slice(0, turns);
       for (const [index, { entry }] of served.entries()) assert.ok(serveBy(hold, entry!, index + 1));
-      const last = served.at(-1) ?? asked;
+      const last = served.at(-1) ?? requested;
       assert.equal(hold.terms.model, last.model);
       const attempts = [...served, last].map((_, index): Attempt => {
         const result = index === served.length ? 'answered' : 'unknown';
@@ -247,11 +247,11 @@ test('whichever model serves a call, its hold covers it, its price is charged, a
       const charge = chargeFor(hold.terms, verdict.usage, verdict, notes);
       assert.equal(charge.cost, cost(usage, last.prices.priced(0, usage, {}).price, last.ratio));
       assert.ok(charge.cost <= hold.held);
-      const before = [asked, ...served].slice(0, -1);
+      const before = [requested, ...served].slice(0, -1);
       const lost = before.reduce((sum, { prices }) => sum + cost(usage, prices.priced(0, usage, {}).price), 0n);
       assert.equal(writtenOff, lost);
       // After a crash the journal alone knows the price.
-      const again = holdOf(holdRecord(newHold(asked, firstHold(asked), undefined, 0)), 1);
+      const again = holdOf(holdRecord(newHold(requested, firstHold(requested), undefined, 0)), 1);
       servedAgain(again, servedTerms(hold.terms));
       assert.equal(chargeFor(again.terms, usage, {}, []).cost, charge.cost);
       assert.equal(again.terms.model, last.model);
@@ -265,9 +265,9 @@ test('a model that the hold does not cover, or of another catalogue, cannot serv
   const entry = { id: 'm', targets: [] } as unknown as Model;
   const ids = { id: 'r', accountId: 'a', keyId: 'k', model: 'm', ratio: parseRatio('1'), outputTokens: 10 };
   const dear = { ...terms, ...ids, prices: new PriceVersion({ name: 'dear', base: { input: 10n ** 9n } }), entry };
-  const asked: Terms = { ...terms, ...ids, others: [dear] };
-  const hold = newHold(asked, parseUsd('0.000001'), undefined, 0);
+  const requested: Terms = { ...terms, ...ids, others: [dear] };
+  const hold = newHold(requested, parseUsd('0.000001'), undefined, 0);
   assert.equal(serveBy(hold, entry, 1), false);
-  assert.equal(serveBy(newHold(asked, firstHold(asked), undefined, 0), { ...entry }, 1), false);
-  assert.equal(hold.terms, asked);
+  assert.equal(serveBy(newHold(requested, firstHold(requested), undefined, 0), { ...entry }, 1), false);
+  assert.equal(hold.terms, requested);
 });

@@ -118,12 +118,12 @@ for (const one of cases)
 
 for (const isStream of [false, true])
   test(`the results of the content filter are relayed byte for byte, ${isStream ? 'streamed' : 'whole'}`, async () => {
-    const [{ request: asked, play }] = cases as [(typeof cases)[0]];
+    const [{ request: requested, play }] = cases as [(typeof cases)[0]];
     azure.play = play;
     const reply = await send(
       testbed,
       await testbed.customer(),
-      { client: 'chat', isStream, request: asked },
+      { client: 'chat', isStream, request: requested },
       'classic',
     );
     assert.equal(reply.text, isStream ? filteredStream(play) : filteredWhole(play));
@@ -196,10 +196,10 @@ test('a token of Entra is fetched once for all, by secret, by federated token or
 for (const client of dialectNames)
   test(`without a token ${client} gets an unavailable model; the credential is put into cooldown with a notice without secrets`, async () => {
     const customer = await testbed.customer();
-    const asked = azure.paths.length;
+    const requestCount = azure.paths.length;
     const reply = await send(testbed, customer, once(client), 'refused');
     assert.ok(reply.status === 502 || reply.status === 503, reply.text);
-    assert.equal(azure.paths.length, asked, 'nothing is sent without a token');
+    assert.equal(azure.paths.length, requestCount, 'nothing is sent without a token');
     assert.equal((await testbed.records(customer)).charges.length, 0);
     const lines = testbed.gateway.lines.filter((line) => line.includes('"refused#1"'));
     assert.match(lines.join('\n'), /gave no token, status 401: invalid_client \(7000215\)/);
@@ -221,9 +221,9 @@ for (const model of ['wrong', 'revoked'])
     const customer = await testbed.customer();
     const reply = await send(testbed, customer, once('messages'), model);
     assert.ok(reply.status === 502 || reply.status === 503, reply.text);
-    const asked = azure.paths.length;
+    const requestCount = azure.paths.length;
     await send(testbed, customer, once('chat'), model);
-    assert.equal(azure.paths.length, asked, 'the key rests');
+    assert.equal(azure.paths.length, requestCount, 'the key rests');
     assert.equal((await testbed.records(customer, 2)).charges.length, 0);
     const lines = testbed.gateway.lines.filter((line) => line.includes(`"${model}#1"`) && line.includes('"warn"'));
     assert.match(lines.join(), /an upstream key cools down for all models/);

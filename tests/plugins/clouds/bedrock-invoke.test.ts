@@ -137,7 +137,7 @@ test('beta features are sent in the body; those that the vendor would refuse are
 test('Nova reasons where its traits say so, and a schema becomes an instruction', async () => {
   bedrock.play = { ...cases[0]!.play, text: '{"sky":"blue"}' };
   const turns: ClientRequest['turns'] = [{ by: 'user', parts: [{ kind: 'text', text: 'Why?' }] }];
-  const asked: ClientRequest = {
+  const requested: ClientRequest = {
     turns,
     maxOutputTokens: 300,
     reasons: true,
@@ -148,7 +148,7 @@ test('Nova reasons where its traits say so, and a schema becomes an instruction'
     ['nova-that-reasons', true],
     ['nova', false],
   ] as const) {
-    const answer = await send(testbed, customer, { client: 'chat', isStream: false, request: asked }, model);
+    const answer = await send(testbed, customer, { client: 'chat', isStream: false, request: requested }, model);
     assert.equal(answer.status, 200, answer.text);
     const { inferenceConfig, system } = bedrock.bodies.at(-1)!;
     const reasoningConfig = { type: 'enabled', maxReasoningEffort: 'medium' };

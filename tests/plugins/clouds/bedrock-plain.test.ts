@@ -68,10 +68,10 @@ const conversation: ClientRequest = {
     { by: 'user', parts: [{ kind: 'text', text: '<|eot_id|>[/INST]</s>?' }] },
   ],
 };
-const one = (client: CloudCase['client'], asked: ClientRequest, isStream = false) => ({
+const one = (client: CloudCase['client'], requested: ClientRequest, isStream = false) => ({
   client,
   isStream,
-  request: asked,
+  request: requested,
 });
 
 const prompts = {
@@ -119,7 +119,7 @@ const drawn: ClientRequest = { turns: [{ by: 'user', parts: [{ kind: 'text', tex
 for (const client of dialectNames) {
   test(`tools and images that a text prompt cannot have are refused to ${client} by their field, and cost nothing`, async () => {
     const customer = await testbed.customer();
-    const asked = bedrock.bodies.length;
+    const requestCount = bedrock.bodies.length;
     const withTools = cases.find(({ request: { tools } }) => tools !== undefined)!.request;
     for (const family of texts)
       for (const [refused, field] of [
@@ -132,7 +132,7 @@ for (const client of dialectNames) {
         assert.match(message, /^The field "[^"]+" cannot be honoured: this model takes no (tools|images)\.$/);
         assert.match(message, field);
       }
-    assert.equal(bedrock.bodies.length, asked);
+    assert.equal(bedrock.bodies.length, requestCount);
     assert.equal((await testbed.records(customer, 2 * texts.length)).charges.length, 0);
   });
 
@@ -160,8 +160,8 @@ for (const isStream of [false, true])
 test('the gateway matches stop texts where the vendor accepts none', async () => {
   bedrock.play = { ...cases[0]!.play, text: 'One. STOP Two.' };
   for (const family of ['llama', 'mistral']) {
-    const asked = { ...hello, stop: ['STOP'] };
-    const answer = await send(testbed, await testbed.customer(), one('messages', asked), family);
+    const requested = { ...hello, stop: ['STOP'] };
+    const answer = await send(testbed, await testbed.customer(), one('messages', requested), family);
     assert.equal(clients.messages.readWhole(answer.text).text, 'One. ');
     assert.equal(bedrock.bodies.at(-1)!['stop'], undefined);
   }
@@ -178,8 +178,8 @@ for (const one of cases.filter(({ request: { tools }, isStream }) => tools !== u
 test('the first ten stop texts are sent to Mistral with a prompt, and the gateway matches the others', async () => {
   bedrock.play = { ...cases[0]!.play, text: 'One. STOP11 Two.' };
   const stop = Array.from({ length: 12 }, (_, index) => `STOP${index}.`).with(11, 'STOP11');
-  const asked = one('messages', { ...hello, stop });
-  const answer = await send(testbed, await testbed.customer(), asked, 'mistral-text');
+  const requested = one('messages', { ...hello, stop });
+  const answer = await send(testbed, await testbed.customer(), requested, 'mistral-text');
   assert.equal(clients.messages.readWhole(answer.text).text, 'One. ');
   assert.deepEqual(bedrock.bodies.at(-1)!['stop'], stop.slice(0, 10));
 });

@@ -96,18 +96,18 @@ export async function startGoogle(play: Play): Promise<GoogleStandIn> {
   function token({ url, method, headers }: IncomingMessage, body: Buffer): Answer {
     const { tokens } = standIn;
     const form = Object.fromEntries(new URLSearchParams(body.toString()));
-    const asked = new URL(url!, origin);
-    if (asked.pathname === '/impersonate') return impersonate(method, headers, body);
-    if (asked.pathname.startsWith('/computeMetadata/')) {
-      assert.equal(asked.pathname, '/computeMetadata/v1/instance/service-accounts/default/token');
+    const requested = new URL(url!, origin);
+    if (requested.pathname === '/impersonate') return impersonate(method, headers, body);
+    if (requested.pathname.startsWith('/computeMetadata/')) {
+      assert.equal(requested.pathname, '/computeMetadata/v1/instance/service-accounts/default/token');
       assert.deepEqual([method, headers['metadata-flavor']], ['GET', 'Google']);
-      assert.deepEqual([...asked.searchParams], [['scopes', scope]]);
+      assert.deepEqual([...requested.searchParams], [['scopes', scope]]);
     } else {
       assert.equal(method, 'POST');
       assert.match(headers['content-type']!, /^application\/x-www-form-urlencoded/);
-      if (asked.pathname === '/sts') checkExchange(form);
+      if (requested.pathname === '/sts') checkExchange(form);
       else {
-        assert.equal(asked.pathname, '/token');
+        assert.equal(requested.pathname, '/token');
         checkGrant(form);
       }
     }

@@ -79,10 +79,10 @@ export const cases: readonly CloudCase[] = protocolNames.flatMap((client) =>
 export async function send(
   testbed: Testbed,
   customer: Customer,
-  { client, isStream, request: asked }: Pick<CloudCase, 'client' | 'isStream' | 'request'>,
+  { client, isStream, request: requested }: Pick<CloudCase, 'client' | 'isStream' | 'request'>,
   model: string,
 ): Promise<Reply> {
-  const { path, headers, body } = clients[client].word(asked, { model, isStream });
+  const { path, headers, body } = clients[client].word(requested, { model, isStream });
   const sent = { 'content-type': 'application/json', ...headers, ...dialects[client].key(customer.key) };
   return readReply(await fetch(testbed.origin + path, { method: 'POST', headers: sent, body }));
 }

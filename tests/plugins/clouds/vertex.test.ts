@@ -106,11 +106,11 @@ for (const isStream of [false, true])
       ['gemini', 'gemini', geminiVendor, gemini],
       ['messages', 'claude', messagesVendor, claude],
     ] as const) {
-      const { request: asked, play } = cases[0]!;
+      const { request: requested, play } = cases[0]!;
       google.play = play;
-      const answer = await send(testbed, customer, { client, isStream, request: asked }, model);
+      const answer = await send(testbed, customer, { client, isStream, request: requested }, model);
       assert.equal(answer.text, isStream ? vendor.stream(play, name).join('') : vendor.whole(play, name));
-      const { body } = clients[client].word(asked, { model, isStream });
+      const { body } = clients[client].word(requested, { model, isStream });
       const sent = google.requests.at(-1)!.body;
       if (client === 'gemini') assert.equal(sent, body);
       else {
@@ -139,8 +139,8 @@ test('tokens are counted at the addresses of both publishers', async () => {
     const answer = await post('/v1beta/models/gemini:countTokens', body, 'gemini');
     assert.equal((JSON.parse(answer.text) as { totalTokens: number }).totalTokens, 77, answer.text);
   }
-  const asked = { model: 'claude', messages: [{ role: 'user', content: 'Hi' }] };
-  const counted = await post('/v1/messages/count_tokens', asked, 'messages');
+  const request = { model: 'claude', messages: [{ role: 'user', content: 'Hi' }] };
+  const counted = await post('/v1/messages/count_tokens', request, 'messages');
   assert.equal((JSON.parse(counted.text) as { input_tokens: number }).input_tokens, 88, counted.text);
   assert.deepEqual(google.problems, []);
 });
@@ -186,10 +186,10 @@ for (const client of dialectNames)
   test(`without a token ${client} gets an unavailable model; the credential is put into cooldown with a notice without secrets`, async () => {
     google.tokens.refuses = true;
     const customer = await testbed.customer();
-    const asked = google.requests.length;
+    const requestCount = google.requests.length;
     const answer = await send(testbed, customer, once(client), `locked-${client}`);
     assert.ok(answer.status === 502 || answer.status === 503, answer.text);
-    assert.equal(google.requests.length, asked, 'nothing is sent without a token');
+    assert.equal(google.requests.length, requestCount, 'nothing is sent without a token');
     assert.equal((await testbed.records(customer)).charges.length, 0);
     assert.match(noticesOf(`locked-${client}`), /the token server gave no token: status 400, invalid_grant/);
     assert.doesNotMatch(testbed.gateway.lines.join('\n') + answer.text, secrets);
@@ -211,9 +211,9 @@ test('a revoked token that the vendor refuses puts the credential into cooldown,
   const customer = await testbed.customer();
   const answer = await send(testbed, customer, once('messages'), 'revoked');
   assert.ok(answer.status === 502 || answer.status === 503, answer.text);
-  const asked = google.requests.length;
+  const requestCount = google.requests.length;
   await send(testbed, customer, once('chat'), 'revoked');
-  assert.equal(google.requests.length, asked, 'the key rests');
+  assert.equal(google.requests.length, requestCount, 'the key rests');
   assert.equal((await testbed.records(customer, 2)).charges.length, 0);
   assert.match(noticesOf('revoked'), /an upstream key cools down for all models/);
   assert.doesNotMatch(testbed.gateway.lines.join('\n') + answer.text, secrets);

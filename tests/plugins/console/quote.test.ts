@@ -70,12 +70,15 @@ test('no charge of an order that succeeds as ordered lies outside its quote', ()
       (entries, otherwise, stated, quality, size, image, text) => {
         const ratio = parseRatio(text);
         const model = book({}, { image: table(entries, otherwise) });
-        const asked = [...(stated.includes('quality') ? [quality] : []), ...(stated.includes('size') ? [size] : [])];
-        const { least, most } = quoteOf(model, 0, ratio, { model: 'm', image, media: asked.join() });
+        const requested = [
+          ...(stated.includes('quality') ? [quality] : []),
+          ...(stated.includes('size') ? [size] : []),
+        ];
+        const { least, most } = quoteOf(model, 0, ratio, { model: 'm', image, media: requested.join() });
         const usage = { image };
         const charge = cost(usage, priceFor(model.prices, 0, usage, { media: [quality, size] })!.price, ratio);
         assert.ok(parseUsd(least!) <= charge && charge <= parseUsd(most!), `${least} ${formatUsd(charge)} ${most}`);
-        if (asked.length === 2) assert.equal(most, formatUsd(charge));
+        if (requested.length === 2) assert.equal(most, formatUsd(charge));
       },
     ),
   );

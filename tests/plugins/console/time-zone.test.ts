@@ -87,26 +87,32 @@ test('buckets of more than six hours are whole quarters of an hour, as in the ro
 
 test('with any span, zone and length, buckets cover it without a gap, in order, and none crosses midnight', () => {
   const moment = fc.integer({ min: at('2010-01-01T00:00Z'), max: at('2030-01-01T00:00Z') });
-  const asked = fc.option(fc.integer({ min: 1, max: 10_080 }), { nil: undefined });
+  const requested = fc.option(fc.integer({ min: 1, max: 10_080 }), { nil: undefined });
   fc.assert(
-    fc.property(moment, fc.integer({ min: 1, max: 92 * 24 * hourMs }), zones, asked, (from, length, zone, wanted) => {
-      const span = { from, until: from + length };
-      const minutes = bucketMinutesOf(span, wanted, 1_500);
-      const bounds = boundsOf(span, minutes, zone, 1_500);
-      assert.deepEqual([bounds[0], bounds.at(-1)], [span.from, span.until]);
-      assert.ok(bounds.length <= 1_501, `${bounds.length}`);
-      for (const [index, end] of bounds.entries()) {
-        if (index === 0) continue;
-        const begin = bounds[index - 1]!;
-        assert.ok(end > begin);
-        if (minutes >= day) {
-          if (end !== span.until) assert.equal(startOfDay(end, zone), end);
-        } else {
-          assert.ok(end - begin <= minutes * 60_000);
-          assert.equal(startOfDay(begin, zone), startOfDay(end - 1, zone));
+    fc.property(
+      moment,
+      fc.integer({ min: 1, max: 92 * 24 * hourMs }),
+      zones,
+      requested,
+      (from, length, zone, wanted) => {
+        const span = { from, until: from + length };
+        const minutes = bucketMinutesOf(span, wanted, 1_500);
+        const bounds = boundsOf(span, minutes, zone, 1_500);
+        assert.deepEqual([bounds[0], bounds.at(-1)], [span.from, span.until]);
+        assert.ok(bounds.length <= 1_501, `${bounds.length}`);
+        for (const [index, end] of bounds.entries()) {
+          if (index === 0) continue;
+          const begin = bounds[index - 1]!;
+          assert.ok(end > begin);
+          if (minutes >= day) {
+            if (end !== span.until) assert.equal(startOfDay(end, zone), end);
+          } else {
+            assert.ok(end - begin <= minutes * 60_000);
+            assert.equal(startOfDay(begin, zone), startOfDay(end - 1, zone));
+          }
         }
-      }
-    }),
+      },
+    ),
     { numRuns: 200 },
   );
 });

@@ -54,24 +54,24 @@ test('an auditor sees the models to test and may not test; a client sees nothing
 
 test('the request has exactly the sent values, and accepts no other member', async () => {
   const services = fakeConsole();
-  const asked: Probe[] = [];
+  const requests: Probe[] = [];
   const upstreamProbesService = services.host.get(upstreamProbes);
   services.host.provide(upstreamProbes, {
     ...upstreamProbesService,
     probe: (probe, send) => {
-      asked.push(probe);
+      requests.push(probe);
       return upstreamProbesService.probe(probe, send);
     },
   });
   const send = caller(services, 'token');
   await send(address, { ...wanted, protocol: 'chat' });
-  assert.deepEqual(asked, [{ ...wanted, protocol: 'chat', provider: 'openai' }]);
+  assert.deepEqual(requests, [{ ...wanted, protocol: 'chat', provider: 'openai' }]);
   const more = await send(address, { ...wanted, url: 'http://10.0.0.1/' });
   assert.equal(more.status, 400);
   assert.equal((await send(address, { credential: 'openai#1' })).json.error.field, 'model');
   const none = await send('POST /admin/upstreams/missing/test', wanted);
   assert.deepEqual([none.status, none.json.error.field], [404, 'provider']);
-  assert.equal(asked.length, 2);
+  assert.equal(requests.length, 2);
 });
 
 test('more than thirty tests in a minute are refused', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestbed, type Testbed } from './setup.ts';
 
-let asked: Testbed;
+let requested: Testbed;
 let vendors: Testbed;
 before(async () => {
   const models = `
@@ -11,11 +11,11 @@ before(async () => {
   guard: { owned_by: tests, kind: moderation, targets: [first/omni-guard], price: { request: 0.001 } }
 `;
   const speaks = ['openai-embeddings', 'openai-moderations'];
-  asked = await openTestbed(models, speaks, 'endpoints: { answer_model: asked }');
+  requested = await openTestbed(models, speaks, 'endpoints: { answer_model: asked }');
   vendors = await openTestbed(models, speaks);
 });
 after(async () => {
-  await asked?.stop();
+  await requested?.stop();
   await vendors?.stop();
 });
 
@@ -31,14 +31,14 @@ test("relayed answers name the model as the client did where that is set, and ar
     ['/v1/moderations', 'guard', judged],
     ['/v1/moderations', 'guard', nameless],
   ] as const)
-    for (const [testbed, isAsked] of [
-      [asked, true],
+    for (const [testbed, isRequested] of [
+      [requested, true],
       [vendors, false],
     ] as const) {
       testbed.first.play({ headers: { 'content-type': 'application/json' }, body });
       const { status, text } = await testbed.post(path, { model, input: 'Hi' });
       assert.equal(status, 200, text);
       const named = body.replace('"text-small-v2"', '"small"').replace('"omni-guard-1"', '"guard"');
-      assert.equal(text, isAsked ? named : body);
+      assert.equal(text, isRequested ? named : body);
     }
 });

@@ -23,7 +23,7 @@ after(() => Promise.all(Object.values(testbeds).map((testbed) => testbed.stop())
 
 const headers = { 'content-type': 'application/json' };
 const input = 'I was charged twice.';
-const asked = {
+const requested = {
   openai: {
     input,
     questions: [
@@ -101,7 +101,7 @@ for (const upstream of names) {
   const vendor = () => testbeds[upstream].first;
   const send = async (client: (typeof names)[number], more: object = {}) => {
     const count = vendor().requests.length;
-    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...asked[client], ...more });
+    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...requested[client], ...more });
     return { got, sent: vendor().requests[count] };
   };
 
@@ -111,7 +111,7 @@ for (const upstream of names) {
     const { got, sent } = await send(upstream, { some_member: { of: 'theirs' } });
     assert.deepEqual([got.status, got.text], [200, text]);
     assert.equal(sent!.url, paths[upstream]);
-    const body = { model: 'their-decider', ...asked[upstream], some_member: { of: 'theirs' } };
+    const body = { model: 'their-decider', ...requested[upstream], some_member: { of: 'theirs' } };
     assert.equal(sent!.body.toString(), JSON.stringify(body));
     assert.equal(got.headers.get('x-gateway-dropped'), null);
   });
@@ -123,7 +123,7 @@ for (const upstream of names) {
     const charged = (await testbeds[upstream].charges(0)).length;
     const { got, sent } = await send(client, { safety_identifier: 'someone' });
     assert.equal(got.status, 200, got.text);
-    assert.deepEqual(JSON.parse(sent!.body.toString()), { model: 'their-decider', ...asked[upstream] });
+    assert.deepEqual(JSON.parse(sent!.body.toString()), { model: 'their-decider', ...requested[upstream] });
     assert.equal(sent!.url, paths[upstream]);
     assert.deepEqual(got.json, { model: 'decider', ...answered[client] });
     assert.equal(got.headers.get('x-gateway-dropped'), 'safety_identifier');
@@ -157,7 +157,7 @@ test('any reported usage is charged to the token, by the classes that a price na
       };
       testbed.first.play({ headers, body: JSON.stringify({ ...answered.openai, usage }) });
       const [before, count] = [await testbed.balance(), (await testbed.charges(0)).length];
-      const got = await testbed.post('/v1/systemone', { model: 'cheap-reads', ...asked.typesafe });
+      const got = await testbed.post('/v1/systemone', { model: 'cheap-reads', ...requested.typesafe });
       assert.deepEqual(got.json.usage, { input_tokens: usage.input_tokens, output_tokens: output });
       await testbed.charges(count + 1);
       const due = (fresh + written) * 100 + cached * 10 + output * 2_000;
@@ -177,7 +177,7 @@ test('an impossible count is not charged; an input that is read with each questi
     const usage = { input_tokens: reported, output_tokens: 0 };
     testbed.first.play({ headers, body: JSON.stringify({ ...answered.typesafe, usage }) });
     const count = (await testbed.charges(0)).length;
-    await testbed.post('/v1/systemone', { model: 'decider', ...asked.typesafe, state });
+    await testbed.post('/v1/systemone', { model: 'decider', ...requested.typesafe, state });
     const [charge] = await testbed.charges(count + 1);
     const input = charge!.detail.usage.input!;
     if (charged === undefined) assert.ok(input < 11_000, String(input));
@@ -190,7 +190,7 @@ test('an answer without a usage is charged by an estimate', async () => {
   const { usage: _, ...rest } = answered.openai;
   testbed.first.play({ headers, body: JSON.stringify(rest) });
   const count = (await testbed.charges(0)).length;
-  const got = await testbed.post('/v1/decisions', { model: 'decider', ...asked.openai });
+  const got = await testbed.post('/v1/decisions', { model: 'decider', ...requested.openai });
   assert.equal(got.status, 200);
   const [charge] = await testbed.charges(count + 1);
   assert.ok(charge!.detail.estimated && charge!.detail.usage.input! > 100);
@@ -210,7 +210,7 @@ test('answers that do not match the questions are refused', async () => {
   for (const [upstream, answers] of wrong) {
     const client = upstream === 'openai' ? 'typesafe' : 'openai';
     testbeds[upstream].first.play({ headers, body: JSON.stringify({ ...answered[upstream], answers }) });
-    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...asked[client] });
+    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...requested[client] });
     assert.equal(got.status, 502, JSON.stringify(answers));
   }
 });
@@ -218,7 +218,7 @@ test('answers that do not match the questions are refused', async () => {
 test('a refused question is one among the answers, in both forms', async () => {
   const answers = [{ type: 'refusal', name: 'money' }, ...answered.openai.answers.slice(1)];
   testbeds.openai.first.play({ headers, body: JSON.stringify({ ...answered.openai, answers }) });
-  const { json } = await testbeds.openai.post('/v1/systemone', { model: 'decider', ...asked.typesafe });
+  const { json } = await testbeds.openai.post('/v1/systemone', { model: 'decider', ...requested.typesafe });
   assert.deepEqual(json.answers, { ...answered.typesafe.answers, money: { type: 'refusal' } });
 });
 
@@ -258,7 +258,11 @@ test('a conversation with tool calls becomes a state with all of its texts', asy
     { type: 'function_call_output', call_id: 'c1', output: 'paid twice' },
     { role: 'assistant', content: [{ type: 'output_text', text: 'I see.' }] },
   ];
-  const got = await testbeds.typesafe.post('/v1/decisions', { model: 'decider', ...asked.openai, input: conversation });
+  const got = await testbeds.typesafe.post('/v1/decisions', {
+    model: 'decider',
+    ...requested.openai,
+    input: conversation,
+  });
   assert.equal(got.status, 200, got.text);
   assert.equal(got.headers.get('x-gateway-dropped'), 'input.id');
   assert.deepEqual(JSON.parse(first.requests.at(-1)!.body.toString()).state, [
@@ -272,7 +276,7 @@ test('a conversation with tool calls becomes a state with all of its texts', asy
 
 test('requests that the other form cannot express, and malformed ones, are refused by their field before anything is sent', async () => {
   const sent = testbeds.openai.first.requests.length + testbeds.typesafe.first.requests.length;
-  const [predicate] = asked.openai.questions;
+  const [predicate] = requested.openai.questions;
   const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==' };
   const choice = (choices: unknown) => ({ questions: [predicate, { type: 'choice', instructions: 'x', choices }] });
   const levels = (count: number) => ({ type: 'score', instructions: 'x', levels: Array(count).fill({ label: 'l' }) });
@@ -323,7 +327,7 @@ test('requests that the other form cannot express, and malformed ones, are refus
     ],
   ];
   for (const [upstream, client, change, field] of cases) {
-    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...asked[client], ...change });
+    const got = await testbeds[upstream].post(paths[client], { model: 'decider', ...requested[client], ...change });
     const seen = [got.status, got.json.error.param, got.headers.get('x-should-retry')];
     assert.deepEqual(seen, [400, field, 'false'], JSON.stringify(change).slice(0, 200));
     assert.equal(got.json.detail, client === 'typesafe' ? got.json.error.message : undefined);

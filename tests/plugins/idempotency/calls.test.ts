@@ -43,7 +43,7 @@ test('an answer is replayed by its own process at once, and by others when the d
 });
 
 test('parallel repetitions of an ended call wait for the look-up and all get its answer', async () => {
-  const asked = fc.record({
+  const requested = fc.record({
     count: fc.integer({ min: 2, max: 20 }),
     /** Which of them bring another body. */
     others: fc.uniqueArray(fc.nat(19), { maxLength: 4 }),
@@ -51,7 +51,7 @@ test('parallel repetitions of an ended call wait for the look-up and all get its
     elsewhere: fc.boolean(),
   });
   await fc.assert(
-    fc.asyncProperty(asked, async ({ count, others, ending, elsewhere }) => {
+    fc.asyncProperty(requested, async ({ count, others, ending, elsewhere }) => {
       const call = callOf(newKey());
       assert.equal(await enter(one, call), 'run');
       if (ending !== 'running') one.calls.end(call, ending === 'lost' ? 'lost' : { answer: storedAnswerOf('first') });

@@ -33,11 +33,11 @@ async function processOf(end: End): Promise<{ host: FakeHost; part: PluginInstan
 }
 
 function callUnder(key: string): FakeExchange {
-  const asked = { protocol: 'chat', model: 'm', stream: false, billable: true, inputTokens: 1, choices: 1 };
+  const requestedCall = { protocol: 'chat', model: 'm', stream: false, billable: true, inputTokens: 1, choices: 1 };
   return fakeExchange({
     request: { headers: { 'idempotency-key': key } },
     facts: [
-      [call, { ...asked, maxOutputTokens: 1 }],
+      [call, { ...requestedCall, maxOutputTokens: 1 }],
       [caller, { accountId: 'alice', keyId: 'k', plan: 'free', models: undefined }],
     ],
   });

@@ -126,7 +126,7 @@ test('versions are in force in their time, and outside of all of them the model 
   const [, promo] = host.get(catalog).find('m')!.prices!;
   assert.match(promo!.name, /^promo-[0-9a-f]{12}$/);
   const { part } = await start({ m: { price: [{ ...price[0], valid_from: '2028-01-01' }] } });
-  const asked: Call = {
+  const requestedCall: Call = {
     protocol: 'chat',
     model: 'm',
     stream: false,
@@ -135,9 +135,12 @@ test('versions are in force in their time, and outside of all of them the model 
     maxOutputTokens: 1,
     choices: 1,
   };
-  await assert.rejects(async () => part.handle!(fakeExchange({ facts: [[call, asked]] }), async () => okAnswer), {
-    code: 'model_not_priced',
-  });
+  await assert.rejects(
+    async () => part.handle!(fakeExchange({ facts: [[call, requestedCall]] }), async () => okAnswer),
+    {
+      code: 'model_not_priced',
+    },
+  );
 });
 
 test('impossible prices are refused at their place', async () => {
@@ -168,13 +171,13 @@ test('impossible prices are refused at their place', async () => {
 
 test('a service without a price is refused before anything is held, and one with a price passes', async () => {
   const { part } = await start({ m: { price: { input: 1, output: 1, service: { flex: 0.5 } } } });
-  const asked = (tier: string): Call => ({
+  const requestOf = (tier: string): Call => ({
     ...{ protocol: 'chat', model: 'm', stream: false, billable: true, inputTokens: 1, maxOutputTokens: 1, choices: 1 },
     services: { tier },
     serviceFields: { tier: 'service_tier' },
   });
   const send = async (tier: string) =>
-    part.handle!(fakeExchange({ facts: [[call, asked(tier)]] }), async () => okAnswer);
+    part.handle!(fakeExchange({ facts: [[call, requestOf(tier)]] }), async () => okAnswer);
   assert.equal(await send('flex'), okAnswer);
   await assert.rejects(send('priority'), {
     ...{ code: 'service_not_priced', status: 400, field: 'service_tier' },
@@ -183,16 +186,19 @@ test('a service without a price is refused before anything is held, and one with
       'It is sold in `flex` and the standard tier.',
   });
   const plain = (await start({ m: { price: { input: 1, output: 1 } } })).part;
-  const region = { ...asked('x'), services: { region: 'us' }, serviceFields: { region: 'inference_geo' } };
+  const region = { ...requestOf('x'), services: { region: 'us' }, serviceFields: { region: 'inference_geo' } };
   await assert.rejects(
     async () => plain.handle!(fakeExchange({ facts: [[call, region]] }), async () => okAnswer),
     ({ field, message }: GatewayError) =>
       field === 'inference_geo' && /`us`.*`m`\. It is sold in the standard tier alone\.$/.test(message),
   );
-  const counting = { ...asked('priority'), billable: false };
+  const counting = { ...requestOf('priority'), billable: false };
   assert.equal(await part.handle!(fakeExchange({ facts: [[call, counting]] }), async () => okAnswer), okAnswer);
   const free = (await start({ m: { price: 'free' } })).part;
-  assert.equal(await free.handle!(fakeExchange({ facts: [[call, asked('fast')]] }), async () => okAnswer), okAnswer);
+  assert.equal(
+    await free.handle!(fakeExchange({ facts: [[call, requestOf('fast')]] }), async () => okAnswer),
+    okAnswer,
+  );
 });
 
 const faults = (part: PluginInstance) =>
@@ -347,8 +353,8 @@ test('prices quote prints formula, tier, amount and margin at a date', async () 
   const { part } = await start({ m: { price, cost: { input: 2, output: 10 }, below_cost: true, aliases: ['best'] } }, [
     { multiplier: parseRatio('2') },
   ]);
-  const asked = { model: 'best', input: '300000', output: '1000', webSearch: '2', cacheWrite5m: '0' };
-  const { json, text } = await run(part, 'prices quote', asked);
+  const requested = { model: 'best', input: '300000', output: '1000', webSearch: '2', cacheWrite5m: '0' };
+  const { json, text } = await run(part, 'prices quote', requested);
   assert.match(
     text,
     /^\[\(300000 input × 5\.00 \+ 1000 output × 15\.00\) \/ 1M \+ 1 request × 0\.001 \+ 2 web_search × 0\.01\] × 2\/1 = 3\.072 USD/,

@@ -24,15 +24,15 @@ type Reply = { status?: number; body: unknown; headers?: Record<string, string> 
 
 /** A vendor that answers by `reply`, and what it was asked. */
 async function vendor(reply: (request: IncomingMessage, url: URL) => Reply) {
-  const asked: { path: string; headers: IncomingMessage['headers'] }[] = [];
+  const requests: { path: string; headers: IncomingMessage['headers'] }[] = [];
   server = createServer((request, response) => {
-    asked.push({ path: request.url!, headers: request.headers });
+    requests.push({ path: request.url!, headers: request.headers });
     const { status = 200, body, headers = {} } = reply(request, new URL(request.url!, 'http://vendor.test'));
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
   await new Promise<void>((done) => server!.listen(0, '127.0.0.1', done));
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requested: requests };
 }
 
 async function importModels(provider: string, values: Record<string, string> = {}, models = '') {
@@ -74,16 +74,16 @@ const chatList = {
 };
 
 test("a vendor's list in the chat protocol becomes configurable models, unpriced and so not sold", async () => {
-  const { origin, asked } = await vendor(() => ({ body: chatList }));
+  const { origin, requested } = await vendor(() => ({ body: chatList }));
   const { text, json } = await importModels(
     `{ keys: ${key}, speaks: { chat: "${origin}/v1" }, headers: { x-team: one } }`,
   );
   assert.deepEqual(
-    asked.map(({ path }) => path),
+    requested.map(({ path }) => path),
     ['/v1/models'],
   );
-  assert.equal(asked[0]!.headers['authorization'], `Bearer ${key}`);
-  assert.equal(asked[0]!.headers['x-team'], 'one');
+  assert.equal(requested[0]!.headers['authorization'], `Bearer ${key}`);
+  assert.equal(requested[0]!.headers['x-team'], 'one');
   assert.match(
     text,
     /^# Models of acme, as listed by the vendor on \d{4}-\d\d-\d\d\.\n# Without a price, and so not sold until they have one: 2\.\n# `--prices FILE`/,
@@ -164,7 +164,7 @@ test('names of chat models are not classified as other kinds', () => {
 });
 
 test('pages of the messages protocol are read to the end, with its headers', async () => {
-  const { origin, asked } = await vendor((_request, url) => ({
+  const { origin, requested } = await vendor((_request, url) => ({
     body: url.searchParams.has('after_id')
       ? {
           data: [{ id: 'two', type: 'model', display_name: 'Two', created_at: '2026-01-02T00:00:00Z' }],
@@ -174,10 +174,13 @@ test('pages of the messages protocol are read to the end, with its headers', asy
   }));
   const { text } = await importModels(`{ keys: ${key}, speaks: { messages: "${origin}/anthropic" } }`);
   assert.deepEqual(
-    asked.map(({ path }) => path),
+    requested.map(({ path }) => path),
     ['/anthropic/v1/models', '/anthropic/v1/models?after_id=one'],
   );
-  assert.deepEqual([asked[0]!.headers['x-api-key'], asked[0]!.headers['anthropic-version']], [key, '2023-06-01']);
+  assert.deepEqual(
+    [requested[0]!.headers['x-api-key'], requested[0]!.headers['anthropic-version']],
+    [key, '2023-06-01'],
+  );
   assert.deepEqual((parse(text) as { models: Record<string, object> }).models, {
     one: { owned_by: 'acme', targets: ['acme/one'] },
     two: { owned_by: 'acme', display_name: 'Two', targets: ['acme/two'], created: '2026-01-02' },
@@ -200,14 +203,14 @@ test('generate-content lists, bare lists and an address of its own', async () =>
     },
   }));
   const first = await importModels(`{ keys: ${key}, speaks: { gemini: "${gemini.origin}/v1beta" } }`);
-  assert.equal(gemini.asked[0]!.headers['x-goog-api-key'], key);
+  assert.equal(gemini.requested[0]!.headers['x-goog-api-key'], key);
   assert.deepEqual(Object.keys((parse(first.text) as { models: object }).models), ['flash']);
   server!.close();
   const bare = await vendor(() => ({ body: [{ id: 'one', publisher: 'Somebody', type: 'chat' }] }));
   const second = await importModels(
     `{ keys: ${key}, models_url: "${bare.origin}/catalog?x=1", speaks: { chat: "${bare.origin}/v1" } }`,
   );
-  assert.equal(bare.asked[0]!.path, '/catalog?x=1');
+  assert.equal(bare.requested[0]!.path, '/catalog?x=1');
   assert.match(second.text, /owned_by: Somebody/);
 });
 

@@ -95,7 +95,7 @@ test('a forged, old, foreign or missing signature is refused and changes nothing
   ];
   for (const each of forged) assert.equal(await testbed.deliver(each), 400);
   assert.equal(await testbed.balance(), 0n);
-  assert.deepEqual(testbed.stripe.asked, ['POST /v1/checkout/sessions']);
+  assert.deepEqual(testbed.stripe.requested, ['POST /v1/checkout/sessions']);
   assert.equal(await testbed.deliver(sign({ atMs: testbed.host.clock.now() - 299_000 })), 200);
   assert.equal(await testbed.balance(), usd('5'));
   await testbed.close();
@@ -146,14 +146,14 @@ test('a payment without an event is found by the regular rounds, in any process'
   await first.round();
   assert.equal(await first.balance(), 0n, 'a page is left alone at first');
   for (const testbed of [first, second]) testbed.host.advance(300_000);
-  first.stripe.asked.length = 0;
+  first.stripe.requested.length = 0;
   await Promise.all([first.round(), second.round()]);
   assert.deepEqual(await Promise.all(['alice', 'bob', 'carol'].map((id) => first.balance(id))), [
     usd('5'),
     usd('5'),
     0n,
   ]);
-  const looks = first.stripe.asked.filter((line) => line.startsWith('GET /v1/checkout/sessions/'));
+  const looks = first.stripe.requested.filter((line) => line.startsWith('GET /v1/checkout/sessions/'));
   assert.equal(looks.length, 3, 'each is looked at by one of them');
   await first.audit();
   await second.close();

@@ -25,7 +25,7 @@ const host = fakeHost();
 host.extend(callTransforms, { name: 'under-test', answer: () => current } satisfies CallTransform);
 const part = await setUp(protocolConvert, host);
 
-const asked: Record<Family, (stream: boolean) => { path: string; body: object }> = {
+const request: Record<Family, (stream: boolean) => { path: string; body: object }> = {
   chat: (stream) => ({
     path: '/v1/chat/completions',
     body: { model: 'm', messages: [{ role: 'user', content: 'x' }], stream, stream_options: { include_usage: true } },
@@ -49,7 +49,7 @@ async function relayed(
   transform: AnswerTransform | undefined,
   vendor: Family = family,
 ) {
-  const { exchange } = open(asked[family](stream));
+  const { exchange } = open(request[family](stream));
   exchange.set(target, targetFor(vendor, 'm'));
   current = transform;
   const answer = await part.handle!(exchange, async () => (stream ? streamAnswer(chunks(body)) : wholeAnswer(body)));

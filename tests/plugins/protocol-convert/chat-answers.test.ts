@@ -1,13 +1,13 @@
 /** Answers of chat upstreams that repeat themselves, leave members empty or send them in pieces, as each client reads them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Asked, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
+import { type RelayRequest, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
 
 const tools = [{ name: 'get' }, { name: 'get_weather' }, { name: 'look_up' }];
 const parameters = { type: 'object', properties: {} };
 
 /** The same request in the words of three other protocols, for a chat upstream. */
-function asked(isStream: boolean): readonly Asked[] {
+function requestFor(isStream: boolean): readonly RelayRequest[] {
   const target = { protocol: 'chat' };
   const user = { role: 'user', content: 'x' };
   return [
@@ -49,7 +49,7 @@ const whole = (message: object, finish: string) =>
 async function bodies(answer: { readonly message?: object; readonly deltas?: readonly object[] }, finish: string) {
   const read: { text: string; report: { usage: object } }[] = [];
   for (const isStream of [true, false]) {
-    for (const one of asked(isStream)) {
+    for (const one of requestFor(isStream)) {
       const upstream = isStream
         ? streamAnswer([sse([...answer.deltas!.map((members) => delta(members)), delta({}, finish)])])
         : wholeAnswer(whole(answer.message!, finish));
@@ -153,7 +153,7 @@ test('a name that comes in pieces is joined, and one that is repeated is not', a
     const deltas = [...parts, { index: 0, function: { arguments: '{"city":"Bern"}' } }].map((one) => ({
       tool_calls: [one],
     }));
-    for (const one of asked(true)) {
+    for (const one of requestFor(true)) {
       const { answer } = await relay(
         one,
         streamAnswer([sse([...deltas.map((d) => delta(d)), delta({}, 'tool_calls')])]),
@@ -171,7 +171,7 @@ test('two calls whose names only look like pieces stay two', async () => {
     { tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] },
     { tool_calls: [{ index: 1, function: { arguments: '{"b":2}' } }] },
   ];
-  for (const one of asked(true)) {
+  for (const one of requestFor(true)) {
     const { answer } = await relay(one, streamAnswer([sse([...deltas.map((d) => delta(d)), delta({}, 'tool_calls')])]));
     const text = (await readBody(answer.body)).toString();
     for (const name of ['get', 'look_up']) assert.ok(text.includes(`"${name}"`), name);
@@ -237,12 +237,12 @@ test('a chat client gets both members of an audio answer, also where its stream 
   const body = (stream: boolean) => ({ model: 'm', stream, messages: [{ role: 'user', content: 'x' }] });
   const both = { content: said, ...sound(said) };
   for (const streams of ['only', 'never'] as const) {
-    const asked = { path: '/v1/chat/completions', body: body(streams === 'never'), target: { traits: { streams } } };
+    const request = { path: '/v1/chat/completions', body: body(streams === 'never'), target: { traits: { streams } } };
     const upstream =
       streams === 'never'
         ? wholeAnswer(whole(both, 'stop'))
         : streamAnswer([sse([delta(sound(said)), delta({ content: said }), delta({}, 'stop')])]);
-    const relayed = await relay(asked, upstream);
+    const relayed = await relay(request, upstream);
     const text = (await readBody(relayed.answer.body)).toString();
     assert.ok(text.includes(`"content":"${said}"`) && text.includes(`"transcript":"${said}"`), text);
     assert.equal((relayed.report!.usage as { output: number }).output, Math.ceil(said.length / 3));

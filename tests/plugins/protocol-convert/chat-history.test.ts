@@ -10,8 +10,8 @@ type Json = Record<string, unknown>;
 /** The message of a whole chat answer, or what the official client makes of the chunks of a stream. */
 async function messageOf(body: Json, protocol: string, upstream: string, isStream: boolean): Promise<Json> {
   const answer = isStream ? streamAnswer([upstream]) : wholeAnswer(upstream);
-  const asked = { path: '/v1/chat/completions', body: { ...body, stream: isStream }, target: { protocol } };
-  const text = (await readBody((await relay(asked, answer)).answer.body)).toString();
+  const request = { path: '/v1/chat/completions', body: { ...body, stream: isStream }, target: { protocol } };
+  const text = (await readBody((await relay(request, answer)).answer.body)).toString();
   if (!isStream) return (JSON.parse(text) as { choices: [{ message: Json }] }).choices[0].message;
   const message: Json = { role: 'assistant', content: '' };
   const lists: Record<string, Json[]> = {};
@@ -33,7 +33,7 @@ async function messageOf(body: Json, protocol: string, upstream: string, isStrea
 
 /** The body that goes to the upstream for these messages. */
 async function sentBody(messages: unknown[], protocol: string, more: Json = {}): Promise<string> {
-  const asked = { path: '/v1/chat/completions', body: { model: 'm', messages, ...more }, target: { protocol } };
+  const request = { path: '/v1/chat/completions', body: { model: 'm', messages, ...more }, target: { protocol } };
   const upstream = wholeAnswer(
     JSON.stringify({
       candidates: [{ content: { parts: [{ text: 'ok' }] }, finishReason: 'STOP' }],
@@ -49,7 +49,7 @@ async function sentBody(messages: unknown[], protocol: string, more: Json = {}):
       choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }],
     }),
   );
-  const { sent } = await relay(asked, upstream);
+  const { sent } = await relay(request, upstream);
   return Buffer.from(sent.body as Uint8Array).toString();
 }
 
@@ -77,10 +77,10 @@ test('a picture that a client gives back reaches every target, its signature the
       assert.ok(!body.includes('U0lH') && !body.includes('gw1.'), protocol);
     }
     // A chat body reaches a chat vendor by translation where the vendor only streams.
-    const asked = { path: '/v1/chat/completions', body: { model: 'm', messages } };
+    const request = { path: '/v1/chat/completions', body: { model: 'm', messages } };
     const target = { protocol: 'chat', traits: { streams: 'only' as const } };
     const frames = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'ok' }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
-    const { sent } = await relay({ ...asked, target }, streamAnswer([frames]));
+    const { sent } = await relay({ ...request, target }, streamAnswer([frames]));
     assert.ok(Buffer.from(sent.body as Uint8Array).includes(png));
   }
 });

@@ -519,8 +519,8 @@ function pictured(given: Given): Row[] {
 
 async function readAnswer(row: Row, client: Family, isStream: boolean, upstreamStreams: boolean): Promise<ReadAnswer> {
   const streams = upstreamStreams === isStream ? 'both' : upstreamStreams ? 'only' : 'never';
-  const asked = { ...requestOf(client, isStream), target: { protocol: row.from, traits: { streams } as const } };
-  const { answer } = await relay(asked, upstreamAnswer(row.from, row.answer, upstreamStreams));
+  const requested = { ...requestOf(client, isStream), target: { protocol: row.from, traits: { streams } as const } };
+  const { answer } = await relay(requested, upstreamAnswer(row.from, row.answer, upstreamStreams));
   return read(client, (await readBody(answer.body)).toString(), isStream);
 }
 
@@ -626,22 +626,25 @@ function assertOverflow(client: Family, error: Json, what: string): void {
 for (const [from, error] of overflows) {
   test(`a prompt too long for ${from} upstreams is reported in every client's words, before and in a stream`, async () => {
     for (const client of families.filter((one) => one !== from)) {
-      const asked = { ...requestOf(client, true), target: { protocol: from } };
-      const refused = await errorOf(asked, wholeAnswer(JSON.stringify(error), 400));
+      const requested = { ...requestOf(client, true), target: { protocol: from } };
+      const refused = await errorOf(requested, wholeAnswer(JSON.stringify(error), 400));
       assert.equal(refused.status, 400);
       assertOverflow(client, refused.error, `${client}, before`);
       const name = error.type === undefined ? '' : `event: ${error.type}\n`;
       const frames = [beginnings[from], `${name}data: ${JSON.stringify(error)}\n\n`];
-      const { answer } = await relay(asked, streamAnswer(frames));
+      const { answer } = await relay(requested, streamAnswer(frames));
       const { error: broken } = read(client, (await readBody(answer.body)).toString(), true);
       assertOverflow(client, broken, `${client}, streamed`);
     }
   });
 }
 
-async function errorOf(asked: Parameters<typeof relay>[0], upstream: Answer): Promise<{ status: number; error: Json }> {
-  const { exchange, endpoint } = open(asked);
-  const reason = await relay(asked, upstream).then(
+async function errorOf(
+  requested: Parameters<typeof relay>[0],
+  upstream: Answer,
+): Promise<{ status: number; error: Json }> {
+  const { exchange, endpoint } = open(requested);
+  const reason = await relay(requested, upstream).then(
     () => assert.fail('no error came'),
     (error: unknown) => error,
   );

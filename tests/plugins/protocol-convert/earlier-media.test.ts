@@ -156,10 +156,10 @@ test('what a kept conversation showed becomes a text; an image beside previous_r
   const send = async (input: unknown, previous: string | undefined, traits: object, play = hello) => {
     const body = { model: 'model', input, ...(previous === undefined ? {} : { previous_response_id: previous }) };
     const id = `exchange-${++exchanges}`;
-    const asked = { path: '/v1/responses', body, target: { protocol: vendor, traits }, id };
-    const request = open(asked);
+    const requested = { path: '/v1/responses', body, target: { protocol: vendor, traits }, id };
+    const request = open(requested);
     await request.opening;
-    const { answer, sent: made } = await relay(asked, wholeAnswer(vendors[vendor].whole(play, 'model')), request);
+    const { answer, sent: made } = await relay(requested, wholeAnswer(vendors[vendor].whole(play, 'model')), request);
     const response = JSON.parse((await readBody(answer.body)).toString()) as { id: string };
     await new Promise(setImmediate);
     const text = Buffer.concat([made.body].flat() as Uint8Array[]).toString();

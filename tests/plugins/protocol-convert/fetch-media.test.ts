@@ -278,11 +278,11 @@ test('a name is resolved once for a connection: a second answer that leads insid
     (_request, response) => response.end(png),
     async (origin, seen) => {
       const answers = [['127.0.0.1'], ['10.0.0.1']];
-      let asked = 0;
-      const lookup = fakeLookup(() => answers[asked++]!);
+      let requestCount = 0;
+      const lookup = fakeLookup(() => answers[requestCount++]!);
       const url = `http://rebind.example:${new URL(origin).port}/`;
       await fetchMedia(promptOf(image(url)), ['image'], { ...guarded, lookup }, never);
-      assert.deepEqual([asked, seen.length], [1, 1]);
+      assert.deepEqual([requestCount, seen.length], [1, 1]);
       const error = await refusal(fetchMedia(promptOf(image(url)), ['image'], { ...guarded, lookup }, never));
       assert.match(error.message, /not a public address/);
       assert.equal(seen.length, 1);
@@ -408,8 +408,8 @@ test('what cannot be fetched becomes a text in earlier turns and tool results, a
       const second = await fetchMedia({ turns: turnsOf(good!), tools: [] }, ['image'], few, never);
       assert.equal('source' in second.turns[2]!.parts[1]! && second.turns[2]!.parts[1].source.form, 'bytes');
       for (const last of [gone!, empty!]) {
-        const asked = fetchMedia({ turns: turnsOf(last), tools: [] }, ['image'], open, never);
-        assert.match((await refusal(asked)).message, /cannot be fetched/);
+        const pending = fetchMedia({ turns: turnsOf(last), tools: [] }, ['image'], open, never);
+        assert.match((await refusal(pending)).message, /cannot be fetched/);
       }
     },
   ));

@@ -237,8 +237,8 @@ const lookCalls: Readonly<Record<string, object>> = {
 
 test('a client that mixes cases reads its call and its usage from every family', async () => {
   for (const [protocol, upstream] of Object.entries(lookCalls)) {
-    const asked = { path: whole, body: liteLlm, target: { protocol } };
-    const reported = body(await readBody((await relay(asked, wholeAnswer(JSON.stringify(upstream)))).answer.body));
+    const request = { path: whole, body: liteLlm, target: { protocol } };
+    const reported = body(await readBody((await relay(request, wholeAnswer(JSON.stringify(upstream)))).answer.body));
     assert.equal(reported.candidates[0].content.parts[0].functionCall.name, 'look', protocol);
     const { promptTokenCount, candidatesTokenCount } = reported.usageMetadata;
     assert.deepEqual([promptTokenCount, candidatesTokenCount], [3, 2], protocol);
@@ -248,8 +248,8 @@ test('a client that mixes cases reads its call and its usage from every family',
 test('members that the provider does not take are taken out of an official request in either case', async () => {
   const target = { upstream: { dropFields: { gemini: ['serviceTier', 'labels'] } } };
   for (const name of ['serviceTier', 'service_tier']) {
-    const asked = { path: whole, body: { contents: [], [name]: 'flex', labels: {} }, target };
-    const { sent, answer: reported } = await relay(asked, wholeAnswer(JSON.stringify(answer)));
+    const request = { path: whole, body: { contents: [], [name]: 'flex', labels: {} }, target };
+    const { sent, answer: reported } = await relay(request, wholeAnswer(JSON.stringify(answer)));
     assert.deepEqual(body(sent.body), { contents: [] });
     assert.deepEqual(new Set(reported.headers['x-gateway-dropped']?.split(', ')), new Set([name, 'labels']));
   }
@@ -363,8 +363,8 @@ test('a call that is marked as unsigned loses nothing, in either coding; one tha
   const values = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'];
   for (const [protocol, upstream] of Object.entries(lookCalls).filter(([name]) => name !== 'gemini'))
     for (const value of [...values, ...values.map((text) => Buffer.from(text).toString('base64')), 'b3RoZXI=']) {
-      const asked = { path: whole, body: signed(value), target: { protocol } };
-      const { answer: given, sent } = await relay(asked, wholeAnswer(JSON.stringify(upstream)));
+      const request = { path: whole, body: signed(value), target: { protocol } };
+      const { answer: given, sent } = await relay(request, wholeAnswer(JSON.stringify(upstream)));
       const text = Buffer.from(sent.body as Uint8Array).toString();
       assert.ok(text.includes('sky') && text.includes('sunny') && !text.includes(value), text);
       const named = value === 'b3RoZXI=' ? 'contents[].parts[].thought' : undefined;

@@ -13,7 +13,7 @@ export const host = fakeHost();
 const part = await setUp(protocolConvert, host);
 export const endpoints = part.endpoints!;
 
-export interface Asked {
+export interface RelayRequest {
   path: string;
   body: unknown;
   headers?: Record<string, string>;
@@ -35,7 +35,7 @@ export function endpointFor(path: string): { endpoint: Endpoint; wildcard: strin
   throw new Error(`no endpoint for ${path}`);
 }
 
-export function targetFor(protocol: string, model: string, changes: Asked['target'] = {}): Target {
+export function targetFor(protocol: string, model: string, changes: RelayRequest['target'] = {}): Target {
   const { upstream, ...rest } = changes;
   return {
     provider: 'vendor',
@@ -60,17 +60,21 @@ export function targetFor(protocol: string, model: string, changes: Asked['targe
 }
 
 /** Opens the request; throws what the endpoint throws. `opening`: until what it builds on is found. */
-export function open(asked: Asked): { exchange: FakeExchange; endpoint: Endpoint; opening?: void | Promise<void> } {
-  const [path, query] = asked.path.split('?') as [string, string | undefined];
+export function open(requested: RelayRequest): {
+  exchange: FakeExchange;
+  endpoint: Endpoint;
+  opening?: void | Promise<void>;
+} {
+  const [path, query] = requested.path.split('?') as [string, string | undefined];
   const { endpoint, wildcard } = endpointFor(path);
-  const body = asked.body;
+  const body = requested.body;
   const exchange = fakeExchange({
-    id: asked.id ?? '01890000-0000-7000-8000-000000000001',
+    id: requested.id ?? '01890000-0000-7000-8000-000000000001',
     endpoint,
     request: {
       path,
       query: new URLSearchParams(query),
-      headers: asked.headers ?? { 'content-type': 'application/json' },
+      headers: requested.headers ?? { 'content-type': 'application/json' },
       params: wildcard === undefined ? {} : { '*': decodeURIComponent(wildcard) },
       body:
         typeof body === 'string' || body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body)),
@@ -89,12 +93,12 @@ export interface Relayed {
 }
 
 /** Opens, handles, and answers for the upstream. */
-export async function relay(asked: Asked, upstream: Answer, opened = open(asked)): Promise<Relayed> {
+export async function relay(requested: RelayRequest, upstream: Answer, opened = open(requested)): Promise<Relayed> {
   const { exchange, endpoint } = opened;
   const { protocol, model } = exchange.get(call);
-  exchange.set(target, targetFor(protocol, model, asked.target));
-  if (asked.observe !== undefined) exchange.set(spendGuard, { observe: asked.observe });
-  if (asked.sold !== undefined) exchange.set(sold, asked.sold);
+  exchange.set(target, targetFor(protocol, model, requested.target));
+  if (requested.observe !== undefined) exchange.set(spendGuard, { observe: requested.observe });
+  if (requested.sold !== undefined) exchange.set(sold, requested.sold);
   const answer = await part.handle!(exchange, async () => upstream);
   return { exchange, endpoint, answer, sent: exchange.get(upstreamRequest), report: exchange.find(usageReport) };
 }

@@ -167,9 +167,9 @@ test('a translated request is refused without such a price like one to a model t
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], web_search_options: {} };
   const target = { protocol: 'messages' };
   const send = (price: Prices) => {
-    const asked = { path: '/v1/chat/completions', body, target, sold: catalogued(price) };
+    const request = { path: '/v1/chat/completions', body, target, sold: catalogued(price) };
     const answer = '{"content":[{"type":"text","text":"x"}],"usage":{"input_tokens":1,"output_tokens":1}}';
-    return relay(asked, wholeAnswer(answer), open(asked));
+    return relay(request, wholeAnswer(answer), open(request));
   };
   const { sent } = await send({ ...tokens, web_search: 1n });
   const { tools } = JSON.parse(String(sent.body)) as { tools?: { type: string }[] };
@@ -223,8 +223,8 @@ test('a search by a built-in function is counted by its call', async () => {
   const path = '/v1/chat/completions';
   const message = { role: 'assistant', content: '', tool_calls: [call('a', 0), call('b', 1), own] };
   const whole = { choices: [{ message, finish_reason: 'tool_calls' }], usage };
-  const asked = { path, body: { model: 'm', messages: [], ...body } };
-  const { report } = await relay(asked, wholeAnswer(JSON.stringify(whole)));
+  const request = { path, body: { model: 'm', messages: [], ...body } };
+  const { report } = await relay(request, wholeAnswer(JSON.stringify(whole)));
   assert.equal(report!.usage.web_search, 2);
   const frames = [
     { choices: [{ index: 0, delta: { role: 'assistant', tool_calls: [call('a', 0)] } }] },

@@ -26,8 +26,8 @@ async function translated(messages: readonly object[]) {
   };
   setImmediate(turn);
   const body = { model: 'm', max_tokens: 10, messages };
-  const asked = { path: '/v1/chat/completions', body, target: { protocol: 'messages' } };
-  const { sent } = await relay(asked, wholeAnswer(done));
+  const request = { path: '/v1/chat/completions', body, target: { protocol: 'messages' } };
+  const { sent } = await relay(request, wholeAnswer(done));
   isOver = true;
   return { parts: sent.body, count };
 }

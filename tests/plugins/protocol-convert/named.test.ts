@@ -181,8 +181,8 @@ test('what tools of the vendor did is counted, in the places where vendors say i
   const grok = await responses({ usage: { ...usage, server_side_tool_usage_details: details } });
   assert.deepEqual([grok.image, grok.call, grok.file_search], [2, 4, 4]);
 
-  const chat = (more: object, asked: object = {}) =>
-    counted('/v1/chat/completions', { messages: [], ...asked }, { choices: [{}], ...more });
+  const chat = (more: object, requested: object = {}) =>
+    counted('/v1/chat/completions', { messages: [], ...requested }, { choices: [{}], ...more });
   const tokens = { prompt_tokens: 10, completion_tokens: 5 };
   assert.equal((await chat({ usage: { ...tokens, num_search_queries: 3 } })).web_search, 3);
   assert.equal((await chat({ usage: { ...tokens, plugins: { search: { count: 2 } } } })).web_search, 2);
@@ -271,8 +271,8 @@ test('runs at random: the cost is that of each run once, whatever else is report
       };
       const answer = { output: [], usage: { ...usage, server_side_tool_usage_details: details } };
       const price = { web_search: 7n, code_execution: 11n, file_search: 13n, call: 17n, image: 19n };
-      const asked = { path: '/v1/responses', body: { model: 'm', input: 'x' }, sold: catalogued(price) };
-      const { report } = await relay(asked, wholeAnswer(JSON.stringify(answer)));
+      const request = { path: '/v1/responses', body: { model: 'm', input: 'x' }, sold: catalogued(price) };
+      const { report } = await relay(request, wholeAnswer(JSON.stringify(answer)));
       const expected = web * 7 + code * 11 + (files + documents) * 13 + (x + mcp) * 17 + pictures * 19;
       assert.equal(cost(report!.usage, price), BigInt(expected));
     }),

@@ -176,7 +176,7 @@ test('the prompt is estimated by its bytes, one token for two', () => {
 test('base64 media count by the piece, not as text', () => {
   const data = 'A'.repeat(400_000);
   const url = `data:image/png;base64,${data}`;
-  const asked: readonly [string, unknown][] = [
+  const requested: readonly [string, unknown][] = [
     [chat, { model: 'm', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] }],
     [responses, { model: 'm', input: [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }] }],
     [
@@ -200,7 +200,7 @@ test('base64 media count by the piece, not as text', () => {
     ],
     [gemini, { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data } }] }] }],
   ];
-  for (const [path, body] of asked) {
+  for (const [path, body] of requested) {
     const { inputTokens } = opening(path, body);
     assert.ok(inputTokens > 5_000 && inputTokens < 5_300, `${path}: ${inputTokens}`);
   }

@@ -116,7 +116,7 @@ const beginnings: Readonly<Record<ProtocolName, Beginning>> = {
   },
 };
 
-function asked(client: ProtocolName, vendor: ProtocolName, isStream = true) {
+function requestFor(client: ProtocolName, vendor: ProtocolName, isStream = true) {
   const request = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] } as const;
   return { ...clients[client].word(request, { model: 'model', isStream }), target: { protocol: vendor } };
 }
@@ -134,7 +134,7 @@ for (const vendor of protocolNames)
     for (const client of protocolNames)
       for (const [refusal, status] of refusals)
         for (const chunks of [[...opening, refusal], [opening.join('') + refusal], [refusal]]) {
-          const request = asked(client, vendor);
+          const request = requestFor(client, vendor);
           const opened = open(request);
           const error = await errorOf(relay(request, streamAnswer(chunks), opened));
           const name = `${client} on ${refusal}`;
@@ -155,7 +155,7 @@ test('a refusal behind opening frames that reports usage is charged by it', asyn
   const usage = { input_tokens: 30, output_tokens: 4, total_tokens: 34 };
   const failed = response('response.failed', { error: { code: 'server_error', message: 'Oh' }, usage });
   for (const client of protocolNames) {
-    const request = asked(client, 'responses');
+    const request = requestFor(client, 'responses');
     const opened = open(request);
     const error = await errorOf(relay(request, streamAnswer([...beginnings.responses.opening, failed]), opened));
     assert.ok(error instanceof UpstreamRefusal && error.hasUsage, client);
@@ -168,7 +168,7 @@ test('a stream that breaks or ends within its opening has no head yet, and its c
   for (const vendor of protocolNames)
     for (const end of [new UpstreamError('body', 'socket hang up'), undefined]) {
       const { opening, input } = beginnings[vendor];
-      const request = asked('chat', vendor);
+      const request = requestFor('chat', vendor);
       const opened = open(request);
       const error = await errorOf(relay(request, streamAnswer(opening, end), opened));
       assert.ok(end === undefined ? error instanceof UpstreamRefusal && error.mayRun : error === end, vendor);
@@ -178,7 +178,7 @@ test('a stream that breaks or ends within its opening has no head yet, and its c
 });
 
 test('a client that leaves within the opening pays by its counts', async () => {
-  const request = asked('messages', 'messages');
+  const request = requestFor('messages', 'messages');
   const opened = open(request);
   Object.defineProperty(opened.exchange, 'signal', { value: AbortSignal.abort() });
   const { opening } = beginnings.messages;
@@ -193,7 +193,7 @@ test('an error behind content stays in the stream, and a stream whose first chun
     const { opening, content, refusals } = beginnings[vendor];
     for (const first of content) {
       const { answer, exchange } = await relay(
-        asked(vendor, vendor),
+        requestFor(vendor, vendor),
         streamAnswer([opening.join('') + first, refusals[0]![0]]),
       );
       assert.equal(timer.mock.callCount(), 0, first);
@@ -227,7 +227,7 @@ test('frames that say nothing go out after the limit, and everything behind them
       const rest = streamOf(vendor);
       const { source, release } = delayed(opening, rest);
       let isOut = false;
-      const relayed = relay(asked(vendor, vendor), { status: 200, headers: {}, body: source }).then((result) => {
+      const relayed = relay(requestFor(vendor, vendor), { status: 200, headers: {}, body: source }).then((result) => {
         isOut = true;
         return result;
       });
@@ -252,7 +252,7 @@ test('the limit is the setting of `route`; by 0 nothing is held back', async () 
   host.provide(openings, { heldMs: 0 });
   const part = await setUp(protocolConvert, host);
   for (const vendor of protocolNames) {
-    const { exchange } = open(asked(vendor, vendor));
+    const { exchange } = open(requestFor(vendor, vendor));
     const { protocol, model } = exchange.get(call);
     exchange.set(target, targetFor(protocol, model));
     const { opening } = beginnings[vendor];
@@ -285,7 +285,7 @@ test('however a stream is cut, its bytes are those of the vendor, and an error i
           at += length;
         }
         if (at < text.length) chunks.push(text.slice(at));
-        const relayed = await relay(asked(vendor, vendor), streamAnswer(chunks)).catch((error: unknown) => error);
+        const relayed = await relay(requestFor(vendor, vendor), streamAnswer(chunks)).catch((error: unknown) => error);
         if (!hasContent) {
           assert.ok(relayed instanceof UpstreamRefusal && relayed.status === status, `${relayed}`);
           return;

@@ -63,16 +63,16 @@ host.provide(catalog, { list: models, find: (id) => models().find((each) => each
 await setUp(protocolConvert, host);
 const upstreamProbesService = host.get(upstreamProbes);
 
-interface Asked {
+interface Requested {
   readonly protocol?: string;
   readonly model?: string;
   readonly credential?: string;
   readonly provider?: string;
 }
 /** One trial, of which the vendor makes `answer`. */
-async function probe(asked: Asked, answer: (request: UpstreamRequest) => Answer | Promise<Answer>) {
+async function probe(requested: Requested, answer: (request: UpstreamRequest) => Answer | Promise<Answer>) {
   const sent: UpstreamRequest[] = [];
-  const wanted = { provider: 'vendor', credential: 'vendor#1', model: 'small', ...asked };
+  const wanted = { provider: 'vendor', credential: 'vendor#1', model: 'small', ...requested };
   const result = await upstreamProbesService.probe(wanted, async (request) => {
     sent.push(request);
     return answer(request);
@@ -189,7 +189,7 @@ test('an upstream that never streams is asked for one body', async () => {
   const {
     result,
     sent,
-    json: asked,
+    json: requested,
   } = await probe({ protocol: 'chat' }, () =>
     json({
       id: 'c',
@@ -198,7 +198,7 @@ test('an upstream that never streams is asked for one body', async () => {
     }),
   );
   traits = {};
-  assert.deepEqual([sent.stream, asked.stream ?? false], [false, false]);
+  assert.deepEqual([sent.stream, requested.stream ?? false], [false, false]);
   assert.deepEqual([result.ok, result.text, result.usage], [true, 'ok', { input: 9, output: 2 }]);
 });
 
@@ -256,7 +256,7 @@ test('the choices are the chat models of the catalogue that the provider serves'
 });
 
 test('what is not configured is named and nothing is sent', async () => {
-  for (const [asked, field] of [
+  for (const [requested, field] of [
     [{ provider: 'missing' }, 'provider'],
     [{ credential: 'vendor#9' }, 'credential'],
     [{ model: 'painter' }, 'model'],
@@ -264,7 +264,7 @@ test('what is not configured is named and nothing is sent', async () => {
     [{ protocol: 'telegraph' }, 'protocol'],
   ] as const)
     await assert.rejects(
-      probe(asked, () => assert.fail('it was sent')),
+      probe(requested, () => assert.fail('it was sent')),
       (error: GatewayError) => error.kind === 'not_found' && error.field === field,
       field,
     );

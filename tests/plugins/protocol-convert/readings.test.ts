@@ -28,8 +28,8 @@ const sold: Model = {
 async function metered(protocol: Protocol, usage: object, isSold = false): Promise<UsageReport> {
   const body = protocol === 'chat' ? { model: 'm', messages: [] } : { model: 'm', input: 'x' };
   const answer = protocol === 'chat' ? { choices: [{}], usage } : { output: [], usage };
-  const asked = { path: paths[protocol], body, ...(isSold ? { sold } : {}) };
-  const { report } = await relay(asked, wholeAnswer(JSON.stringify(answer)));
+  const request = { path: paths[protocol], body, ...(isSold ? { sold } : {}) };
+  const { report } = await relay(request, wholeAnswer(JSON.stringify(answer)));
   return report!;
 }
 

@@ -158,9 +158,9 @@ test('a refusal that reports usage says so', () => {
 });
 
 test('a whole answer that is none is refused', async () => {
-  const asked = { path: '/v1/chat/completions', body: { model: 'm', messages: [] } };
+  const request = { path: '/v1/chat/completions', body: { model: 'm', messages: [] } };
   const of = async (body: string, headers = {}) => {
-    const error = await relay(asked, wholeAnswer(body, 200, headers)).catch((thrown: unknown) => thrown);
+    const error = await relay(request, wholeAnswer(body, 200, headers)).catch((thrown: unknown) => thrown);
     assert.ok(error instanceof UpstreamRefusal, String(error));
     return [error.status, error.error.kind, error.mayRun];
   };

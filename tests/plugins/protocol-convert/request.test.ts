@@ -7,13 +7,13 @@ import { buildUpstreamRequest } from '../../../plugins/common/kit/upstream-reque
 import protocolConvert from '../../../plugins/protocol-convert/index.ts';
 import { protocolNamed } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
-import { type Asked, open, readBody, relay, targetFor, wholeAnswer } from './harness.ts';
+import { open, type RelayRequest, readBody, relay, targetFor, wholeAnswer } from './harness.ts';
 
 const done = '{"choices":[{}],"usage":{"prompt_tokens":1,"completion_tokens":1}}';
 
 /** What goes to the upstream for this request. */
-async function sent(asked: Asked) {
-  return (await relay(asked, wholeAnswer(done))).sent;
+async function sent(requested: RelayRequest) {
+  return (await relay(requested, wholeAnswer(done))).sent;
 }
 
 const text = (body: unknown) => Buffer.from(body as Uint8Array).toString();
@@ -127,9 +127,9 @@ test('a messages upstream always gets a version, and a provider may set headers 
 
 test('an upstream asked in two protocols has the key in the place of each, and the key comes as it is', () => {
   const key = "$& a key $' with signs";
-  const asked = targetFor('chat', 'm', { upstream: { headers: { 'X-Extra': '1' } }, key: { reveal: () => key } });
+  const requested = targetFor('chat', 'm', { upstream: { headers: { 'X-Extra': '1' } }, key: { reveal: () => key } });
   const headersOf = (name: string) =>
-    buildUpstreamRequest(protocolNamed(name)!, { headers: {} }, { path: '/', body: '{}' }, asked, false).headers;
+    buildUpstreamRequest(protocolNamed(name)!, { headers: {} }, { path: '/', body: '{}' }, requested, false).headers;
   for (let round = 0; round < 2; round++) {
     const [chat, messages] = [headersOf('chat'), headersOf('messages')];
     assert.deepEqual([chat['authorization'], chat['x-api-key'], chat['x-extra']], [`Bearer ${key}`, undefined, '1']);

@@ -6,9 +6,9 @@ import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-
 import { parseFrame } from '../../../plugins/common/kit/sse.ts';
 import { fc } from '../../helpers/properties.ts';
 import { recording } from '../../helpers/recordings.ts';
-import { type Asked, cutAt, host, type Relayed, readBody, relay, Source, streamAnswer } from './harness.ts';
+import { cutAt, host, type Relayed, type RelayRequest, readBody, relay, Source, streamAnswer } from './harness.ts';
 
-const asked: Record<'chat' | 'responses' | 'messages' | 'gemini', Asked> = {
+const request: Record<'chat' | 'responses' | 'messages' | 'gemini', RelayRequest> = {
   chat: { path: '/v1/chat/completions', body: { model: 'm', messages: [], stream: true } },
   responses: { path: '/v1/responses', body: { model: 'm', input: 'x', stream: true } },
   messages: { path: '/v1/messages', body: { model: 'm', max_tokens: 9, messages: [], stream: true } },
@@ -27,7 +27,7 @@ async function output(relayed: Promise<Relayed>): Promise<{ text: string } & Rel
   return { ...result, text: (await readBody(result.answer.body)).toString() };
 }
 
-async function refused(answer: Answer, from: Asked = asked.chat): Promise<UpstreamRefusal> {
+async function refused(answer: Answer, from: RelayRequest = request.chat): Promise<UpstreamRefusal> {
   const error = await relay(from, answer).then(
     () => assert.fail('nothing was refused'),
     (thrown: unknown) => thrown,
@@ -38,7 +38,7 @@ async function refused(answer: Answer, from: Asked = asked.chat): Promise<Upstre
 
 test('one chunk in gives the very same chunk out', async () => {
   const chunks = [delta('a'), delta('b') + delta('c'), finish, done].map((text) => Buffer.from(text));
-  const { answer } = await relay(asked.chat, { status: 200, headers: {}, body: new Source(chunks) });
+  const { answer } = await relay(request.chat, { status: 200, headers: {}, body: new Source(chunks) });
   const out: Uint8Array[] = [];
   for await (const chunk of answer.body as AsyncIterable<Uint8Array>) out.push(chunk);
   assert.equal(out.length, 4);
@@ -46,7 +46,7 @@ test('one chunk in gives the very same chunk out', async () => {
 });
 
 test('half a frame waits for its other half, so that nothing is cut in two', async () => {
-  const { answer } = await relay(asked.chat, streamAnswer([`${delta('a')}data: {"ch`, `oices":[]}\n\n`, done]));
+  const { answer } = await relay(request.chat, streamAnswer([`${delta('a')}data: {"ch`, `oices":[]}\n\n`, done]));
   const out: string[] = [];
   for await (const chunk of answer.body as AsyncIterable<Uint8Array>) out.push(Buffer.from(chunk).toString());
   assert.deepEqual(out, [delta('a'), 'data: {"choices":[]}\n\n', done]);
@@ -55,7 +55,7 @@ test('half a frame waits for its other half, so that nothing is cut in two', asy
 test('a frame of megabytes is not held back', async () => {
   const large = delta('x'.repeat(300_000));
   const chunks = [delta('a'), large.slice(0, 100_000), large.slice(100_000, 200_000), large.slice(200_000), done];
-  const { answer } = await relay(asked.chat, streamAnswer(chunks));
+  const { answer } = await relay(request.chat, streamAnswer(chunks));
   const body = (answer.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   await body.next();
   assert.equal((await body.next()).value.length, 100_000);
@@ -67,13 +67,13 @@ test('a frame of megabytes is not held back', async () => {
 });
 
 test('the answer ends with its terminal event although the upstream keeps the socket open', async () => {
-  const ends: readonly [Asked, string][] = [
-    [asked.chat, delta('a') + finish + done],
+  const ends: readonly [RelayRequest, string][] = [
+    [request.chat, delta('a') + finish + done],
     [
-      asked.messages,
+      request.messages,
       recording('messages', 'anthropic-claude-haiku-4-5-20251001-stop-sequence-stream-88df').response.toString(),
     ],
-    [asked.responses, recording('responses', 'openai-gpt-4.1-nano-text-stream-9976').response.toString()],
+    [request.responses, recording('responses', 'openai-gpt-4.1-nano-text-stream-9976').response.toString()],
   ];
   for (const [from, text] of ends) {
     const result = await output(relay(from, streamAnswer([text], 'hang')));
@@ -85,14 +85,14 @@ test('the answer ends with its terminal event although the upstream keeps the so
 
 test('a chat stream that closes after its finish reason, without [DONE], has ended well', async () => {
   for (const end of [undefined, broken()]) {
-    const result = await output(relay(asked.chat, streamAnswer([delta('a'), finish], end)));
+    const result = await output(relay(request.chat, streamAnswer([delta('a'), finish], end)));
     assert.equal(result.text, delta('a') + finish);
     assert.equal(result.report!.terminal, true);
     assert.equal(result.exchange.failure, undefined);
   }
 });
 
-const starts: Record<keyof typeof asked, string> = {
+const starts: Record<keyof typeof request, string> = {
   chat: delta('Hello'),
   responses:
     recording('responses', 'openai-gpt-4.1-nano-text-stream-9976')
@@ -109,7 +109,7 @@ const starts: Record<keyof typeof asked, string> = {
   gemini: 'data: {"candidates":[{"content":{"parts":[{"text":"Hello"}]},"index":0}]}\r\n\r\n',
 };
 
-for (const [protocol, start] of Object.entries(starts) as [keyof typeof asked, string][]) {
+for (const [protocol, start] of Object.entries(starts) as [keyof typeof request, string][]) {
   for (const [what, tail, end] of [
     ['reset', '', broken()],
     ['closed without its end', '', undefined],
@@ -117,7 +117,7 @@ for (const [protocol, start] of Object.entries(starts) as [keyof typeof asked, s
     ['silent for too long', '', new UpstreamError('body', 'body timeout', { timedOut: true })],
   ] as const) {
     test(`a ${protocol} stream that is ${what} ends with the protocol’s error, and what was seen is reported`, async () => {
-      const result = await output(relay(asked[protocol], streamAnswer([start, tail], end)));
+      const result = await output(relay(request[protocol], streamAnswer([start, tail], end)));
       assert.ok(result.text.startsWith(start), 'everything before the break went out');
       const added = result.text
         .slice(start.length)
@@ -137,7 +137,7 @@ for (const [protocol, start] of Object.entries(starts) as [keyof typeof asked, s
 }
 
 const assertError: Record<
-  keyof typeof asked,
+  keyof typeof request,
   (events: { event: string | undefined; data: string }[], late: boolean) => void
 > = {
   chat([only, ...others]) {
@@ -173,7 +173,7 @@ const assertError: Record<
 
 test('a stream that broke inside a large frame, half of it out, still tells its error in a frame of its own', async () => {
   const half = delta('x'.repeat(200_000)).slice(0, 150_000);
-  const result = await output(relay(asked.chat, streamAnswer([delta('a'), half], broken())));
+  const result = await output(relay(request.chat, streamAnswer([delta('a'), half], broken())));
   const rest = result.text.slice(delta('a').length + half.length);
   assert.match(rest, /^\n\ndata: \{"error":/);
 });
@@ -184,7 +184,7 @@ test('the usage frame that only the gateway asked for is held back, however the 
   const target = { upstream: { streamUsageOption: true } };
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 12 }), async (offsets) => {
-      const result = await output(relay({ ...asked.chat, target }, streamAnswer(cutAt(Buffer.from(text), offsets))));
+      const result = await output(relay({ ...request.chat, target }, streamAnswer(cutAt(Buffer.from(text), offsets))));
       assert.equal(result.text, expected);
       assert.deepEqual(result.report!.usage, { input: 5, output: 2 });
       assert.equal(result.report!.estimated, false);
@@ -192,7 +192,7 @@ test('the usage frame that only the gateway asked for is held back, however the 
     { numRuns: 60 },
   );
   const wanted = {
-    ...asked.chat,
+    ...request.chat,
     body: { model: 'm', messages: [], stream: true, stream_options: { include_usage: true } },
   };
   assert.equal((await output(relay({ ...wanted, target }, streamAnswer([text])))).text, text);
@@ -200,7 +200,7 @@ test('the usage frame that only the gateway asked for is held back, however the 
 
 test('an error in the first frame becomes a real error, and nothing is marked as failed yet', async () => {
   const frame = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
-  const refusal = await refused(streamAnswer([': ping\n\n', frame.slice(0, 20), frame.slice(20)]), asked.messages);
+  const refusal = await refused(streamAnswer([': ping\n\n', frame.slice(0, 20), frame.slice(20)]), request.messages);
   assert.deepEqual([refusal.status, refusal.error.kind, refusal.mayRun], [529, 'overloaded', false]);
 });
 
@@ -234,7 +234,7 @@ for (const [what, upstream, status, mayRun] of strange) {
 }
 
 test('a source that breaks before the first event throws its own error', async () => {
-  await assert.rejects(relay(asked.chat, streamAnswer([': hello\n\n'], broken())), UpstreamError);
+  await assert.rejects(relay(request.chat, streamAnswer([': hello\n\n'], broken())), UpstreamError);
 });
 
 test('comments do not hold back the head for longer than a few seconds', async () => {
@@ -244,14 +244,14 @@ test('comments do not hold back the head for longer than a few seconds', async (
     host.advance(3_000);
     return next();
   };
-  const { answer } = await relay(asked.chat, { status: 200, headers: {}, body: source });
+  const { answer } = await relay(request.chat, { status: 200, headers: {}, body: source });
   assert.equal(source.pulled, 2);
   assert.equal((await readBody(answer.body)).toString(), `: 1\n\n: 2\n\n${delta('a')}${done}`);
 });
 
 test('an error in a later frame goes out scrubbed, the stream is marked as failed, and nothing is added', async () => {
   const error = 'data: {"error":{"message":"key sk-abcdef123456 at 10.1.2.3","code":500}}\n\n';
-  const result = await output(relay(asked.chat, streamAnswer([delta('a'), error])));
+  const result = await output(relay(request.chat, streamAnswer([delta('a'), error])));
   assert.equal(result.text, `${delta('a')}data: {"error":{"message":"key *** at ***","code":500}}\n\n`);
   assert.equal(result.exchange.failure?.kind, 'upstream_failed');
   assert.equal(result.report!.terminal, false);
@@ -259,7 +259,7 @@ test('an error in a later frame goes out scrubbed, the stream is marked as faile
 
 test('the client’s leaving gives up the upstream and adds nothing', async () => {
   const source = new Source([delta('Hello'), delta(' there')], 'hang');
-  const { answer, report } = await relay(asked.chat, { status: 200, headers: {}, body: source });
+  const { answer, report } = await relay(request.chat, { status: 200, headers: {}, body: source });
   const body = (answer.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   await body.next();
   await body.return!();
@@ -269,7 +269,7 @@ test('the client’s leaving gives up the upstream and adds nothing', async () =
 });
 
 test('a body that is not read has its report all the same', async () => {
-  const { report } = await relay(asked.chat, streamAnswer([delta('Hello')], 'hang'));
+  const { report } = await relay(request.chat, streamAnswer([delta('Hello')], 'hang'));
   assert.ok(report!.usage.input! > 0);
   assert.equal(report!.usage.output, 2);
 });
@@ -277,7 +277,7 @@ test('a body that is not read has its report all the same', async () => {
 test('an upstream that fails before any text, without usage, has consumed nothing', async () => {
   const created = starts.responses.split('\n\n')[0]!;
   const item = 'data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message"}}';
-  const { report } = await output(relay(asked.responses, streamAnswer([`${created}\n\n${item}\n\n`], broken())));
+  const { report } = await output(relay(request.responses, streamAnswer([`${created}\n\n${item}\n\n`], broken())));
   assert.deepEqual([report!.usage, report!.estimated], [{}, false]);
 });
 
@@ -285,7 +285,7 @@ test('when the money is used up the stream ends with an error in its protocol, a
   const source = new Source([delta('a'), delta('b'), delta('c'), done], 'hang');
   const seen: number[] = [];
   const observe = (tokens: number) => seen.push(tokens) < 3;
-  const relayed = relay({ ...asked.chat, observe }, { status: 200, headers: {}, body: source });
+  const relayed = relay({ ...request.chat, observe }, { status: 200, headers: {}, body: source });
   const { text, exchange } = await output(relayed);
   assert.deepEqual(seen, [1, 2, 3]);
   assert.ok(text.startsWith(delta('a') + delta('b') + delta('c')));
@@ -296,7 +296,7 @@ test('when the money is used up the stream ends with an error in its protocol, a
 
 test('a stream that the gateway itself aborts says why', async () => {
   const reason = new GatewayError('overloaded', 'The gateway is shutting down.');
-  const { exchange, answer } = await relay(asked.chat, streamAnswer([delta('a')], broken()));
+  const { exchange, answer } = await relay(request.chat, streamAnswer([delta('a')], broken()));
   Object.defineProperty(exchange, 'signal', { value: AbortSignal.abort(reason) });
   assert.match((await readBody(answer.body)).toString(), /"message":"The gateway is shutting down\."/);
   assert.equal(exchange.failure?.kind, 'overloaded');
@@ -305,7 +305,7 @@ test('a stream that the gateway itself aborts says why', async () => {
 test('a frame beyond all measure breaks the stream', async () => {
   const piece = Buffer.alloc(16 * 2 ** 20, 'x');
   const source = new Source([delta('a'), 'data: "', piece, piece, piece, piece, piece], 'hang');
-  const { text, exchange } = await output(relay(asked.chat, { status: 200, headers: {}, body: source }));
+  const { text, exchange } = await output(relay(request.chat, { status: 200, headers: {}, body: source }));
   assert.match(text.slice(-300), /\n\ndata: \{"error":/);
   assert.equal(exchange.failure?.kind, 'upstream_failed');
   assert.equal(source.returned, true);
@@ -313,7 +313,7 @@ test('a frame beyond all measure breaks the stream', async () => {
 
 test('an error frame too long to be searched is reported in the gateway’s own words', async () => {
   const error = `data: ${JSON.stringify({ error: { message: 'sk-secret12345 '.repeat(10_000) } })}\n\n`;
-  const { text, exchange } = await output(relay(asked.chat, streamAnswer([delta('a') + error])));
+  const { text, exchange } = await output(relay(request.chat, streamAnswer([delta('a') + error])));
   assert.doesNotMatch(text, /sk-secret/);
   assert.equal(JSON.parse(text.slice(delta('a').length + 6)).error.type, 'server_error');
   assert.equal(exchange.failure?.kind, 'upstream_failed');
@@ -324,12 +324,15 @@ test('what a client is sent while its stream is silent is what its official clie
     const messages = [{ role: 'user', content: 'a' }];
     const contents = [{ role: 'user', parts: [{ text: 'a' }] }];
     const chat = { model: 'm', stream: true, max_tokens: 9, messages };
-    const asked = path.includes('Content')
+    const requested = path.includes('Content')
       ? { contents }
       : path.includes('responses')
         ? { model: 'm', stream: true, input: 'a' }
         : chat;
-    const { answer } = await relay({ path, body: { ...asked, ...body }, target: { protocol } }, streamAnswer(frames));
+    const { answer } = await relay(
+      { path, body: { ...requested, ...body }, target: { protocol } },
+      streamAnswer(frames),
+    );
     return Buffer.from(answer.idleFrame!()!).toString();
   };
   const content = 'data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}';

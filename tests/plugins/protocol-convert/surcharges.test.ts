@@ -9,19 +9,19 @@ const responses = ['/v1/responses', { model: 'm', input: 'x' }] as const;
 const messages = ['/v1/messages', { model: 'm', max_tokens: 9, messages: [] }] as const;
 const gemini = ['/v1beta/models/m:generateContent', { contents: [] }] as const;
 
-function asked([path, body]: readonly [string, object], more: object) {
+function requestFor([path, body]: readonly [string, object], more: object) {
   const { services, toolCalls } = open({ path, body: { ...body, ...more } }).exchange.get(call);
   return { services, toolCalls };
 }
 
 test('a service beyond the standard one is stated, whatever the protocol calls it', () => {
   const flex = { tier: 'flex' };
-  assert.deepEqual(asked(chat, { service_tier: 'flex' }).services, flex);
-  assert.deepEqual(asked(responses, { service_tier: 'FLEX' }).services, flex);
-  assert.deepEqual(asked(gemini, { serviceTier: 'SERVICE_TIER_FLEX' }).services, flex);
-  assert.deepEqual(asked(gemini, { service_tier: 'flex' }).services, flex);
-  assert.deepEqual(asked(messages, { speed: 'fast' }).services, { tier: 'fast' });
-  const both = asked(messages, { speed: 'fast', inference_geo: 'us', service_tier: 'auto' });
+  assert.deepEqual(requestFor(chat, { service_tier: 'flex' }).services, flex);
+  assert.deepEqual(requestFor(responses, { service_tier: 'FLEX' }).services, flex);
+  assert.deepEqual(requestFor(gemini, { serviceTier: 'SERVICE_TIER_FLEX' }).services, flex);
+  assert.deepEqual(requestFor(gemini, { service_tier: 'flex' }).services, flex);
+  assert.deepEqual(requestFor(messages, { speed: 'fast' }).services, { tier: 'fast' });
+  const both = requestFor(messages, { speed: 'fast', inference_geo: 'us', service_tier: 'auto' });
   assert.deepEqual(both.services, { tier: 'fast', region: 'us' });
 });
 
@@ -41,23 +41,23 @@ test('the member that asks for a service is named as the client wrote it', () =>
 
 test('the standard service and none are the same', () => {
   for (const name of ['auto', 'default', 'standard', null, undefined, 7]) {
-    assert.equal(asked(chat, { service_tier: name }).services, undefined);
-    assert.equal(asked(responses, { service_tier: name }).services, undefined);
+    assert.equal(requestFor(chat, { service_tier: name }).services, undefined);
+    assert.equal(requestFor(responses, { service_tier: name }).services, undefined);
   }
-  assert.equal(asked(messages, { service_tier: 'standard_only', inference_geo: 'global' }).services, undefined);
-  assert.equal(asked(gemini, { serviceTier: 'SERVICE_TIER_STANDARD' }).services, undefined);
+  assert.equal(requestFor(messages, { service_tier: 'standard_only', inference_geo: 'global' }).services, undefined);
+  assert.equal(requestFor(gemini, { serviceTier: 'SERVICE_TIER_STANDARD' }).services, undefined);
 });
 
 test('calls of tools that the vendor runs are bounded: by the request, else by what is usual', () => {
   const own = { type: 'function', function: { name: 'f' } };
-  assert.equal(asked(chat, { tools: [own, { type: 'custom', custom: { name: 'c' } }] }).toolCalls, 0);
-  assert.equal(asked(chat, { web_search_options: {} }).toolCalls, 10);
-  assert.equal(asked(responses, { tools: [{ type: 'web_search' }, { type: 'file_search' }] }).toolCalls, 20);
-  assert.equal(asked(responses, { tools: [{ type: 'web_search' }], max_tool_calls: 3 }).toolCalls, 3);
-  assert.equal(asked(responses, { tools: [{ type: 'function' }, { type: 'local_shell' }] }).toolCalls, 0);
+  assert.equal(requestFor(chat, { tools: [own, { type: 'custom', custom: { name: 'c' } }] }).toolCalls, 0);
+  assert.equal(requestFor(chat, { web_search_options: {} }).toolCalls, 10);
+  assert.equal(requestFor(responses, { tools: [{ type: 'web_search' }, { type: 'file_search' }] }).toolCalls, 20);
+  assert.equal(requestFor(responses, { tools: [{ type: 'web_search' }], max_tool_calls: 3 }).toolCalls, 3);
+  assert.equal(requestFor(responses, { tools: [{ type: 'function' }, { type: 'local_shell' }] }).toolCalls, 0);
   const search = { type: 'web_search_20250305', name: 'web_search' };
   assert.equal(
-    asked(messages, {
+    requestFor(messages, {
       tools: [
         { name: 'f', input_schema: {} },
         { ...search, max_uses: 2 },
@@ -65,9 +65,9 @@ test('calls of tools that the vendor runs are bounded: by the request, else by w
     }).toolCalls,
     2,
   );
-  assert.equal(asked(messages, { tools: [search, { type: 'bash_20250124', name: 'bash' }] }).toolCalls, 10);
-  assert.equal(asked(messages, { tools: [{ ...search, max_uses: 1_000_000 }] }).toolCalls, 100);
-  assert.equal(asked(gemini, { tools: [{ functionDeclarations: [] }, { googleSearch: {} }] }).toolCalls, 10);
+  assert.equal(requestFor(messages, { tools: [search, { type: 'bash_20250124', name: 'bash' }] }).toolCalls, 10);
+  assert.equal(requestFor(messages, { tools: [{ ...search, max_uses: 1_000_000 }] }).toolCalls, 100);
+  assert.equal(requestFor(gemini, { tools: [{ functionDeclarations: [] }, { googleSearch: {} }] }).toolCalls, 10);
 });
 
 async function granted([path, body]: readonly [string, object], answer: object) {

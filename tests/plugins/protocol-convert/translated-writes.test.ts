@@ -18,8 +18,8 @@ async function written(
 ): Promise<Written[]> {
   const { path, body } = wordsOf(client).request('Say something.');
   const source = new Source(chunks);
-  const asked = { path, body, target: { protocol: upstream } };
-  const { answer } = await relay(asked, { status: 200, headers: {}, body: source });
+  const request = { path, body, target: { protocol: upstream } };
+  const { answer } = await relay(request, { status: 200, headers: {}, body: source });
   const all: Written[] = [];
   for await (const chunk of answer.body as AsyncIterable<Uint8Array>)
     all.push({ text: Buffer.from(chunk).toString(), pulled: source.pulled });

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { call } from '../../../plugins/common/domain/calls.ts';
 import type { Traits } from '../../../plugins/common/domain/traits.ts';
 import type { UpstreamTraits } from '../../../plugins/common/domain/upstreams.ts';
-import { type Asked, open, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
+import { open, type RelayRequest, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
 
 const answers: Readonly<Record<string, object>> = {
   gemini: { candidates: [{ content: { parts: [{ text: 'ok' }] }, finishReason: 'STOP' }] },
@@ -18,9 +18,14 @@ const answers: Readonly<Record<string, object>> = {
 };
 
 /** What goes out for this request: the address and the body. */
-async function sent(asked: Asked, protocol: string, traits: Traits = {}, upstream: Partial<UpstreamTraits> = {}) {
+async function sent(
+  requested: RelayRequest,
+  protocol: string,
+  traits: Traits = {},
+  upstream: Partial<UpstreamTraits> = {},
+) {
   const relayed = await relay(
-    { ...asked, target: { protocol, traits, upstream } },
+    { ...requested, target: { protocol, traits, upstream } },
     wholeAnswer(JSON.stringify(answers[protocol])),
   );
   const body = Buffer.from(relayed.sent.body as Uint8Array).toString();
@@ -122,15 +127,15 @@ test('a chat model that does not reason beside tools is asked not to', async () 
   const traits: Traits = { reasoning_with_tools: false, efforts: ['none', 'low', 'high'] };
   const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
   const thinking = { thinking: { type: 'enabled', budget_tokens: 5_000 }, max_tokens: 9_000 };
-  const asked = (more: object): Asked => ({ path: '/v1/messages', body: { ...messages, ...more } });
+  const requestOf = (more: object): RelayRequest => ({ path: '/v1/messages', body: { ...messages, ...more } });
   for (const more of [{}, thinking]) {
-    const { body, headers } = await sent(asked({ ...more, tools }), 'chat', traits);
+    const { body, headers } = await sent(requestOf({ ...more, tools }), 'chat', traits);
     assert.equal(body.reasoning_effort, 'none');
     assert.equal(headers['x-gateway-dropped']?.includes('thinking') ?? false, more === thinking);
   }
-  assert.equal((await sent(asked({}), 'chat', traits)).body.reasoning_effort, undefined);
-  assert.equal((await sent(asked(thinking), 'chat', traits)).body.reasoning_effort, 'high');
-  assert.equal((await sent(asked({ tools }), 'chat')).body.reasoning_effort, undefined);
+  assert.equal((await sent(requestOf({}), 'chat', traits)).body.reasoning_effort, undefined);
+  assert.equal((await sent(requestOf(thinking), 'chat', traits)).body.reasoning_effort, 'high');
+  assert.equal((await sent(requestOf({ tools }), 'chat')).body.reasoning_effort, undefined);
 });
 
 /** The operator says that every account may read what the vendor reads for its key. */
@@ -138,7 +143,7 @@ const ownStore = { uncheckedIds: { all: true, shared: new Set<string>() } };
 
 test('an image in a store goes to vendors that read it, and is refused by its field for others', async () => {
   const url = 'gs://bucket/fox.png';
-  const shapes: readonly (readonly [Asked, string])[] = [
+  const shapes: readonly (readonly [RelayRequest, string])[] = [
     [
       {
         path: '/v1/chat/completions',
@@ -164,19 +169,19 @@ test('an image in a store goes to vendors that read it, and is refused by its fi
       'input[0].content[0]',
     ],
   ];
-  for (const [asked, field] of shapes) {
-    await assert.rejects(() => sent(asked, 'gemini'), { code: 'resource_not_found' });
-    const { body } = await sent(asked, 'gemini', {}, ownStore);
-    assert.deepEqual(body.contents[0].parts, [{ fileData: { mimeType: 'image/png', fileUri: url } }], asked.path);
-    for (const protocol of ['messages', 'responses', 'chat'].filter((name) => !asked.path.includes(name)))
+  for (const [requested, field] of shapes) {
+    await assert.rejects(() => sent(requested, 'gemini'), { code: 'resource_not_found' });
+    const { body } = await sent(requested, 'gemini', {}, ownStore);
+    assert.deepEqual(body.contents[0].parts, [{ fileData: { mimeType: 'image/png', fileUri: url } }], requested.path);
+    for (const protocol of ['messages', 'responses', 'chat'].filter((name) => !requested.path.includes(name)))
       await assert.rejects(
-        () => sent(asked, protocol),
+        () => sent(requested, protocol),
         (error: unknown) =>
           error instanceof GatewayError && error.status === 400 && error.field?.startsWith(field) === true,
-        `${asked.path} → ${protocol}`,
+        `${requested.path} → ${protocol}`,
       );
-    if (asked.path.includes('chat')) continue;
-    const read = await sent(asked, 'chat', { file_stores: ['gs'] }, ownStore);
+    if (requested.path.includes('chat')) continue;
+    const read = await sent(requested, 'chat', { file_stores: ['gs'] }, ownStore);
     assert.ok(read.text.includes(`"image_url":{"url":"${url}"}`), read.text);
   }
 });
@@ -185,12 +190,12 @@ for (const index of ['1e400', '-1', '0.5', '4294967295'])
   test(`a candidate with the number ${index} is left out of the chunks`, async () => {
     const candidate = (at: string, text: string) => `{"index":${at},"content":{"parts":[{"text":"${text}"}]}}`;
     const chunk = `data: {"candidates":[${candidate('0', 'seen')},${candidate(index, 'unseen')}]}\n\n`;
-    const asked: Asked = {
+    const request: RelayRequest = {
       path: '/v1/chat/completions',
       body: { model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true },
       target: { protocol: 'gemini' },
     };
-    const { answer } = await relay(asked, streamAnswer([chunk]));
+    const { answer } = await relay(request, streamAnswer([chunk]));
     const text = (await readBody(answer.body)).toString();
     assert.match(text, /"content":"seen"/);
     for (const [, data] of text.matchAll(/^data: (\{.*)$/gm)) JSON.parse(data!);

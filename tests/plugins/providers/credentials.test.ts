@@ -133,10 +133,10 @@ test('a refused ticket is fetched again, and the request is sent once more; a se
 test('a failed ticket puts every key into cooldown, charges nothing, goes to the next target, and shows no secret', async () => {
   refuses = true;
   const customer = await testbed.customer();
-  const asked = testbed.replay.requests.length;
+  const requestCount = testbed.replay.requests.length;
   const reply = await testbed.call(customer, 'chat', { model: 'locked', prompt: 'Hello [[sandbox: tokens=5]]' });
   assert.equal(reply.status, 200, reply.text);
-  assert.equal(testbed.replay.requests.length, asked, 'nothing is sent without a credential');
+  assert.equal(testbed.replay.requests.length, requestCount, 'nothing is sent without a credential');
   const { attempts, charges } = await testbed.records(customer);
   assert.deepEqual(
     attempts.map(({ provider }) => provider),

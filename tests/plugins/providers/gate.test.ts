@@ -39,11 +39,11 @@ const never = new AbortController().signal;
 
 /** Asks for a place; its outcome when there is one. */
 function requestOf(gate: Gate, signal: AbortSignal = never): { outcome: boolean | undefined } {
-  const asked: { outcome: boolean | undefined } = { outcome: undefined };
+  const requested: { outcome: boolean | undefined } = { outcome: undefined };
   void gate.acquire(signal).then((entered) => {
-    asked.outcome = entered;
+    requested.outcome = entered;
   });
-  return asked;
+  return requested;
 }
 
 test('requests up to the bound pass; the others wait and pass in the order of arrival', async () => {
@@ -192,7 +192,7 @@ test('in any schedule: never more in flight than the limit, no place lost, in or
   await fc.assert(
     fc.asyncProperty(moves, async (trace) => {
       const { gate, advance, alarms } = stage({ limit: 2, queue: 3 });
-      const asked: { number: number; outcome: boolean | undefined; client: AbortController }[] = [];
+      const requests: { number: number; outcome: boolean | undefined; client: AbortController }[] = [];
       const entered: number[] = [];
       let inFlight = 0;
       let highest = 2;
@@ -200,8 +200,8 @@ test('in any schedule: never more in flight than the limit, no place lost, in or
         const before = inFlight;
         if (move.kind === 'ask') {
           const client = new AbortController();
-          const entry = { number: asked.length, outcome: undefined as boolean | undefined, client };
-          asked.push(entry);
+          const entry = { number: requests.length, outcome: undefined as boolean | undefined, client };
+          requests.push(entry);
           void gate.acquire(client.signal).then((passed) => {
             entry.outcome = passed;
             if (!passed) return;
@@ -213,7 +213,7 @@ test('in any schedule: never more in flight than the limit, no place lost, in or
         } else if (move.kind === 'leave' && inFlight > 0) {
           inFlight -= 1;
           gate.release();
-        } else if (move.kind === 'abort') asked[move.whom]?.client.abort();
+        } else if (move.kind === 'abort') requests[move.whom]?.client.abort();
         else if (move.kind === 'wait') advance(move.milliseconds);
         else if (move.kind === 'change') gate.change({ limit: move.limit, queue: move.queue, waitMs: 10_000 });
         await turn();
@@ -221,7 +221,7 @@ test('in any schedule: never more in flight than the limit, no place lost, in or
         assert.equal(gate.inFlight, inFlight, 'its count is the true one');
         // A lowered limit ends no request, and admits none.
         assert.ok(inFlight <= Math.max(highest, before), `${inFlight} in flight`);
-        const waiting = asked.filter(({ outcome }) => outcome === undefined).length;
+        const waiting = requests.filter(({ outcome }) => outcome === undefined).length;
         assert.equal(gate.waiting, waiting);
         assert.ok(waiting === 0 || inFlight >= highest, 'no one waits while a place is free');
       }
@@ -231,7 +231,7 @@ test('in any schedule: never more in flight than the limit, no place lost, in or
       );
       advance(20_000);
       await turn();
-      assert.ok(asked.every(({ outcome }) => outcome !== undefined));
+      assert.ok(requests.every(({ outcome }) => outcome !== undefined));
       for (; inFlight > 0; inFlight--) gate.release();
       assert.deepEqual([gate.inFlight, gate.waiting, alarms()], [0, 0, 0]);
     }),

@@ -98,7 +98,7 @@ for (const [kind, { start, scheme }] of Object.entries(proxies)) {
       [...ways, ...ways, '/m/v1/images/generations'],
     );
     const calls = Array.from({ length: 7 }, (_, index) => (index === 5 ? 'vendor.test:9443' : 'vendor.test:443'));
-    assert.deepEqual(proxy.asked, calls);
+    assert.deepEqual(proxy.requested, calls);
     for (const [index, { headers, client, remotePort }] of vendor.calls.entries()) {
       assert.ok(proxy.ports.has(remotePort!), 'nothing goes past the proxy');
       assert.equal(client, 'client.test');
@@ -127,7 +127,7 @@ test('where the proxy of a key refuses, nothing was sent, and the next key with 
     sent.map(({ headers }) => headers['authorization']),
     ['Bearer sk-2'],
   );
-  assert.ok(bad!.asked.length >= 1);
+  assert.ok(bad!.requested.length >= 1);
   await alice.hasPaid(before, 30_000_000n);
 });
 
@@ -164,7 +164,7 @@ test('through a proxy, no name is resolved here, and private addresses are refus
     for await (const chunk of opened.body) assert.deepEqual(chunk, png);
     for (const address of ['http://10.0.0.1/a.png', 'http://[::1]/a.png', 'http://cdn.test:22/a.png'])
       await assert.rejects(open(address), Unfetchable);
-    assert.deepEqual([looked, proxy.asked], [[], ['cdn.test:80']]);
+    assert.deepEqual([looked, proxy.requested], [[], ['cdn.test:80']]);
   } finally {
     await client.close();
   }
@@ -197,7 +197,7 @@ const schemes = {
 
 for (const [scheme, { provider, path, given }] of Object.entries(schemes)) {
   test(`the token requests of ${scheme} use the network of the calls`, async (context) => {
-    const ways = (asked: string) => (asked === path ? given : answer);
+    const ways = (requested: string) => (requested === path ? given : answer);
     const vendor = kept(await startVendor('demanding', undefined, undefined, ways));
     const proxy = kept(await startSocksProxy({ to: vendor.port, credentials: 'us:word' }));
     if (scheme === 'aws') webIdentity(context);
@@ -217,9 +217,9 @@ models: { m: { owned_by: us, price: free, targets: [vendor] } }
       body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] }),
     });
     assert.equal(called.status, 200, `${await called.text()} ${gateway.lines.join('\n')}`);
-    assert.deepEqual(proxy.asked, ['vendor.test:8443', 'vendor.test:443']);
-    const [asked, sent] = vendor.calls;
-    assert.deepEqual([asked!.path, asked!.client, sent!.client], [path, 'client.test', 'client.test']);
+    assert.deepEqual(proxy.requested, ['vendor.test:8443', 'vendor.test:443']);
+    const [requested, sent] = vendor.calls;
+    assert.deepEqual([requested!.path, requested!.client, sent!.client], [path, 'client.test', 'client.test']);
     assert.match(sent!.headers['authorization']!, scheme === 'aws' ? /Credential=ASIAROLE\// : /^Bearer the-token$/);
   });
 }

@@ -66,7 +66,7 @@ for (const [kind, { start, scheme }] of Object.entries(proxies)) {
         tls: { ca: certificates.ca, cert, key: certKey },
       });
       for (let round = 0; round < 2; round++) assert.deepEqual((await call(gateway)).status, 200);
-      assert.deepEqual(proxy.asked, [`vendor.test:${isTls ? 443 : 8000}`], 'the connection is kept');
+      assert.deepEqual(proxy.requested, [`vendor.test:${isTls ? 443 : 8000}`], 'the connection is kept');
       assert.deepEqual(proxy.credentials, [`us:${password}`]);
       assert.deepEqual(
         vendor.calls.map(({ path }) => path),
@@ -161,7 +161,7 @@ test('a certificate for another name is refused, wherever the proxy leads', asyn
     tls: { ca: certificates.ca },
   });
   assert.equal((await call(gateway)).status, 502);
-  assert.deepEqual([proxy.asked.length > 0, vendor.calls], [true, []]);
+  assert.deepEqual([proxy.requested.length > 0, vendor.calls], [true, []]);
 });
 
 test('the query of a base URL is kept on every address, and headers of a target override those of its provider', async () => {

@@ -270,12 +270,12 @@ whereRedisIs('counters in a Redis', () => {
 });
 
 test('a call queries the counters once before and once at its end, whatever it returns', async () => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const reply = ['-1', '0', ...Array<string>(12).fill('1')];
   const limiter = new CountedLimiter(
     {
       run: async ({ name }) => {
-        asked.push(name);
+        requests.push(name);
         return reply;
       },
       healthy: () => true,
@@ -288,7 +288,7 @@ test('a call queries the counters once before and once at its end, whatever it r
   const exchange = { id: '1', find: () => undefined, defer: (work: () => unknown) => void ends.push(work) };
   returnAtEnd(await limiter.take('1', demands), exchange as unknown as Exchange, demands);
   for (const end of ends) await end();
-  assert.deepEqual(asked, ['gatewayTake', 'gatewayGiveBack']);
+  assert.deepEqual(requests, ['gatewayTake', 'gatewayGiveBack']);
 });
 
 whereRedisIs('a cluster of Redis', () => {

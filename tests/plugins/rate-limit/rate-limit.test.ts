@@ -22,7 +22,7 @@ const chatCall: Call = {
   choices: 1,
 };
 
-interface Asked {
+interface Requested {
   limits: Limits;
   call?: Partial<Call>;
   account?: string;
@@ -32,7 +32,7 @@ interface Asked {
   keyLimits?: Limits;
 }
 
-function request(options: Asked): FakeExchange {
+function request(options: Requested): FakeExchange {
   const { keyLimits, key = 'key' } = options;
   const terms: PlanTerms = { name: 'test', limits: options.limits, models: undefined, multiplier: undefined };
   const who = { accountId: options.account ?? 'account', keyId: key, plan: 'test', models: undefined };
@@ -284,27 +284,27 @@ test('plan and key are checked together: a refusal by one takes nothing from the
 
 test('the scarcer limit of plan and key is reported, and tokens are returned to both', async () => {
   const { send } = await limiterOf();
-  const asked = { limits: { tpm: 10_000, rpm: 100 }, keyLimits: { tpm: 4_000, rpm: 10, concurrency: 1 } };
-  const first = request(asked);
+  const requested = { limits: { tpm: 10_000, rpm: 100 }, keyLimits: { tpm: 4_000, rpm: 10, concurrency: 1 } };
+  const first = request(requested);
   const { headers } = await send(first);
   assert.equal(headers['x-ratelimit-limit-requests'], '10');
   assert.equal(headers['x-ratelimit-remaining-tokens'], '2500');
   used(first, { input: 400, output: 100 });
   await first.end();
-  assert.equal((await send(request(asked))).headers['x-ratelimit-remaining-tokens'], '2000');
+  assert.equal((await send(request(requested))).headers['x-ratelimit-remaining-tokens'], '2000');
 });
 
 test('the timeline has the rest of plan and key', async () => {
   const { send, refusal } = await limiterOf();
-  const asked = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
+  const requested = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
   const report = (exchange: FakeExchange) => wordsIn(exchange.get(timeline));
-  const first = request(asked);
+  const first = request(requested);
   first.set(timeline, []);
   await send(first);
   assert.deepEqual(report(first), [
     'left of the plan: 19 of 20 requests per minute; of the key: 0 of 1 requests per minute, 3 of 4 at a time',
   ]);
-  const second = request(asked);
+  const second = request(requested);
   second.set(timeline, []);
   await refusal(second);
   assert.match(report(second)[0]!, /^refused by the limit on requests per minute; left of the plan: 19 of 20/);

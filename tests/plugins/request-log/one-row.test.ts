@@ -60,7 +60,7 @@ async function setUpLog(host: FakeHost, store: Database, section: object): Promi
   host.provide(database, store);
 }
 
-interface Asked {
+interface Requested {
   readonly exchange: FakeExchange;
   /** Billing has a hold for it. */
   readonly isHeld: boolean;
@@ -68,11 +68,11 @@ interface Asked {
   readonly beforeEnd: ((kind: 'complete') => void | Promise<void>)[];
 }
 
-async function enter({ world, log }: Shop, who: number, isBillable = true): Promise<Asked> {
+async function enter({ world, log }: Shop, who: number, isBillable = true): Promise<Requested> {
   const id = requestIdAt(world.host.clock.now());
   const exchange = newCall({ id, accountId: accountIds[who]!, call: { billable: isBillable, model: 'an-alias' } });
-  const beforeEnd: Asked['beforeEnd'] = [];
-  Object.assign(exchange, { beforeEnd: (work: Asked['beforeEnd'][number]) => void beforeEnd.push(work) });
+  const beforeEnd: Requested['beforeEnd'] = [];
+  Object.assign(exchange, { beforeEnd: (work: Requested['beforeEnd'][number]) => void beforeEnd.push(work) });
   exchange.set(caller, { accountId: accountIds[who]!, keyId, plan: 'free', models: undefined });
   await log.handle!(exchange, async () => {
     await world.part.handle!(exchange, async () => okAnswer);
@@ -83,14 +83,14 @@ async function enter({ world, log }: Shop, who: number, isBillable = true): Prom
 }
 
 /** It is answered and charged; its last bytes have not been sent. */
-async function settle({ exchange, beforeEnd }: Asked): Promise<void> {
+async function settle({ exchange, beforeEnd }: Requested): Promise<void> {
   if (exchange.find(usageReport) !== undefined) return;
   Object.assign(await send(exchange), { result: 'answered', status: 200 });
   exchange.set(usageReport, report({ input: 900, output: 20 }));
   for (const work of beforeEnd) await work('complete');
 }
 
-async function end({ exchange }: Asked, wasSent: boolean, kind: 'complete' | 'client_left'): Promise<void> {
+async function end({ exchange }: Requested, wasSent: boolean, kind: 'complete' | 'client_left'): Promise<void> {
   if (wasSent && exchange.find(usageReport) === undefined) {
     Object.assign(await send(exchange), { result: 'answered', status: 200 });
     exchange.set(usageReport, report({ input: 900, output: 20 }));
@@ -155,10 +155,10 @@ testHistory(
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }), async (steps) => {
         let shop = await newShop();
-        let open: Asked[] = [];
+        let open: Requested[] = [];
         /** Ended and in the journal's file; ended in this turn; ended and in the queue of the log. */
         const safe = new Set<string>();
-        let fresh: Asked[] = [];
+        let fresh: Requested[] = [];
         let queued: string[] = [];
         const turn = async () => {
           await setImmediate();
@@ -171,12 +171,12 @@ testHistory(
         for (const { does, who, pick, wasSent, isBillable, kind } of steps) {
           const { world } = shop;
           if (does === 'enter') {
-            const asked = await enter(shop, who, isBillable).catch(() => undefined);
-            if (asked !== undefined) open.push(asked);
+            const requested = await enter(shop, who, isBillable).catch(() => undefined);
+            if (requested !== undefined) open.push(requested);
           } else if (does === 'end' && open.length > 0) {
-            const [asked] = open.splice(pick % open.length, 1);
-            await end(asked!, wasSent, kind);
-            fresh.push(asked!);
+            const [requested] = open.splice(pick % open.length, 1);
+            await end(requested!, wasSent, kind);
+            fresh.push(requested!);
           } else if (does === 'settle' && open.length > 0) await settle(open[pick % open.length]!);
           else if (does === 'turn') await turn();
           else if (does === 'apply') {
@@ -205,9 +205,9 @@ testHistory(
           }
         }
         Object.assign(shop.world.faults, { down: false, afterCommit: false });
-        for (const asked of open) {
-          await end(asked, true, 'complete');
-          fresh.push(asked);
+        for (const requested of open) {
+          await end(requested, true, 'complete');
+          fresh.push(requested);
         }
         await turn();
         await flush(shop);
@@ -254,9 +254,9 @@ test('where the backlog has no room for facts, the log keeps a row of its own, a
   await flush(shop);
   shop.world.faults.down = true;
   for (let count = 0; count < 4; count++) {
-    const asked = await enter(shop, 0);
-    await end(asked, true, 'complete');
-    ended.push(asked.exchange.id);
+    const requested = await enter(shop, 0);
+    await end(requested, true, 'complete');
+    ended.push(requested.exchange.id);
     await setImmediate();
   }
   shop.world.faults.down = false;
@@ -277,9 +277,9 @@ test('after the retention the facts are removed, and money and sums stay', async
   const { host } = shop.world;
   const timelines: string[] = [];
   for (let count = 0; count < 6; count++) {
-    const asked = await enter(shop, count % 2, count !== 4);
-    await end(asked, true, 'complete');
-    timelines.push(asked.exchange.id);
+    const requested = await enter(shop, count % 2, count !== 4);
+    await end(requested, true, 'complete');
+    timelines.push(requested.exchange.id);
     await flush(shop);
     host.advance(3_000_000);
   }
@@ -311,20 +311,20 @@ test('timelines of one batch are one row, read and removed as those of single ca
   const shop = await newShop({ retention: '2h' });
   const { host } = shop.world;
   const expected: Record<string, string> = {};
-  const late: Asked[] = [];
+  const late: Requested[] = [];
   for (const count of [3, 20, 1, 12]) {
     for (let number = 0; number < count; number++) {
-      const asked = await enter(shop, number % 2);
-      expected[asked.exchange.id] = `timeline of ${asked.exchange.id}`;
-      await settle(asked);
+      const requested = await enter(shop, number % 2);
+      expected[requested.exchange.id] = `timeline of ${requested.exchange.id}`;
+      await settle(requested);
       // Facts of some come with a later batch than the end of their call.
-      if (number % 5 === 4) late.push(asked);
-      else await end(asked, true, 'complete');
+      if (number % 5 === 4) late.push(requested);
+      else await end(requested, true, 'complete');
     }
     await flush(shop);
     host.advance(1_000);
   }
-  for (const asked of late) await end(asked, true, 'complete');
+  for (const requested of late) await end(requested, true, 'complete');
   await flush(shop);
   const report = async () =>
     Object.fromEntries(
@@ -350,21 +350,21 @@ test('timelines of one batch are one row, read and removed as those of single ca
 
 test('a call shows its requested model and its last target, also when that was never sent', async () => {
   const shop = await newShop();
-  const asked = await enter(shop, 0);
-  const sent = await send(asked.exchange);
+  const requested = await enter(shop, 0);
+  const sent = await send(requested.exchange);
   Object.assign(sent, { result: 'refused', status: 429 });
-  asked.exchange.get(attempts).push({ ...attemptOf('not_sent', 2), provider: 'elsewhere', model: 'their-model' });
-  asked.exchange.set(dropped, ['top_k', 'seed']);
-  await asked.exchange.end({ kind: 'complete', status: 502, error: new GatewayError('upstream_failed', 'no') });
+  requested.exchange.get(attempts).push({ ...attemptOf('not_sent', 2), provider: 'elsewhere', model: 'their-model' });
+  requested.exchange.set(dropped, ['top_k', 'seed']);
+  await requested.exchange.end({ kind: 'complete', status: 502, error: new GatewayError('upstream_failed', 'no') });
   await flush(shop);
   const queries = shop.world.host.get(requestQueries);
-  const view = (await queries.find(asked.exchange.id, accountIds[0]))!;
+  const view = (await queries.find(requested.exchange.id, accountIds[0]))!;
   assert.deepEqual(
     [view.model, view.provider, view.upstreamModel, view.attempts, view.status, view.errorKind, view.dropped],
     ['an-alias', 'elsewhere', 'their-model', 2, 502, 'upstream_failed', ['top_k', 'seed']],
   );
-  assert.equal(view.receivedAt, Number.parseInt(asked.exchange.id.replace('-', '').slice(0, 12), 16));
-  assert.equal(await queries.find(asked.exchange.id, accountIds[1]), undefined);
+  assert.equal(view.receivedAt, Number.parseInt(requested.exchange.id.replace('-', '').slice(0, 12), 16));
+  assert.equal(await queries.find(requested.exchange.id, accountIds[1]), undefined);
   for (const filter of [
     { provider: 'elsewhere' },
     { model: 'an-alias' },
@@ -413,18 +413,18 @@ test('the database lets facts be added and removed, and money never be changed',
 
 test('a request of an earlier version keeps its own row, and is listed once beside its call', async () => {
   const shop = await newShop();
-  const asked = await enter(shop, 0);
-  await settle(asked);
+  const requested = await enter(shop, 0);
+  await settle(requested);
   // Its facts went into the other table, as they did before calls had a place for them.
-  asked.exchange.set(callRow, { complete: () => false });
-  await end(asked, true, 'complete');
+  requested.exchange.set(callRow, { complete: () => false });
+  await end(requested, true, 'complete');
   await flush(shop);
   const [view, ...others] = await listed(shop);
-  assert.deepEqual([view!.id, others.length], [asked.exchange.id, 0]);
+  assert.deepEqual([view!.id, others.length], [requested.exchange.id, 0]);
   assert.deepEqual(
     (await callsIn(shop)).map(({ id, complete }) => [id, complete]),
-    [[asked.exchange.id, false]],
+    [[requested.exchange.id, false]],
   );
-  assert.equal((await shop.world.host.get(requestQueries).find(asked.exchange.id, undefined))!.totalMs, 44.25);
+  assert.equal((await shop.world.host.get(requestQueries).find(requested.exchange.id, undefined))!.totalMs, 44.25);
   await shop.world.stop();
 });

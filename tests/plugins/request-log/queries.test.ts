@@ -318,8 +318,8 @@ test('a row shows its timeline, its dropped parameters and its attempts unchange
   host.provide(database, store);
   const part = await setUp(requestLog, host, {});
   const exchange = fakeExchange({ id: randomUUID() });
-  const asked = { protocol: 'chat', model: 'small', billable: true, inputTokens: 1, choices: 1, stream: true };
-  exchange.set(call, { ...asked, maxOutputTokens: undefined });
+  const requestedCall = { protocol: 'chat', model: 'small', billable: true, inputTokens: 1, choices: 1, stream: true };
+  exchange.set(call, { ...requestedCall, maxOutputTokens: undefined });
   exchange.set(caller, { accountId: acme, keyId: laptop, plan: 'free', models: undefined });
   await part.handle!(exchange, async () => okAnswer);
   const reported = { held: '' };

@@ -115,7 +115,7 @@ function means(filter: RequestFilter, each: Row): boolean {
   return (
     at >= filter.from &&
     at < filter.until &&
-    wanted.every(([asked, is]) => asked === undefined || asked === is) &&
+    wanted.every(([requested, is]) => requested === undefined || requested === is) &&
     (filter.keys === undefined || isAmong(each.key_id, filter.keys)) &&
     filter.withoutOperations?.includes(each.operation) !== true &&
     filter.withoutCauses?.includes(causeOf(each) ?? '') !== true
@@ -180,13 +180,13 @@ const write = ({ store }: Setup, rows: readonly Row[]) =>
 async function send(
   { queries }: Setup,
   rows: readonly Row[],
-  asked: typeof question extends fc.Arbitrary<infer T> ? T : never,
+  requested: typeof question extends fc.Arbitrary<infer T> ? T : never,
 ) {
-  const from = start + (asked.aligned ? Math.floor(asked.from / (24 * hourMs)) * 24 * hourMs : asked.from);
-  const { account: accountId, key: keyId, keys, model, provider, operation, result, cause } = asked;
+  const from = start + (requested.aligned ? Math.floor(requested.from / (24 * hourMs)) * 24 * hourMs : requested.from);
+  const { account: accountId, key: keyId, keys, model, provider, operation, result, cause } = requested;
   const filter: RequestFilter = {
     from,
-    until: from + asked.lasts,
+    until: from + requested.lasts,
     accountId,
     keyId,
     keys,
@@ -195,10 +195,10 @@ async function send(
     operation,
     result,
     cause,
-    withoutOperations: asked.without,
-    withoutCauses: asked.withoutCauses,
+    withoutOperations: requested.without,
+    withoutCauses: requested.withoutCauses,
   };
-  const what = JSON.stringify({ ...filter, zone: asked.zone, minutes: asked.minutes });
+  const what = JSON.stringify({ ...filter, zone: requested.zone, minutes: requested.minutes });
   checkAgainst(
     await queries.sums(filter),
     rows.filter((each) => means(filter, each)),
@@ -209,8 +209,8 @@ async function send(
     rows.filter((each) => means(filter, each)),
     what,
   );
-  const span = asked.minutes < 15 ? { from, until: Math.min(filter.until, from + 6 * hourMs) } : filter;
-  const bounds = boundsOf(span, asked.minutes, asked.zone, 1_500);
+  const span = requested.minutes < 15 ? { from, until: Math.min(filter.until, from + 6 * hourMs) } : filter;
+  const bounds = boundsOf(span, requested.minutes, requested.zone, 1_500);
   const series = await queries.seriesBetween(filter, bounds);
   for (const [index, bucket] of series.entries()) {
     const slot = { ...filter, from: bounds[index]!, until: bounds[index + 1]! };
@@ -278,7 +278,7 @@ testHistory(
             if (foldsTo !== undefined) await foldSums(orm, schema, requestSums, start + foldsTo * hourMs, richRows);
           }
           assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-          for (const asked of questions) await send(queries, rows, asked);
+          for (const requested of questions) await send(queries, rows, requested);
           await queries.store.close();
         },
       ),

@@ -117,10 +117,10 @@ test("a client error after a break is the client's own", async () => {
 const textOf = ({ kind, values }: TimelineEvent) => kind.render(...(typeof values === 'function' ? values()! : values));
 
 test("an attempt beyond the call's money is the last; the money is requested once", async () => {
-  const asked: [Attempt['result'], number][] = [];
+  const requests: [Attempt['result'], number][] = [];
   const guard = (allows: boolean): SpendGuard => ({
     observe: () => true,
-    writeOff: ({ result }, share) => asked.push([result, share]) > 0 && allows,
+    writeOff: ({ result }, share) => requests.push([result, share]) > 0 && allows,
   });
   const timeline: TimelineEvent[] = [];
   const no = await (await bench({ absorb: 0.2 })).go(both, [reset], { ...pure, guard: guard(false), story: timeline });
@@ -138,7 +138,7 @@ test("an attempt beyond the call's money is the last; the money is requested onc
   });
   assert.equal(yes.answer, ok.answer);
   assert.ok(timeline.some((event) => /another attempt follows/.test(textOf(event))));
-  assert.deepEqual(asked, [
+  assert.deepEqual(requests, [
     ['unknown', 0.2],
     ['unknown', 0.2],
   ]);

@@ -55,8 +55,8 @@ test('running requests count: a busy fast target yields to an idle slower one', 
 test('an unknown target is tried once; until it has answered the known ones are preferred', () => {
   const fresh = firsts(() => [target('known', 100), target('new', undefined)]);
   assert.ok(fresh['new']! > 900, JSON.stringify(fresh));
-  const asked = firsts(() => [target('known', 100), target('new', undefined, { inFlight: 1 })]);
-  assert.ok(asked['known']! > 900, JSON.stringify(asked));
+  const requested = firsts(() => [target('known', 100), target('new', undefined, { inFlight: 1 })]);
+  assert.ok(requested['known']! > 900, JSON.stringify(requested));
 });
 
 test('whole answers are compared by their total time, or by the other figure where only that is known', () => {

@@ -63,10 +63,10 @@ const traces = (leaves: boolean): Conversation => ({
   opening: () => undefined,
   hasSideEffects: () => leaves,
 });
-const asked = (more: Partial<Call> = {}) =>
+const requestOf = (more: Partial<Call> = {}) =>
   ({ protocol: 'chat', model: 'm', stream: false, billable: true, ...more }) as Call;
 
-function exchangeOf(reported: Conversation | undefined, wanted: Call = asked(), bodyBytes = 3) {
+function exchangeOf(reported: Conversation | undefined, wanted: Call = requestOf(), bodyBytes = 3) {
   return fakeExchange({
     request: { body: new Uint8Array(3), bodyBytes },
     facts: [
@@ -93,10 +93,10 @@ test('a call that has lasting effects, cannot be judged, is pinned, runs no infe
   assert.equal(after(exchangeOf(traces(true))), undefined);
   assert.equal(after(exchangeOf(undefined)), undefined);
   assert.equal(after(exchangeOf({ name: 'x', opening: () => undefined })), undefined);
-  assert.equal(after(exchangeOf(traces(false), asked({ billable: false }))), undefined);
-  assert.equal(after(exchangeOf(traces(false), asked({ kind: 'image' }))), undefined);
+  assert.equal(after(exchangeOf(traces(false), requestOf({ billable: false }))), undefined);
+  assert.equal(after(exchangeOf(traces(false), requestOf({ kind: 'image' }))), undefined);
   assert.equal(after(exchangeOf(traces(false)), { ...model, kind: 'image' }), undefined);
-  assert.equal(after(exchangeOf(traces(false), asked(), 4)), undefined, 'a body that is not held');
+  assert.equal(after(exchangeOf(traces(false), requestOf(), 4)), undefined, 'a body that is not held');
   const held = exchangeOf(traces(false));
   held.set(pinned, { provider: 'a', credential: 'a#1', protocol: 'chat' });
   assert.equal(after(held), undefined);

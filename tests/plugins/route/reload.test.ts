@@ -11,7 +11,7 @@ import { fakeExchange, fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
 import { modelWith } from './helpers.ts';
 
 const speaks = { chat: 'https://vendor.example/v1' };
-const asked: Partial<Call> = { protocol: 'chat', model: 'm' };
+const requestedCall: Partial<Call> = { protocol: 'chat', model: 'm' };
 
 test('a request keeps the rules of its arrival', async () => {
   const host = fakeHost();
@@ -22,7 +22,7 @@ test('a request keeps the rules of its arrival', async () => {
   const tries = async (handle: typeof old) => {
     const exchange = fakeExchange({
       facts: [
-        [call, asked],
+        [call, requestedCall],
         [model, modelWith('a', 'b')],
       ],
     });
@@ -47,7 +47,7 @@ test('the known health of targets stays at a reload, and the new settings apply 
   const send = async () => {
     const exchange = fakeExchange({
       facts: [
-        [call, asked],
+        [call, requestedCall],
         [model, modelWith('a')],
       ],
     });

@@ -44,11 +44,11 @@ test('a stream begins with the role, has usage only on request, and ends with DO
   assert.ok(plain.every((frame) => !frame.includes('"usage"')));
   const first = JSON.parse(plain[0]!.slice(6)) as { choices: { delta: object }[] };
   assert.deepEqual(first.choices[0]!.delta, { role: 'assistant', content: '', refusal: null });
-  const asked = frames(await post({ stream_options: { include_usage: true } }));
-  const usage = JSON.parse(asked.at(-2)!.slice(6)) as { choices: unknown[]; usage: { total_tokens: number } };
+  const requested = frames(await post({ stream_options: { include_usage: true } }));
+  const usage = JSON.parse(requested.at(-2)!.slice(6)) as { choices: unknown[]; usage: { total_tokens: number } };
   assert.deepEqual(usage.choices, []);
   assert.ok(usage.usage.total_tokens > 0);
-  assert.ok(asked.slice(0, -2).every((frame) => frame.includes('"usage":null')));
+  assert.ok(requested.slice(0, -2).every((frame) => frame.includes('"usage":null')));
 });
 
 test('a forced tool is called with arguments that fit its schema, and its result is read', async (context) => {
@@ -88,8 +88,8 @@ test('parallel calls are made when ordered, unless the client forbids them', asy
 test('an eager model calls an unrequested tool once, and answers after its result', async (context) => {
   const client = openai(await vendorFor(context));
   const request = { ...requestOf('Weather?'), model: 'any-eager', tools };
-  const asked = await client.chat.completions.create(request);
-  const { message, finish_reason } = asked.choices[0]!;
+  const requested = await client.chat.completions.create(request);
+  const { message, finish_reason } = requested.choices[0]!;
   assert.deepEqual([message.tool_calls?.length, finish_reason], [1, 'tool_calls']);
   const result = { role: 'tool' as const, tool_call_id: message.tool_calls![0]!.id, content: 'Sunny' };
   const reported = await client.chat.completions.create({

@@ -105,13 +105,13 @@ test('a transaction that throws leaves nothing, and its error is thrown', () =>
 
 test('parameters that the driver makes arrive; where they cannot be made the statement fails, and the next one works', () =>
   withDatabase(async (database) => {
-    const asked = (words: string) =>
+    const requestOf = (words: string) =>
       rowsOf(database, sql`select ${new MadeParameters(maker, { words })}::text as first, $2::text as second`);
-    assert.deepEqual(await asked('a b'), [{ first: 'a', second: 'b' }]);
-    await assert.rejects(asked('refused b'), (error: Error & { cause?: Error }) =>
+    assert.deepEqual(await requestOf('a b'), [{ first: 'a', second: 'b' }]);
+    await assert.rejects(requestOf('refused b'), (error: Error & { cause?: Error }) =>
       /no such words/.test(`${error.cause}`),
     );
-    assert.deepEqual(await Promise.all([asked('c d'), asked('e f')]), [
+    assert.deepEqual(await Promise.all([requestOf('c d'), requestOf('e f')]), [
       [{ first: 'c', second: 'd' }],
       [{ first: 'e', second: 'f' }],
     ]);

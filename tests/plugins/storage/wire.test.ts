@@ -83,14 +83,14 @@ test('a message with an impossible length is refused before its body arrives', (
 });
 
 test('names and text are read from the messages that carry them', () => {
-  const [, parsed, closed, asked] = readAll(
+  const [, parsed, closed, requested] = readAll(
     Buffer.concat([startup, parse('a', 'select 1'), closeStatement('b'), query('ä')]),
     [],
   );
   assert.equal(parsedName(parsed!), 'a');
   assert.equal(statementText(parsed!), 'select 1');
   assert.equal(closedName(closed!), 'b');
-  assert.equal(statementText(asked!), 'ä');
+  assert.equal(statementText(requested!), 'ä');
 });
 
 test('text without an end is refused', () => {

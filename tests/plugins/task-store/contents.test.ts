@@ -59,11 +59,11 @@ for (const model of painters) {
 
   test(`${model}: the AI SDK gets the image, whole and streamed, and each is paid by its price`, async () => {
     const google = createGoogle({ apiKey: alice.key, baseURL: `${gateway.origin}/v1beta` });
-    const asked = { model: google(model), prompt: 'A cat', maxRetries: 0 };
+    const requested = { model: google(model), prompt: 'A cat', maxRetries: 0 };
     const before = await alice.balance();
-    const whole = await generateText(asked);
+    const whole = await generateText(requested);
     assert.ok(isPng(whole.files[0]?.base64));
-    const streamed = await streamText(asked).files;
+    const streamed = await streamText(requested).files;
     assert.ok(isPng(streamed[0]?.base64));
     await alice.hasPaid(before, parseUsd('0.2'));
   });

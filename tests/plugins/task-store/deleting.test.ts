@@ -102,8 +102,8 @@ test("the answer to an order has the task's id and the address to poll", async (
     assert.equal(headers.get('x-gateway-task'), id);
     const address = headers.get('location')!;
     assert.equal(headers.get('x-gateway-poll'), `GET ${address}`);
-    const asked = await alice.send('GET', address);
-    assert.deepEqual([asked.status, asked.json.data?.id ?? asked.json.id], [200, id]);
+    const requested = await alice.send('GET', address);
+    assert.deepEqual([requested.status, requested.json.data?.id ?? requested.json.id], [200, id]);
   }
   const waited = await alice.send('POST', '/v1/images/generations', {
     model: 'paint',

@@ -166,9 +166,9 @@ test('every recording of videos of our protocols is read', () => {
 
 test('the recorded video is read from its request to its last answer', () => {
   const { create, tasks } = adapter('xai-videos');
-  const asked = JSON.parse(recording('video', 'xai-grok-imagine-video-b466').request!.toString()) as object;
+  const requested = JSON.parse(recording('video', 'xai-grok-imagine-video-b466').request!.toString()) as object;
   const order = videoOrder({ prompt: 'a calm ocean wave at sunset', seconds: 1, references: [] });
-  assert.deepEqual({ ...create(order, targetWith()).body, model: 'grok-imagine-video' }, asked);
+  assert.deepEqual({ ...create(order, targetWith()).body, model: 'grok-imagine-video' }, requested);
   const end = tasks!.readPolled(answerOf(recording('video', 'xai-grok-imagine-video-usage-cost-89ec')), order, 'v');
   assert.deepEqual(end.state === 'done' && end.made, { usage: { second: 1 }, estimated: false, media: ['480p'] });
 });

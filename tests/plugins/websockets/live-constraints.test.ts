@@ -5,8 +5,8 @@ import { constrained, pathsIn, resumes } from '../../../plugins/websockets/live/
 import { fc } from '../../helpers/properties.ts';
 
 const message = (setup: object) => ({ data: Buffer.from(JSON.stringify({ setup })), isBinary: false });
-const made = (asked: object, setup: object | undefined, fieldMask?: string) => {
-  const { data } = constrained(message(asked), {
+const made = (requested: object, setup: object | undefined, fieldMask?: string) => {
+  const { data } = constrained(message(requested), {
     setup: setup === undefined ? undefined : JSON.stringify(setup),
     fieldMask,
   });
@@ -14,20 +14,20 @@ const made = (asked: object, setup: object | undefined, fieldMask?: string) => {
 };
 
 test('with neither settings nor a mask the bytes are unchanged', () => {
-  const asked = message({ model: 'models/a' });
-  assert.equal(constrained(asked, { setup: undefined, fieldMask: undefined }), asked);
+  const requested = message({ model: 'models/a' });
+  assert.equal(constrained(requested, { setup: undefined, fieldMask: undefined }), requested);
   const other = { data: Buffer.from('{"clientContent":{}}'), isBinary: true };
   assert.equal(constrained(other, { setup: '{"model":"models/a"}', fieldMask: undefined }), other);
 });
 
 test('without a mask all settings are those of the token', () => {
-  const asked = { model: 'models/a', tools: [{}], session_resumption: { handle: 'h' } };
-  assert.deepEqual(made(asked, { model: 'models/b', generationConfig: { topK: 1 } }), {
+  const requested = { model: 'models/a', tools: [{}], session_resumption: { handle: 'h' } };
+  assert.deepEqual(made(requested, { model: 'models/b', generationConfig: { topK: 1 } }), {
     sessionResumption: { handle: 'h' },
     model: 'models/b',
     generationConfig: { topK: 1 },
   });
-  assert.deepEqual(made(asked, { generationConfig: {} }), {
+  assert.deepEqual(made(requested, { generationConfig: {} }), {
     sessionResumption: { handle: 'h' },
     model: 'models/a',
     generationConfig: {},
@@ -35,7 +35,7 @@ test('without a mask all settings are those of the token', () => {
 });
 
 test('with a mask its fields are those of the token, also omitted ones', () => {
-  const asked = {
+  const requested = {
     model: 'models/a',
     generation_config: { top_k: 9, temperature: 1, response_modalities: ['AUDIO'] },
     generationConfig: { temperature: 2, seed: 3 },
@@ -43,7 +43,7 @@ test('with a mask its fields are those of the token, also omitted ones', () => {
   };
   const setup = { model: 'models/b', generationConfig: { responseModalities: ['TEXT'] } };
   const mask = 'model,generationConfig.responseModalities,generationConfig.temperature,system_instruction';
-  assert.deepEqual(made(asked, setup, mask), {
+  assert.deepEqual(made(requested, setup, mask), {
     model: 'models/b',
     generation_config: { top_k: 9, responseModalities: ['TEXT'] },
     generationConfig: { seed: 3 },
@@ -57,8 +57,8 @@ test('for any client message, a fixed field has the value of the token alone', (
     value: fc.oneof({ depthSize: 'small' }, fc.integer(), fc.dictionary(name, tie('value'), { maxKeys: 4 })),
   })).value;
   fc.assert(
-    fc.property(fc.dictionary(name, value, { maxKeys: 5 }), (asked) => {
-      const setup = made(asked, { generationConfig: { topK: 7 } }, 'generationConfig.topK,model');
+    fc.property(fc.dictionary(name, value, { maxKeys: 5 }), (requested) => {
+      const setup = made(requested, { generationConfig: { topK: 7 } }, 'generationConfig.topK,model');
       const found: unknown[] = [];
       for (const [key, config] of Object.entries(setup)) {
         assert.notEqual(key, 'model');

@@ -205,12 +205,12 @@ test('a voice or prompt stored at the vendor is refused, unless every account ma
   const upstream = { uncheckedIds: { all: false, shared: new Set(['voice_of_all']) } };
   const dialect = new RealtimeDialect('m');
   dialect.opened('m', upstream as unknown as Parameters<NonNullable<Dialect['opened']>>[1]);
-  const asked = (event: object) => dialect.client(upstreamMessage(event)).refusal?.field;
+  const requestOf = (event: object) => dialect.client(upstreamMessage(event)).refusal?.field;
   const voice = (id: string) => ({ session: { audio: { output: { voice: { id } } } } });
-  assert.equal(asked({ type: 'session.update', ...voice('voice_of_another') }), 'session.audio.output.voice.id');
-  assert.equal(asked({ type: 'session.update', ...voice('voice_of_all') }), undefined);
-  assert.equal(asked({ type: 'response.create', response: { prompt: { id: 'pmpt_1' } } }), 'response.prompt.id');
-  assert.equal(asked({ type: 'session.update', session: { voice: 'alloy' } }), undefined);
+  assert.equal(requestOf({ type: 'session.update', ...voice('voice_of_another') }), 'session.audio.output.voice.id');
+  assert.equal(requestOf({ type: 'session.update', ...voice('voice_of_all') }), undefined);
+  assert.equal(requestOf({ type: 'response.create', response: { prompt: { id: 'pmpt_1' } } }), 'response.prompt.id');
+  assert.equal(requestOf({ type: 'session.update', session: { voice: 'alloy' } }), undefined);
 });
 
 test('searches and maps of a live turn are charged with it', () => {

@@ -64,9 +64,11 @@ const kindsOfWords = [/^\d+x\d+$/, /^\d+[kp]$/];
 const kindOf = (word: string): number => kindsOfWords.findIndex((pattern) => pattern.test(word));
 
 /** Properties that the order may turn out to have: the requested ones, and each entry of the price that does not contradict it. */
-function wordsOfOrders({ image, second }: PriceVersion, asked: readonly string[]): (readonly string[])[] {
-  const kinds = new Set(asked.map(kindOf));
+function wordsOfOrders({ image, second }: PriceVersion, requested: readonly string[]): (readonly string[])[] {
+  const kinds = new Set(requested.map(kindOf));
   const entries = [...(image?.entries ?? []), ...(second?.entries ?? [])];
-  const open = entries.filter(({ words }) => words.every((word) => asked.includes(word) || !kinds.has(kindOf(word))));
-  return [asked, ...open.map(({ words }) => [...new Set([...asked, ...words])])];
+  const open = entries.filter(({ words }) =>
+    words.every((word) => requested.includes(word) || !kinds.has(kindOf(word))),
+  );
+  return [requested, ...open.map(({ words }) => [...new Set([...requested, ...words])])];
 }

@@ -16,8 +16,8 @@ export function relayRequest(
   members?: MemberChanges,
   protocol = 'chat',
 ): Prepared {
-  const asked = body.json['stream_options'];
-  const clientWantsUsage = isObject(asked) && asked['include_usage'] === true;
+  const requested = body.json['stream_options'];
+  const clientWantsUsage = isObject(requested) && requested['include_usage'] === true;
   const refused = target.upstream.dropFields[protocol]?.includes('stream_options') ?? false;
   const add = stream && target.upstream.streamUsageOption && !clientWantsUsage && !refused;
   const { body: edited, dropped } = editBody(body, target, {

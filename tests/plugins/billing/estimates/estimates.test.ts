@@ -60,9 +60,9 @@ function check(steps: readonly Step[], change: (likely: Likely) => Likely = (lik
   let at = 1_800_000_000_000;
   for (const one of steps) {
     at += one.waitMs;
-    const asked = { accountId: one.account, inputTokens: one.inputTokens };
+    const requested = { accountId: one.account, inputTokens: one.inputTokens };
     const before = last.get(`${one.account} ${one.mark}`);
-    const usage = charged(one, change(memory.likely(asked, one.mark, to, at)));
+    const usage = charged(one, change(memory.likely(requested, one.mark, to, at)));
     for (const number of Object.values(usage)) assert(Number.isSafeInteger(number) && number >= 0);
     assert(promptTokens(usage) <= one.inputTokens, 'above the prompt that was held');
     assert(usage.output! <= one.seen.tokens, 'above the answer that was held');
@@ -78,7 +78,7 @@ function check(steps: readonly Step[], change: (likely: Likely) => Likely = (lik
       promptTokens(before.usage) <= one.inputTokens;
     if (isAlike && before.at === at - one.waitMs && short === undefined && long === undefined)
       assert(read >= Math.min(readBefore, promptTokens(usage)), 'the cached part is charged in full');
-    memory.learn(asked, one.mark, to, one.usage, one.bytes, at);
+    memory.learn(requested, one.mark, to, one.usage, one.bytes, at);
     if (promptTokens(one.usage) > 0) last.set(`${one.account} ${one.mark}`, { ...one, at });
   }
 }

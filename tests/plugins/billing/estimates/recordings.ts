@@ -52,9 +52,9 @@ function counted(recording: Recording): Counted | undefined {
   const call = preflights[family]({ json, bytes: request } as unknown as RequestBody);
   const { usage, bytes, isReported } = readBy(recording, call);
   if (!isReported || promptTokens(usage) === 0) return undefined;
-  const asked = { protocol: protocolNamed(family)!, call, json, prepare: () => assertNever() };
-  const exchange = fakeExchange({ facts: [[opened, asked]], request: { bodyBytes: request.length } });
-  const talk = new RequestConversation(exchange, asked, new KeptRequests());
+  const requested = { protocol: protocolNamed(family)!, call, json, prepare: () => assertNever() };
+  const exchange = fakeExchange({ facts: [[opened, requested]], request: { bodyBytes: request.length } });
+  const talk = new RequestConversation(exchange, requested, new KeptRequests());
   talk.keep();
   return {
     ...{ name, call, to: { provider, model }, mark: talk.mark, usage, bytes, prompt: promptTokens(usage) },

@@ -374,9 +374,9 @@ test('with a slow database, calls that take money requested for others cause no 
       const town = openTown(1_000_000n, 1);
       const node = town.nodes.get('one')!;
       const take = town.model.take.bind(town.model);
-      town.model.take = (...asked) => {
+      town.model.take = (...requested) => {
         town.host.advance(3_000);
-        return take(...asked);
+        return take(...requested);
       };
       const running: Promise<boolean>[] = [];
       for (const [turns, leaves] of calls) {
@@ -480,9 +480,9 @@ test('however late nodes and the database answer, 402 is never returned for mone
         await pass(town, 100);
         town.heardAfterMs = slow.heardAfterMs;
         const take = town.model.take.bind(town.model);
-        town.model.take = (...asked) => {
+        town.model.take = (...requested) => {
           town.host.advance(slow.statementMs);
-          return take(...asked);
+          return take(...requested);
         };
         const node = nodes[last]!;
         const isThere = town.truth >= amount;

@@ -175,9 +175,9 @@ async function requestTable(
 async function send(
   { orm, schema }: TestDatabase,
   calls: readonly Call[],
-  asked: typeof question extends fc.Arbitrary<infer T> ? T : never,
+  requested: typeof question extends fc.Arbitrary<infer T> ? T : never,
 ) {
-  const { from: after, lasts, zone, minutes, ...wanted } = asked;
+  const { from: after, lasts, zone, minutes, ...wanted } = requested;
   const filter = { ...wanted, from: start + after, until: start + after + lasts };
   const chosen = calls.filter(means(filter));
   const bounds = boundsOf(filter, minutes, zone, 1_500);
@@ -242,9 +242,9 @@ testHistory(
             if (foldsTo !== undefined) await foldSums(orm, schema, callSums, start + foldsTo * hourMs, richRows);
           }
           assert.deepEqual(await checkSums(orm, schema, callSums), []);
-          for (const asked of questions) await send(database, calls, asked);
+          for (const requested of questions) await send(database, calls, requested);
           await rebuildSums(orm, schema, callSums);
-          for (const asked of questions) await send(database, calls, asked);
+          for (const requested of questions) await send(database, calls, requested);
           await database.close();
         },
       ),

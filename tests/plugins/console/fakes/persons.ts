@@ -29,8 +29,8 @@ export function fakePeople(world: World, fallback: Role | undefined): People & {
     async identify(headers) {
       if (headers.get('authorization') === 'Bearer fake-token')
         return { kind: 'token', id: 'token-1', label: 'nightly export', role: 'operator' };
-      const asked = headers.get('x-fake') ?? /\bfake=(\w+)/.exec(headers.get('cookie') ?? '')?.[1] ?? fallback;
-      const person = rows.find((row) => row.role === asked);
+      const requested = headers.get('x-fake') ?? /\bfake=(\w+)/.exec(headers.get('cookie') ?? '')?.[1] ?? fallback;
+      const person = rows.find((row) => row.role === requested);
       if (person === undefined || person.blocked) return undefined;
       return { kind: 'person', id: person.id, label: person.email, role: person.role } satisfies Actor;
     },

@@ -95,11 +95,9 @@ export function fakeRequests(world: World): RequestQueries {
     key: 'keyId',
   } as const;
   const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
-  const groupsOf: (...asked: Parameters<RequestQueries['groups']>) => Awaited<ReturnType<RequestQueries['groups']>> = (
-    filter,
-    by,
-    limit,
-  ) =>
+  const groupsOf: (
+    ...requested: Parameters<RequestQueries['groups']>
+  ) => Awaited<ReturnType<RequestQueries['groups']>> = (filter, by, limit) =>
     [...groupBy(found(filter), (row) => row[name[by]])]
       .map(([group, rows]) => ({ group, ...sumsOf(rows) }))
       .sort((left, right) => right.requests - left.requests)

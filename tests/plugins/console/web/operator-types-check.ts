@@ -5,7 +5,7 @@ import type * as sale from '../../../../plugins/console/web/src/pages/operator/s
 import type * as web from '../../../../plugins/console/web/src/pages/operator/types.ts';
 
 type Admin = ReturnType<typeof hc<Api>>['admin'];
-type ValueOf<Route> = Route extends (...asked: never[]) => unknown ? InferResponseType<Route, 200> : never;
+type ValueOf<Route> = Route extends (...requested: never[]) => unknown ? InferResponseType<Route, 200> : never;
 /** The server's answers have the types that the pages expect. */
 type Fits<Server extends Page, Page> = Server;
 interface Rows<Row> {

@@ -19,7 +19,7 @@ import {
 } from '../../../../plugins/console/web/src/pages/client/playground/chat/turn.ts';
 import { fc } from '../../../helpers/properties.ts';
 
-const asked = (protocol: ProtocolName, messages: readonly Message[], parameters: Parameters = {}, system = '') =>
+const requestOf = (protocol: ProtocolName, messages: readonly Message[], parameters: Parameters = {}, system = '') =>
   callOf(protocol, { model: 'm', system, messages, parameters });
 const access = { base: 'http://gate.example', key: 'KEY' };
 
@@ -104,7 +104,7 @@ for (const protocol of protocolNames)
 test('the request as curl is quoted for a shell, with any text', () => {
   const messages = [{ role: 'user', content: 'it\'s "$HOME" `date` \\ é\n!' }] as const;
   for (const protocol of protocolNames) {
-    const request = asked(protocol, messages, { temperature: 0.5 });
+    const request = requestOf(protocol, messages, { temperature: 0.5 });
     const command = codeOf('curl', request, access).replace(/^curl -N/, "printf '%s\\0'");
     const words = execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }).split('\0').slice(0, -1);
     assert.equal(words[0], `http://gate.example${request.path}`);
@@ -118,8 +118,8 @@ test('thoughts are not sent again; parameters and instructions are sent only whe
     { role: 'assistant', content: 'Hi', reasoning: 'Hm.' },
   ] as const;
   for (const protocol of protocolNames) {
-    assert.doesNotMatch(JSON.stringify(asked(protocol, said).body), /Hm|temperature|system|instructions|: 7/i);
-    const given = JSON.stringify(asked(protocol, said, { temperature: 0.5, maxTokens: 7 }, 'Be brief.').body);
+    assert.doesNotMatch(JSON.stringify(requestOf(protocol, said).body), /Hm|temperature|system|instructions|: 7/i);
+    const given = JSON.stringify(requestOf(protocol, said, { temperature: 0.5, maxTokens: 7 }, 'Be brief.').body);
     assert.match(given, /"temperature":0.5/);
     assert.match(given, /_?tokens"?:7|maxOutputTokens":7/i);
     assert.match(given, /Be brief\./);
@@ -131,7 +131,7 @@ test("an image is sent in each protocol's form; a program reads it from a file",
   const image = `data:image/png;base64,${data}`;
   const said = [{ role: 'user', content: 'What is it? $HOME `date` \\n', images: [image] }] as const;
   for (const protocol of protocolNames) {
-    const request = asked(protocol, said);
+    const request = requestOf(protocol, said);
     const text = JSON.stringify(request.body);
     assert.ok(text.includes(data), protocol);
     assert.match(text, protocol === 'chat' || protocol === 'responses' ? /data:image\/png;base64,/ : /"image\/png"/);

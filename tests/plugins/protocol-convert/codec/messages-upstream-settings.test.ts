@@ -101,7 +101,7 @@ test("the vendor's own tools are asked for by type; what it has not is left out,
 });
 
 test('reasoning is asked for as the model takes it', () => {
-  const asked = (reasoning: Prompt['reasoning'], traits: object, more: Partial<Prompt> = {}) => {
+  const requestOf = (reasoning: Prompt['reasoning'], traits: object, more: Partial<Prompt> = {}) => {
     const { body: json, dropped } = word(promptOf({ reasoning: reasoning!, ...more }), {
       traits,
       maxOutputTokens: 32_000,
@@ -109,15 +109,19 @@ test('reasoning is asked for as the model takes it', () => {
     return [json['thinking'], json['output_config'], dropped];
   };
   const adaptive = { type: 'adaptive', display: 'summarized' };
-  assert.deepEqual(asked({ effort: 'minimal' }, {}), [adaptive, { effort: 'low' }, []]);
-  assert.deepEqual(asked({ effort: 'max' }, { efforts: ['low', 'max'] }), [adaptive, { effort: 'max' }, []]);
-  assert.deepEqual(asked({ visible: false }, {}), [{ type: 'adaptive', display: 'omitted' }, undefined, []]);
-  assert.deepEqual(asked({ effort: 'none' }, {}), [{ type: 'disabled' }, undefined, []]);
-  assert.deepEqual(asked({ effort: 'none' }, { reasoning_off: false }), [undefined, { effort: 'low' }, ['thinking']]);
-  assert.deepEqual(asked({ effort: 'high' }, { reasoning: 'none' }), [undefined, undefined, ['thinking']]);
+  assert.deepEqual(requestOf({ effort: 'minimal' }, {}), [adaptive, { effort: 'low' }, []]);
+  assert.deepEqual(requestOf({ effort: 'max' }, { efforts: ['low', 'max'] }), [adaptive, { effort: 'max' }, []]);
+  assert.deepEqual(requestOf({ visible: false }, {}), [{ type: 'adaptive', display: 'omitted' }, undefined, []]);
+  assert.deepEqual(requestOf({ effort: 'none' }, {}), [{ type: 'disabled' }, undefined, []]);
+  assert.deepEqual(requestOf({ effort: 'none' }, { reasoning_off: false }), [
+    undefined,
+    { effort: 'low' },
+    ['thinking'],
+  ]);
+  assert.deepEqual(requestOf({ effort: 'high' }, { reasoning: 'none' }), [undefined, undefined, ['thinking']]);
   const budget = { reasoning: 'budget' };
-  assert.deepEqual(asked({ budgetTokens: 500 }, budget), [{ type: 'enabled', budget_tokens: 1024 }, undefined, []]);
-  assert.deepEqual(asked({ effort: 'medium' }, budget), [{ type: 'enabled', budget_tokens: 8192 }, undefined, []]);
+  assert.deepEqual(requestOf({ budgetTokens: 500 }, budget), [{ type: 'enabled', budget_tokens: 1024 }, undefined, []]);
+  assert.deepEqual(requestOf({ effort: 'medium' }, budget), [{ type: 'enabled', budget_tokens: 8192 }, undefined, []]);
 });
 
 test('pitfall 131: a budget is smaller than the bound, or there is no thinking', () => {
@@ -192,8 +196,8 @@ test('pitfall 092: a model without structured answers gives them by a tool, whic
 });
 
 test('a model with neither is asked for it in words', () => {
-  const asked = word(promptOf({ output }), { traits: { structured: 'instruction' } });
-  assert.match(String((asked.body['system'] as JsonObject[])[0]?.['text']), /JSON Schema/);
+  const requested = word(promptOf({ output }), { traits: { structured: 'instruction' } });
+  assert.match(String((requested.body['system'] as JsonObject[])[0]?.['text']), /JSON Schema/);
 });
 
 test('pitfall 109: several answers are refused; other promises too, hints are noted', () => {

@@ -64,7 +64,7 @@ const said = word.map((text) => ({ kind: 'text' as const, text }));
 /** A step of a conversation: the user speaks, the assistant thinks, speaks and calls, the tools answer. */
 const step = fc
   .record({
-    asked: fc.array(fc.oneof(text, image), { minLength: 1, maxLength: 3 }),
+    requested: fc.array(fc.oneof(text, image), { minLength: 1, maxLength: 3 }),
     thought: fc.option(fc.record({ text: fc.oneof(fc.constant(''), word), value: word }), { nil: undefined }),
     answer: said,
     phase: fc.option(fc.constantFrom('commentary', 'final_answer'), { nil: undefined }),
@@ -76,7 +76,7 @@ const step = fc
       { maxLength: 3 },
     ),
   })
-  .map(({ asked, thought, answer, phase, calls }) => (number: number): Turn[] => {
+  .map(({ requested, thought, answer, phase, calls }) => (number: number): Turn[] => {
     const ids = calls.map((_, index) => `call_${number}_${index}`);
     const thinking: Part[] =
       thought === undefined
@@ -94,7 +94,7 @@ const step = fc
       ...(name === 'patch' ? { custom: true } : {}),
     }));
     return [
-      { role: 'user', parts: asked },
+      { role: 'user', parts: requested },
       { role: 'assistant', parts: [...thinking, answer, ...called], ...(phase === undefined ? {} : { phase }) },
       ...(results.length === 0 ? [] : [{ role: 'user' as const, parts: results }]),
     ];

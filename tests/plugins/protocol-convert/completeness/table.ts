@@ -69,14 +69,14 @@ const answers: Readonly<Record<Name, Json>> = {
   gemini: { candidates: [{ content: { parts: [{ text: 'ok' }] }, finishReason: 'STOP' }] },
 };
 
-export interface Asked {
+export interface Requested {
   readonly body: Json;
   readonly text: string;
   readonly dropped: readonly string[];
 }
 
 /** What an upstream of another protocol is asked, and what was noted. Throws what the gateway refuses with. */
-export async function send(from: Name, members: Json, to: Name, traits: Traits = {}): Promise<Asked> {
+export async function send(from: Name, members: Json, to: Name, traits: Traits = {}): Promise<Requested> {
   const { sent, answer } = await relay(
     { path: paths[from], body: { ...least[from], ...members }, target: { protocol: to, traits } },
     wholeAnswer(JSON.stringify(answers[to])),
@@ -97,12 +97,12 @@ export async function check({ from, request: members }: Row, to: Name, outcome: 
     });
     return;
   }
-  const asked = await send(from, members, to, traits);
+  const requested = await send(from, members, to, traits);
   for (const [path, wanted] of Object.entries(has)) {
-    const found = path.split('.').reduce<unknown>((at, step) => (at as Json | undefined)?.[step], asked.body);
+    const found = path.split('.').reduce<unknown>((at, step) => (at as Json | undefined)?.[step], requested.body);
     if (typeof wanted === 'function') assert.ok(wanted(found), `${path}: ${JSON.stringify(found)}`);
-    else assert.deepEqual(found, wanted, `${path} in ${asked.text}`);
+    else assert.deepEqual(found, wanted, `${path} in ${requested.text}`);
   }
-  for (const absent of lacks) assert.ok(!asked.text.includes(absent), `${absent} in ${asked.text}`);
-  assert.deepEqual([...asked.dropped].sort(), [...dropped].sort(), asked.text);
+  for (const absent of lacks) assert.ok(!requested.text.includes(absent), `${absent} in ${requested.text}`);
+  assert.deepEqual([...requested.dropped].sort(), [...dropped].sort(), requested.text);
 }

@@ -12,13 +12,13 @@ const adapters = new Map(ownAdapters.map((each) => [each.name, each]));
 const [xai, ark] = ['xai-videos', 'ark-videos'].map((name) => adapters.get(name)!) as [MediaAdapter, MediaAdapter];
 /** As the catalogue says of grok-imagine-video. */
 const grok = targetWith({ resolutions: ['480p', '720p'], needs_image: true });
-const askedOfGrok = (over: Partial<Order> = {}) => xai.create(videoOrder(over), grok);
+const requestToGrok = (over: Partial<Order> = {}) => xai.create(videoOrder(over), grok);
 const poll = (adapter: MediaAdapter, status: number, json: unknown, order = videoOrder()): Step =>
   adapter.tasks!.readPolled({ status, json }, order, 'v1');
 const code = (step: Step) => (step.state === 'failed' ? step.code : step.state);
 
 test('one text and one image without further settings become a video of 480p', () => {
-  const sent = askedOfGrok();
+  const sent = requestToGrok();
   assert.deepEqual([sent.method, sent.path, sent.dropped], ['POST', '/videos/generations', []]);
   assert.deepEqual(sent.body, {
     model: 'vendor-model',
@@ -32,54 +32,54 @@ test('sound, watermark, reference videos and sounds are ignored, and reported', 
   const clip = { ...shown, role: 'video', field: 'content[2].video_url.url' } as const;
   const sound = { ...shown, role: 'audio', field: 'content[3].audio_url.url' } as const;
   const { references } = videoOrder();
-  const plain = askedOfGrok();
-  const sent = askedOfGrok({ generateAudio: true, watermark: true, references: [...references, clip, sound] });
+  const plain = requestToGrok();
+  const sent = requestToGrok({ generateAudio: true, watermark: true, references: [...references, clip, sound] });
   assert.deepEqual(sent.body, plain.body);
   assert.deepEqual(sent.dropped, ['watermark', 'generate_audio', clip.field, sound.field]);
 });
 
 test('an order without one text and one image is refused', () => {
   assert.deepEqual(
-    refusal(() => askedOfGrok({ prompt: '' })),
+    refusal(() => requestToGrok({ prompt: '' })),
     { field: 'content', code: 'unsupported_by_model' },
   );
   assert.deepEqual(
-    refusal(() => askedOfGrok({ references: [] })),
+    refusal(() => requestToGrok({ references: [] })),
     { field: 'content', code: 'unsupported_by_model' },
   );
   const two = [shown, { ...shown, field: 'content[2].image_url.url' }];
-  assert.equal(refusal(() => askedOfGrok({ references: two })).field, 'content[2].image_url.url');
+  assert.equal(refusal(() => requestToGrok({ references: two })).field, 'content[2].image_url.url');
 });
 
 test('longer durations are shortened to 15 seconds, an unsupported ratio is left to the picture, both reported; a resolution is refused', () => {
-  assert.equal(askedOfGrok({ seconds: 5 }).body!['duration'], 5);
-  const long = askedOfGrok({ seconds: 60 });
+  assert.equal(requestToGrok({ seconds: 5 }).body!['duration'], 5);
+  const long = requestToGrok({ seconds: 60 });
   assert.deepEqual([long.body!['duration'], long.dropped], [15, ['duration']]);
-  assert.equal(askedOfGrok({ ratio: '9:16' }).body!['aspect_ratio'], '9:16');
-  const wide = askedOfGrok({ ratio: '21:9' });
+  assert.equal(requestToGrok({ ratio: '9:16' }).body!['aspect_ratio'], '9:16');
+  const wide = requestToGrok({ ratio: '21:9' });
   assert.deepEqual([wide.body!['aspect_ratio'], wide.dropped], [undefined, ['ratio']]);
   assert.deepEqual(
     refusal(() => xai.create(videoOrder({ ratio: '21:9' }), targetWith())),
     { field: 'ratio', code: 'unsupported_by_model' },
   );
   assert.deepEqual(
-    refusal(() => askedOfGrok({ resolution: '1080p' })),
+    refusal(() => requestToGrok({ resolution: '1080p' })),
     { field: 'resolution', code: 'unsupported_by_model' },
   );
   const size = { width: 720, height: 1280 };
-  const sora = askedOfGrok({ size, resolution: '720p', fields: { ratio: 'size', resolution: 'size' } }).body!;
+  const sora = requestToGrok({ size, resolution: '720p', fields: { ratio: 'size', resolution: 'size' } }).body!;
   assert.deepEqual([sora['aspect_ratio'], sora['resolution']], ['9:16', '720p']);
 });
 
 test('other models of the protocol accept text alone, several images, a last frame and sounds', () => {
-  const asked = (over: Partial<Order>) => xai.create(videoOrder(over), targetWith()).body!;
-  assert.equal(asked({ references: [] })['image'], undefined);
-  assert.equal((asked({ references: [shown, shown] })['reference_images'] as unknown[]).length, 2);
+  const requestOf = (over: Partial<Order>) => xai.create(videoOrder(over), targetWith()).body!;
+  assert.equal(requestOf({ references: [] })['image'], undefined);
+  assert.equal((requestOf({ references: [shown, shown] })['reference_images'] as unknown[]).length, 2);
   const last = { ...shown, role: 'last_frame' } as const;
-  assert.deepEqual(asked({ references: [last] })['last_frame'], { url: 'https://example.com/a.png' });
-  assert.equal(asked({ generateAudio: true })['generate_audio'], true);
-  assert.equal(refusal(() => asked({ references: [{ ...shown, role: 'video', field: 'f' }] })).field, 'f');
-  assert.equal(refusal(() => asked({ references: Array.from({ length: 8 }, () => shown) })).field, 'content');
+  assert.deepEqual(requestOf({ references: [last] })['last_frame'], { url: 'https://example.com/a.png' });
+  assert.equal(requestOf({ generateAudio: true })['generate_audio'], true);
+  assert.equal(refusal(() => requestOf({ references: [{ ...shown, role: 'video', field: 'f' }] })).field, 'f');
+  assert.equal(refusal(() => requestOf({ references: Array.from({ length: 8 }, () => shown) })).field, 'content');
 });
 
 test('xAI: 202 is pending with or without a body, and an unknown state still runs', () => {

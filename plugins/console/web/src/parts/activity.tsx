@@ -46,10 +46,10 @@ export function ActivityPanel<By extends string>(props: ActivityProps<By>) {
   const metric = metrics.find(({ name }) => name === search['metric'])?.name ?? metrics[0]!.name;
   const chosen = by.find(({ value }) => value === search['by'])?.value ?? by[0]!.value;
   const stay = { after: search['after'] };
-  const asked = { ...query, ...span.query, by: chosen, bucketMinutes: span.barMinutes };
+  const requested = { ...query, ...span.query, by: chosen, bucketMinutes: span.barMinutes };
   const activity = useQuery({
-    queryKey: [path, asked],
-    queryFn: ({ signal }) => get<Activity>(path, asked, signal),
+    queryKey: [path, requested],
+    queryFn: ({ signal }) => get<Activity>(path, requested, signal),
     placeholderData: keepPreviousData,
     refetchInterval: refetchMs,
   });

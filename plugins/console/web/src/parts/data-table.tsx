@@ -36,10 +36,10 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { t, i18n } = useTranslation();
   const [search] = useSearchState();
   const sorting = useServerSorting(props.columns);
-  const asked = { ...query, ...sorting?.query, limit, after: search['after'] };
+  const requested = { ...query, ...sorting?.query, limit, after: search['after'] };
   const list = useQuery({
-    queryKey: [...listKey(path), asked],
-    queryFn: ({ signal }) => get<SortedPage<Row>>(path, asked, signal),
+    queryKey: [...listKey(path), requested],
+    queryFn: ({ signal }) => get<SortedPage<Row>>(path, requested, signal),
     placeholderData: keepPreviousData,
     ...(props.refetchMs === undefined ? {} : { refetchInterval: props.refetchMs }),
   });

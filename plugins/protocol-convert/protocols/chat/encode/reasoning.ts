@@ -58,10 +58,10 @@ function budget(
   reasoning: ReasoningSettings,
   { traits, maxOutputTokens: most }: EncodeContext,
   off: boolean,
-  asked: number | undefined,
+  requested: number | undefined,
 ): JsonObject {
   if (off) return { enable_thinking: false };
-  const bound = asked ?? most;
+  const bound = requested ?? most;
   const tokens = budgetOf(reasoning, {
     ...(bound === undefined ? {} : { maxOutputTokens: bound }),
     ...(traits.max_budget === undefined ? {} : { maxBudget: traits.max_budget }),

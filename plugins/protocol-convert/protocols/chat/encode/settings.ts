@@ -47,13 +47,13 @@ function sampling(prompt: Prompt, { traits, dropped }: EncodeContext): JsonObjec
     ['logitBias', wrap('logit_bias', prompt.logitBias)],
     ['logprobs', logprobs === undefined ? undefined : { logprobs: true, top_logprobs: logprobs }],
   ];
-  const asked = members.filter(([, member]) => member !== undefined);
+  const requested = members.filter(([, member]) => member !== undefined);
   if (traits.sampling === false) {
-    for (const [setting] of asked) dropped.drop(setting);
+    for (const [setting] of requested) dropped.drop(setting);
     return {};
   }
   if (temperature !== undefined && temperature > highest) dropped.drop('temperature');
-  return Object.assign({}, ...asked.map(([, member]) => member)) as JsonObject;
+  return Object.assign({}, ...requested.map(([, member]) => member)) as JsonObject;
 }
 
 function wrap(name: string, value: unknown): JsonObject | undefined {

@@ -72,7 +72,7 @@ function hostedTool(
 ): HostedTool {
   const { excludeDomains, ...others } = isObject(value) ? value : {};
   const blocked = Array.isArray(excludeDomains) ? excludeDomains.filter((domain) => typeof domain === 'string') : [];
-  for (const [member, asked] of Object.entries(others)) decoder.drop(`${path}.${member}`, asked);
+  for (const [member, requested] of Object.entries(others)) decoder.drop(`${path}.${member}`, requested);
   const options: HostedOptions = blocked.length === 0 ? {} : { blockedDomains: blocked };
   return { kind: 'hosted', tool, name, options };
 }
@@ -89,8 +89,8 @@ export function decodeToolChoice(
   const calling = decoder.object(config, 'functionCallingConfig', path);
   if (calling === undefined) return { strict: false };
   decoder.drop(`${path}.streamFunctionCallArguments`, calling['streamFunctionCallArguments']);
-  const asked = decoder.text(calling, 'mode', `${path}.mode`)?.toUpperCase() ?? 'AUTO';
-  const mode = asked === '' || asked === 'MODE_UNSPECIFIED' ? 'AUTO' : asked;
+  const requested = decoder.text(calling, 'mode', `${path}.mode`)?.toUpperCase() ?? 'AUTO';
+  const mode = requested === '' || requested === 'MODE_UNSPECIFIED' ? 'AUTO' : requested;
   if (!['AUTO', 'ANY', 'NONE', 'VALIDATED'].includes(mode))
     throw decoder.fault(`${path}.mode`, 'be AUTO, ANY, NONE or VALIDATED');
   const named = decoder.list(calling, 'allowedFunctionNames', `${path}.allowedFunctionNames`);

@@ -21,8 +21,8 @@ const tiers: Readonly<Record<string, string>> = table({
 export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRequest {
   const namer = new ToolNamer(nameLimits);
   const answer = structuredBy(prompt, context);
-  const asked = answer === 'tool' ? withAnswerTool(prompt) : prompt;
-  const { tools, toolConfig, hasFunctions, makesImages } = encodeTools(asked, namer, context);
+  const requested = answer === 'tool' ? withAnswerTool(prompt) : prompt;
+  const { tools, toolConfig, hasFunctions, makesImages } = encodeTools(requested, namer, context);
   const { contents, system } = encodeConversation(prompt.turns, namer, context);
   const systemTexts = answer === 'instruction' ? [...system, instruction(prompt.output!)] : system;
   const structured = answer === 'native';
@@ -100,9 +100,9 @@ function instruction(output: OutputForm): string {
   return `${only} It must follow this JSON Schema:${about}\n${JSON.stringify(output.schema)}`;
 }
 
-function serviceTier({ serviceTier: asked }: Prompt, { dropped }: EncodeContext): JsonObject {
-  if (asked === undefined || asked === 'auto') return {};
-  const tier = tiers[asked];
+function serviceTier({ serviceTier: requested }: Prompt, { dropped }: EncodeContext): JsonObject {
+  if (requested === undefined || requested === 'auto') return {};
+  const tier = tiers[requested];
   if (tier === undefined) dropped.drop('serviceTier');
   return tier === undefined ? {} : { serviceTier: tier };
 }

@@ -92,9 +92,9 @@ function stopOf(value: unknown): string[] {
  */
 function reasoningOf(json: JsonObject, latestEffort: string | undefined): ReasoningSettings | undefined {
   const config = objectMember(json, 'output_config') ?? {};
-  const asked = latestEffort ?? textOf(config['effort']);
-  const effort = efforts.find((known) => known === asked);
-  if (asked !== undefined && effort === undefined)
+  const requested = latestEffort ?? textOf(config['effort']);
+  const effort = efforts.find((known) => known === requested);
+  if (requested !== undefined && effort === undefined)
     throw invalid('The field "output_config.effort" must be low, medium, high, xhigh or max.', 'output_config.effort');
   const thinking = objectMember(json, 'thinking');
   if (thinking === undefined) return effort === undefined ? undefined : { effort };

@@ -18,8 +18,8 @@ interface MeasuresProps {
 export function Measures({ facts, requestId, busy, name }: MeasuresProps) {
   const { t } = useTranslation();
   const me = useMe();
-  const asked = !busy && has(me, 'requests') ? requestId : undefined;
-  const { data: story } = useStory(asked);
+  const requested = !busy && has(me, 'requests') ? requestId : undefined;
+  const { data: story } = useStory(requested);
   return (
     <Panel
       title={name ?? t('client.playground.measures')}

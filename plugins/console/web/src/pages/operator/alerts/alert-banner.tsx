@@ -15,8 +15,8 @@ const patienceMs = 300;
 
 /** Loads the running alerts before the first page is drawn. Resolves without them when the API fails or is slow. */
 export async function loadAlerts(): Promise<void> {
-  const asked = queries.ensureQueryData(answerQuery<Page<Alert>>(alertsPath, query));
-  await Promise.race([asked.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+  const requested = queries.ensureQueryData(answerQuery<Page<Alert>>(alertsPath, query));
+  await Promise.race([requested.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, patienceMs))]);
 }
 
 export default function AlertBanner() {

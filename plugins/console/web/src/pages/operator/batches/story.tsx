@@ -76,11 +76,25 @@ function What({ batch }: { readonly batch: OperatorBatchStory }) {
 
 function AtVendor({ vendor }: { readonly vendor: NonNullable<OperatorBatchStory['vendor']> }) {
   const { t, i18n } = useTranslation();
-  const { provider, asked, model, credential, protocol, state, lines, vendorId, orderedAt, cancelSent, result } =
-    vendor;
+  const {
+    provider,
+    asked: requested,
+    model,
+    credential,
+    protocol,
+    state,
+    lines,
+    vendorId,
+    orderedAt,
+    cancelSent,
+    result,
+  } = vendor;
   const facts: readonly (Fact | false)[] = [
     [t('shell.word.provider'), provider],
-    [t('shell.word.model'), asked === model ? model : t('operator.batches.vendorModel', { asked, model })],
+    [
+      t('shell.word.model'),
+      requested === model ? model : t('operator.batches.vendorModel', { asked: requested, model }),
+    ],
     [t('shell.word.state'), t(`operator.batches.vendorState.${state}`)],
     result !== null && [t('shell.word.result'), t(`operator.batches.vendorResult.${result}`)],
     cancelSent && result === null && ['', t('operator.batches.cancelSent')],

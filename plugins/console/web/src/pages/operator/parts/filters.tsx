@@ -22,9 +22,9 @@ interface FilterProps {
 /** Applied a moment after the last letter. */
 export function TextFilter({ name, label }: FilterProps) {
   const [search, change] = useSearchState();
-  const asked = search[name] ?? '';
-  const [text, setText] = useState(asked);
-  useEffect(() => setText(asked), [asked]);
+  const requested = search[name] ?? '';
+  const [text, setText] = useState(requested);
+  useEffect(() => setText(requested), [requested]);
   const apply = useDebouncedCallback((value: string) => change({ [name]: value.trim() || undefined }), 350);
   return (
     <TextInput

@@ -11,8 +11,8 @@ import { useAnswer } from './load.tsx';
 export function useProjects(): readonly string[] {
   const [search] = useSearchState();
   const known = has(useMe(), 'accounts');
-  const asked = { accountId: search['accountId'] };
-  const answer = useAnswer<{ rows: readonly ProjectRow[] }>('/admin/projects', asked, false, known);
+  const requested = { accountId: search['accountId'] };
+  const answer = useAnswer<{ rows: readonly ProjectRow[] }>('/admin/projects', requested, false, known);
   return (answer.data?.rows ?? []).map(({ project }) => project);
 }
 
@@ -21,9 +21,10 @@ export function ProjectFilter() {
   const { t } = useTranslation();
   const [search] = useSearchState();
   const projects = useProjects();
-  const asked = search['project'];
-  if (projects.length === 0 && asked === undefined) return null;
-  const known = asked === undefined || asked === '-' || projects.includes(asked) ? projects : [...projects, asked];
+  const requested = search['project'];
+  if (projects.length === 0 && requested === undefined) return null;
+  const known =
+    requested === undefined || requested === '-' || projects.includes(requested) ? projects : [...projects, requested];
   return (
     <ChoiceFilter
       name="project"

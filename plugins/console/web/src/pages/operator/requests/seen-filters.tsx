@@ -35,10 +35,10 @@ export function AccountFilter() {
   const [typed, setTyped] = useState('');
   const [text] = useDebouncedValue(typed.trim(), 250);
   const [search] = useSearchState();
-  const asked = search['accountId'];
+  const requested = search['accountId'];
   const found = useQuery({
-    queryKey: ['accounts', 'found', text, asked],
-    queryFn: ({ signal }) => get<Page<AccountRow>>('/admin/accounts', { text: text || asked, limit: 20 }, signal),
+    queryKey: ['accounts', 'found', text, requested],
+    queryFn: ({ signal }) => get<Page<AccountRow>>('/admin/accounts', { text: text || requested, limit: 20 }, signal),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });
@@ -67,8 +67,8 @@ type ChoiceProps = Pick<SelectProps, 'onSearchChange' | 'filter'> & {
 function Choice({ name, label, data, ...more }: ChoiceProps) {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
-  const asked = search[name];
-  const isKnown = asked === undefined || data.some(({ value }) => value === asked);
+  const requested = search[name];
+  const isKnown = requested === undefined || data.some(({ value }) => value === requested);
   return (
     <Select
       size="xs"
@@ -79,8 +79,8 @@ function Choice({ name, label, data, ...more }: ChoiceProps) {
       clearable
       searchable
       nothingFoundMessage={t('operator.traffic.requests.nothingSeen')}
-      data={isKnown ? [...data] : [...data, { value: asked, label: asked }]}
-      value={asked ?? null}
+      data={isKnown ? [...data] : [...data, { value: requested, label: requested }]}
+      value={requested ?? null}
       onChange={(value) => change({ [name]: value ?? undefined })}
       {...more}
     />

@@ -39,14 +39,14 @@ export function Example({ at, kind }: { readonly at: Path; readonly kind: ModelK
   const multiplier = valueAt(layers, [...at, 'multiplier']);
   const classes = usualClasses[kind].filter((one) => written.length === 0 || written.includes(one));
   const countOf = (one: string) => counts.get(one) ?? usualCount(one);
-  const asked = {
+  const requested = {
     price,
     cost: wholeAt(layers, [...at, 'cost']),
     ...(typeof multiplier === 'string' ? { multiplier } : {}),
     ...(service !== null && services.includes(service) ? { service } : {}),
     usage: Object.fromEntries(classes.map((one) => [one, countOf(one)])),
   };
-  const answer = useExample(asked);
+  const answer = useExample(requested);
   if (price === undefined) return null;
   return (
     <Fieldset legend={t('operator.config.forms.example')}>
@@ -86,15 +86,15 @@ export function Example({ at, kind }: { readonly at: Path; readonly kind: ModelK
 }
 
 /** The gateway's sum, a moment after the last change. */
-function useExample(asked: { readonly price: unknown }) {
-  const [settled] = useDebouncedValue(JSON.stringify(asked), 300);
+function useExample(requested: { readonly price: unknown }) {
+  const [settled] = useDebouncedValue(JSON.stringify(requested), 300);
   return useQuery({
     queryKey: ['price example', settled],
     queryFn: () => send<PriceExample>('POST', '/admin/prices/example', JSON.parse(settled) as object),
     placeholderData: keepPreviousData<PriceExample | undefined>,
     retry: false,
     gcTime: 30_000,
-    enabled: asked.price !== undefined,
+    enabled: requested.price !== undefined,
   });
 }
 
