@@ -44,7 +44,7 @@ export function endWithAllStarted(): void {
 }
 
 /** Processes that this one has started, and theirs; none where the system does not tell. */
-function descendants(pid: number): number[] {
+export function descendants(pid: number): number[] {
   let children: string;
   try {
     children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');

@@ -1,7 +1,8 @@
 /**
  * Runs the test files that match the given paths and patterns, and ends on node's summary, with 1 when a test failed.
  * Files share a few processes: loading and compiling the same modules again for each takes a third of a run.
- * `--workers N`: processes at a time (5). `--minutes N`: the longest that a file may take (5).
+ * `--workers N`: processes at a time (5). `--minutes N`: the longest that a file may take (5). `--times N`: prints the processor time
+ * of the N files that take most.
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { writeInMemory } from './in-memory.ts';
 import { makeQueue } from './queue.ts';
+import { printTimes } from './times.ts';
 
 /** Files that change or count what all of a process share have a process of their own: variables, prototypes, threads. */
 const alone = /\.process\.test\.ts$/;
@@ -22,7 +24,11 @@ const long = [
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { workers: { type: 'string', default: '5' }, minutes: { type: 'string', default: '5' } },
+  options: {
+    workers: { type: 'string', default: '5' },
+    minutes: { type: 'string', default: '5' },
+    times: { type: 'string' },
+  },
 });
 const files = [...new Set(positionals.flatMap((pattern) => globSync(pattern)))]
   .toSorted()
@@ -37,6 +43,8 @@ const processes = makeQueue({
   workers,
   timeoutMs: Number(values.minutes) * 60_000,
 });
+const { TEST_QUEUE: directory } = process.env;
+if (values.times !== undefined) process.env['TEST_TIMES'] = directory;
 run({
   files: Array<string>(processes).fill(join(import.meta.dirname, 'worker.ts')),
   concurrency: workers,
@@ -49,6 +57,9 @@ run({
     if (todo === undefined || todo === false) process.exitCode = 1;
   })
   .compose(spec)
+  .on('end', () => {
+    if (values.times !== undefined) printTimes(directory!, Number(values.times));
+  })
   .pipe(process.stdout);
 
 function isLong(file: string): boolean {

@@ -7,6 +7,7 @@ import { removeTemporaryDirectories } from '../helpers/temporary-directory.ts';
 import { endProcess } from './end.ts';
 import { enter } from './file-test.ts';
 import { takeFiles } from './queue.ts';
+import { countFile } from './times.ts';
 
 const { href: url } = new URL('./file-test.ts', import.meta.url);
 registerHooks({
@@ -20,17 +21,20 @@ let isDone = false;
 process.once('exit', () => {
   if (!isDone) process.exitCode ||= 1;
 });
+const { TEST_TIMES: times } = process.env;
 let running = '';
 // Node fails the run for such an error, but does not say which file it came from.
 for (const event of ['uncaughtException', 'unhandledRejection'] as const)
   process.on(event, (error) => console.error(`While ${running} ran:`, error));
 for (const { file, timeoutMs } of takeFiles()) {
+  if (times !== undefined && running === '') countFile(times, '(starts of processes)');
   running = file;
   await test(file, { timeout: timeoutMs }, async (context) => {
     enter(context);
     await import(pathToFileURL(resolve(file)).href);
   });
   removeTemporaryDirectories();
+  if (times !== undefined) countFile(times, file);
 }
 isDone = true;
 clearInterval(alive);
