@@ -4,6 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** Longer than tests take on any machine: whether a socket is used again does not depend on how busy it is. */
+const keepAliveTimeoutMs = 600_000;
+
 /** How one request is answered. */
 export interface Script {
   readonly status?: number;
@@ -55,7 +58,7 @@ export async function startVendor(): Promise<Vendor> {
   const requests: Received[] = [];
   let scripts: Script[] = [{}];
   let connections = 0;
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs }, (incoming, outgoing) => {
     void receive(incoming, outgoing, requests).then(() => {
       const script = scripts.length > 1 ? scripts.shift()! : scripts[0]!;
       return answer(outgoing, script);
