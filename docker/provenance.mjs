@@ -27,7 +27,7 @@ const digest = (algorithm, path) => createHash(algorithm).update(readFileSync(pa
 const startedOn = new Date().toISOString();
 mkdirSync(directory, { recursive: true });
 if (!values['as-built']) run('npm', 'run', 'build');
-const [{ filename }] = JSON.parse(run(process.execPath, 'docker/manifest.mjs', 'pack', resolve(directory)));
+const filename = run(process.execPath, 'docker/manifest.mjs', 'pack', resolve(directory)).trim();
 const materials = billOfMaterials();
 const sbom = filename.replace(/\.tgz$/, '.cdx.json');
 const statement = filename.replace(/\.tgz$/, '.intoto.json');
@@ -39,7 +39,7 @@ write(statement, {
   predicate: {
     buildDefinition: {
       buildType: 'urn:model-gateway:build:npm-pack:v1',
-      externalParameters: { source: source(), command: ['npm', 'pack'] },
+      externalParameters: { source: source(), command: ['npm', 'run', 'package'] },
       internalParameters: { node: process.version, platform: `${process.platform}-${process.arch}`, clean: isClean() },
       resolvedDependencies: [
         { name: 'source', uri: source(), digest: { gitCommit: run('git', 'rev-parse', 'HEAD').trim() } },

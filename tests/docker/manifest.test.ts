@@ -1,28 +1,37 @@
-/** The package.json that `npm pack` takes, and the one that stands in the repository before and after it. */
+/** The package.json of the npm package, and the one of the repository, which packing reads only. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-test('`npm pack` packs a package.json without scripts, and leaves the one of the repository as it was', () => {
+test('a package has a package.json without scripts, and packing writes nothing where the repository is', () => {
   const folder = temporaryDirectory('manifest-');
+  const file = join(folder, 'package.json');
   const { scripts, ...whole } = JSON.parse(readFileSync('package.json', 'utf8'));
-  const script = (name: string) =>
-    scripts[name]
+  const inFolder = (script: string) =>
+    script
       .split(' && ')
       .at(-1)!
       .replace('docker/', `${resolve('docker')}/`);
-  const before = JSON.stringify({ ...whole, scripts: { prepack: script('prepack'), postpack: script('postpack') } });
-  writeFileSync(join(folder, 'package.json'), before);
+  const text = JSON.stringify({ ...whole, scripts: { prepack: inFolder(scripts.prepack) } });
+  writeFileSync(file, text);
   mkdirSync(join(folder, 'dist'));
   writeFileSync(join(folder, 'dist/bin.js'), '');
-  execFileSync('npm', ['pack', '--silent'], { cwd: folder, stdio: 'ignore' });
-  assert.equal(readFileSync(join(folder, 'package.json'), 'utf8'), before);
-  const packed = execFileSync('tar', ['-xzOf', `${whole.name}-${whole.version}.tgz`, 'package/package.json'], {
-    cwd: folder,
-  });
+  const { mtimeNs: writtenAt } = statSync(file, { bigint: true });
+
+  const refused = spawnSync('npm', ['pack'], { cwd: folder, encoding: 'utf8' });
+  assert.notEqual(refused.status, 0);
+  assert.match(refused.stderr, /`npm run package -- \[DIRECTORY\]` makes the package/);
+
+  mkdirSync(join(folder, 'made'));
+  const [program, ...words] = inFolder(scripts.package).split(' ');
+  const name = execFileSync(program!, [...words, 'made'], { cwd: folder, encoding: 'utf8' }).trim();
+  assert.equal(name, `${whole.name}-${whole.version}.tgz`);
+  const packed = execFileSync('tar', ['-xzOf', join('made', name), 'package/package.json'], { cwd: folder });
   const { devDependencies: _tools, allowScripts: _allowed, ...installed } = whole;
   assert.deepEqual(JSON.parse(packed.toString()), installed);
+  assert.equal(readFileSync(file, 'utf8'), text);
+  assert.equal(statSync(file, { bigint: true }).mtimeNs, writtenAt);
 });

@@ -19,11 +19,10 @@ export async function installPacked(home: string): Promise<void> {
   if (!existsSync('plugins/console/web/dist')) await run('npm', ['run', 'build:console']);
   await run(process.execPath, ['--disable-warning=ExperimentalWarning', 'docker/pack.mjs']);
   const { stdout } = await run(process.execPath, ['docker/manifest.mjs', 'pack', home]);
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
   const folder = join(home, 'node_modules', manifest.name);
   mkdirSync(join(home, 'node_modules/.bin'), { recursive: true });
   mkdirSync(folder);
-  await run('tar', ['-xzf', join(home, filename), '-C', folder, '--strip-components=1']);
+  await run('tar', ['-xzf', join(home, stdout.trim()), '-C', folder, '--strip-components=1']);
   // As an installation without the development packages would have it.
   for (const name of Object.keys(manifest.dependencies)) {
     mkdirSync(dirname(join(home, 'node_modules', name)), { recursive: true });
