@@ -34,7 +34,7 @@ export function printTimes(directory: string, most: number): void {
   );
 }
 
-/** Of this process, of those it has started, and of those that have ended and were waited for. */
+/** Processor time of this process and of those it has started, also of those that have ended and were waited for. */
 function usedSeconds(): number {
   let ticks = 0;
   for (const pid of [process.pid, ...descendants(process.pid)]) {
