@@ -2,6 +2,7 @@
 import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts';
 import type { LedgerQueries, SpendGroup } from '../../common/domain/admin/ledger.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
+import { costedRevenueOf, marginOf } from '../../common/domain/margin.ts';
 import { billionthsOf, formatUsd, type Money, mean, money, parseUsd, zero } from '../../common/domain/money.ts';
 import { quarterMs } from '../../common/rollups/table.ts';
 
@@ -22,7 +23,9 @@ export function moneyKinds(queries: Queries): AlertKind[] {
       fields: { charged: 'usd', cost: 'usd' },
       defaults: { threshold: zero, clear: zero, windowMs: hour, forMs: 0, quietMs: 600_000, least: 10 },
       measure: async (span) =>
-        ((await queries()?.spend(keptSpan(span), 'model', mostGroups)) ?? []).flatMap((one) => marginOf(one) ?? []),
+        ((await queries()?.spend(keptSpan(span), 'model', mostGroups)) ?? []).flatMap(
+          (one) => marginMeasured(one) ?? [],
+        ),
     },
     {
       name: 'spend_spike',
@@ -94,17 +97,14 @@ function databaseKinds(queries: Queries): AlertKind[] {
   ];
 }
 
-/** undefined where the own cost of a call is unknown. */
-export function marginOf({
-  group: subject,
-  requests,
-  cost,
-  ownCost,
-  ownCostUnknown = 0,
-}: SpendGroup): Measurement<Money> | undefined {
-  if (ownCostUnknown > 0) return undefined;
-  const fields = { charged: formatUsd(cost), cost: formatUsd(ownCost) };
-  return { subject, value: money(cost - ownCost), sample: requests, fields };
+/** Undefined where the own cost of no call is known. */
+export function marginMeasured(group: SpendGroup): Measurement<Money> | undefined {
+  const margin = marginOf(group);
+  if (margin === undefined) return undefined;
+  const { group: subject, requests, ownCostUnknown = 0 } = group;
+  const charged = costedRevenueOf(group);
+  const fields = { charged: formatUsd(charged), cost: formatUsd(money(charged - margin)) };
+  return { subject, value: margin, sample: requests - ownCostUnknown, fields };
 }
 
 const nextQuarter = (at: number) => Math.ceil(at / quarterMs) * quarterMs;

@@ -218,7 +218,7 @@ function putCharges(columns: Columns, marks: Marks, calls: readonly Call[], acco
 
 // ------------------------------------------------------------------------------------------------------------------ sums
 
-const ofAll = ['charged', 'cost', 'own_cost', 'own_unknown', 'absorbed'] as const;
+const ofAll = ['charged', 'cost', 'own_cost', 'own_unknown', 'absorbed', 'uncosted'] as const;
 
 /** The names of `callSums`, in its order. */
 export const callSumNames: SumNames = {
@@ -228,8 +228,8 @@ export const callSumNames: SumNames = {
 };
 
 const place = new Map(callSumNames.measures.map((name, index) => [name, index]));
-const [charged, cost, ownCost, ownUnknown, absorbed] = ofAll.map((name) => place.get(name)!) as [
-  ...[number, number, number, number, number],
+const [charged, cost, ownCost, ownUnknown, absorbed, uncosted] = ofAll.map((name) => place.get(name)!) as [
+  ...[number, number, number, number, number, number],
 ];
 
 function putSums(columns: Columns, marks: Marks, calls: readonly Call[], keepsFacts: boolean): void {
@@ -245,13 +245,16 @@ function putSums(columns: Columns, marks: Marks, calls: readonly Call[], keepsFa
 
 function addCall(sums: SumsInMemory, { end, settled, provider }: Call): void {
   const group = sums.groupOf(end.at, [end.account, end.key ?? '', end.model, provider ?? '']);
-  add(group, cost, BigInt(settled?.cost ?? 0));
+  const charge = BigInt(settled?.cost ?? 0);
+  add(group, cost, charge);
   const borne = BigInt(end.absorbed ?? 0);
   if (borne !== 0n) add(group, absorbed, borne);
   if (settled === undefined) return;
   add(group, charged, 1n);
-  if (settled.own === undefined || settled.own === null) add(group, ownUnknown, 1n);
-  else add(group, ownCost, BigInt(settled.own));
+  if (settled.own === undefined || settled.own === null) {
+    add(group, ownUnknown, 1n);
+    if (charge !== 0n) add(group, uncosted, charge);
+  } else add(group, ownCost, BigInt(settled.own));
   for (const name in settled.usage) {
     const used = settled.usage[name as UsageClass];
     const measure = place.get(name);

@@ -23,6 +23,7 @@ export const callSums: SumTable = {
     { name: 'own_cost', sum: sql`sum(own_cost) ${ofCharged}` },
     { name: 'own_unknown', sum: sql`nullif(count(*) filter (where settled and own_cost is null), 0)` },
     { name: 'absorbed', sum: sql`nullif(sum(absorbed), 0)` },
+    { name: 'uncosted', sum: sql`nullif(sum(cost) filter (where settled and own_cost is null), 0)` },
     ...usageClasses.map((name) => ({ name, sum: sql`sum((classes->>${sql.raw(`'${name}'`)})::bigint) ${ofCharged}` })),
   ],
 };

@@ -6,7 +6,17 @@ import type { AuditReport, Violation } from '../audit/audit.ts';
 import { chargesOf, findCharge } from './charges.ts';
 import { ledgerPage } from './ledger-pages.ts';
 import { listNodes, type Self } from './nodes.ts';
-import { balancesOf, spendBetween, spendBy, spendOfGroups, spendTable, totalsOf } from './sums.ts';
+import { groupsLessRefunds, lessRefunds, type Refund, refundsIn, slotsLessRefunds } from './refunds.ts';
+import {
+  balancesOf,
+  movementsIn,
+  none,
+  type SpendBy,
+  spendBetween,
+  spendBy,
+  spendOfGroups,
+  spendTable,
+} from './sums.ts';
 
 export interface LedgerQueriesOptions {
   readonly store: ChargeStore;
@@ -20,19 +30,46 @@ export interface LedgerQueriesOptions {
 export function openLedgerQueries({ store, audit, self, journal, mismatch }: LedgerQueriesOptions): LedgerQueries {
   const { orm, schema } = store;
   const sumsOf = (bounds: readonly number[], accountId?: string) => callSumsOf(store, bounds, accountId);
+  const between: LedgerQueries['spendBetween'] = async (filter, bounds) => {
+    const sums = await sumsOf(bounds, filter.accountId);
+    const [slots, refunds] = await Promise.all([
+      spendBetween(orm, schema, filter, bounds, sums),
+      refundsIn(store, { ...filter, ...spanOf(bounds) }),
+    ]);
+    return slotsLessRefunds(slots, refunds);
+  };
   let checking: Promise<Reconciliation> | undefined;
   return {
     ledger: (accountId, filter, page) => ledgerPage(store, accountId, filter, page),
     chargesOf: (requestIds, accountId) => chargesOf(store, requestIds, accountId),
     charge: (requestId, accountId) => findCharge(store, requestId, accountId),
-    spend: async (filter, by, limit) =>
-      spendBy(orm, schema, filter, by, limit, await sumsOf([filter.from, filter.until], filter.accountId)),
-    spendBetween: async (filter, bounds) =>
-      spendBetween(orm, schema, filter, bounds, await sumsOf(bounds, filter.accountId)),
-    spendOfGroups: async (filter, bounds, by, groups) =>
-      spendOfGroups(orm, schema, filter, bounds, by, groups, await sumsOf(bounds, filter.accountId)),
+    spend: async (filter, by, limit) => {
+      const sums = await sumsOf([filter.from, filter.until], filter.accountId);
+      const [groups, refunds] = await Promise.all([
+        spendBy(orm, schema, filter, by, limit, sums),
+        refundsIn(store, filter),
+      ]);
+      const byGroup = Map.groupBy(refunds, (refund) => groupOfRefund(refund, by));
+      return groups.map((group) => lessRefunds(group, byGroup.get(group.group) ?? []));
+    },
+    spendBetween: between,
+    spendOfGroups: async (filter, bounds, by, groups) => {
+      const sums = await sumsOf(bounds, filter.accountId);
+      const [found, refunds] = await Promise.all([
+        spendOfGroups(orm, schema, filter, bounds, by, groups, sums),
+        refundsIn(store, { ...filter, ...spanOf(bounds) }),
+      ]);
+      return groupsLessRefunds(found, refunds, { by, wanted: groups, bounds });
+    },
     spendTable: async (query) => spendTable(orm, schema, query, await sumsOf(query.bounds, query.accountId)),
-    totals: async (span) => totalsOf(orm, schema, span, await sumsOf([span.from, span.until])),
+    totals: async (span) => {
+      const bounds = [span.from, span.until];
+      const [movements, calls] = await Promise.all([
+        movementsIn(orm, schema, span),
+        span.from < span.until ? between({}, bounds) : [none],
+      ]);
+      return { ...movements, calls: calls[0]! };
+    },
     balances: (accountIds) => balancesOf(orm, schema, accountIds),
     // Reads every row, so only one runs at a time; concurrent callers share its result.
     reconcile: () => {
@@ -49,6 +86,14 @@ export function openLedgerQueries({ store, audit, self, journal, mismatch }: Led
     nodes: () => listNodes(orm, schema, self()),
     journal,
   };
+}
+
+const spanOf = (bounds: readonly number[]) => ({ from: bounds[0]!, until: bounds.at(-1)! });
+
+const stepMs = { day: 86_400_000, hour: 3_600_000 } as const;
+
+function groupOfRefund(refund: Refund, by: SpendBy): string {
+  return by === 'day' || by === 'hour' ? String(Math.floor(refund.at / stepMs[by]) * stepMs[by]) : refund[by];
 }
 
 function reconciled({ ok, violations, rows }: AuditReport, checkedAt: number): Reconciliation {

@@ -125,7 +125,11 @@ function conditionsOf({ accountId, keyId, keys, model, provider }: Omit<ChargeFi
   return [...named, ...keysCondition(keys)];
 }
 
-const none: SpendSums = { requests: 0, cost: money(0n), ownCost: money(0n), ownCostUnknown: 0, usage: {} };
+const zero = money(0n);
+export const none: SpendSums = {
+  ...{ requests: 0, cost: zero, ownCost: zero, ownCostUnknown: 0, uncosted: zero, writtenOff: zero },
+  usage: {},
+};
 
 function spendSums(row: SumsRow): SpendSums {
   const classes = usageClasses.filter((name) => row[name] !== null);
@@ -134,6 +138,8 @@ function spendSums(row: SumsRow): SpendSums {
     cost: amountOf(row['cost'] ?? '0'),
     ownCost: amountOf(row['own_cost'] ?? '0'),
     ownCostUnknown: Number.parseInt(row['own_unknown'] ?? '0', 10),
+    uncosted: amountOf(row['uncosted'] ?? '0'),
+    writtenOff: amountOf(row['absorbed'] ?? '0'),
     usage: Object.fromEntries(classes.map((name) => [name, Number.parseInt(row[name]!, 10)])),
   };
 }
@@ -145,49 +151,32 @@ const read = (name: string): ReadMeasure[] =>
     .filter((measure) => measure.name === name)
     .map(({ sum }) => ({ name, of: name, ofKept: sql`sum(${column(name)})`, ofRows: sum }));
 
-const measures = ['charged', 'cost', 'own_cost', 'own_unknown', ...usageClasses].flatMap(read);
-const totalMeasures = ['cost', 'own_cost', 'own_unknown', 'absorbed'].flatMap(read);
+const sums = ['charged', 'cost', 'own_cost', 'own_unknown', 'uncosted', 'absorbed'] as const;
+const measures = [...sums, ...usageClasses].flatMap(read);
+
+/** Movements of money outside of calls. */
+type Movements = Required<Omit<MoneyTotals, 'calls'>>;
 
 const sideOf: {
-  readonly [Total in Exclude<keyof MoneyTotals, 'revenue' | 'ownCost' | 'ownCostUnknown' | 'absorbed'>]: SQL;
+  readonly [Total in keyof Movements]: SQL;
 } = {
   credited: sql`sum(amount) filter (where kind = 'CREDIT')`,
   sold: sql`sum(revenue) filter (where kind = 'PURCHASE')`,
-  refunded: sql`-sum(revenue) filter (where kind = 'REFUND')`,
   lapsed: sql`-sum(amount) filter (where kind = 'EXPIRE')`,
   paidOut: sql`-sum(amount) filter (where kind = 'PAYOUT')`,
   debited: sql`-sum(amount) filter (where kind = 'DEBIT')`,
 };
 
-/** Sums of all accounts, by the times of the rows: charges from the rollups, the few other movements from the ledger. */
-export async function totalsOf(
-  runner: Runner,
-  schema: string,
-  { from, until }: Span,
-  callTable = callSums,
-): Promise<MoneyTotals> {
+/** Sums of all accounts, by the times of the rows. */
+export async function movementsIn(runner: Runner, schema: string, { from, until }: Span): Promise<Movements> {
   const within = sql`created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`;
   const names = Object.keys(sideOf) as (keyof typeof sideOf)[];
   const columns = names.map((name) => sql`coalesce(${sideOf[name]!}, 0)::text as ${sql.identifier(name)}`);
-  const query = { bounds: [from, until], conditions: [], measures: totalMeasures };
-  const [entries, calls] = await Promise.all([
-    rowsOf<Record<string, string>>(
-      runner,
-      sql`select ${sql.join(columns, sql`, `)} from ${tablesOf(schema)('ledger')} where request_id is null and ${within}`,
-    ),
-    from < until ? readSums(runner, schema, callTable, query) : [],
-  ]);
-  const sums = Object.fromEntries(names.map((name) => [name, amountOf(entries[0]![name]!)])) as {
-    [Name in keyof typeof sideOf]: Money;
-  };
-  const spent = calls[0];
-  return {
-    ...sums,
-    revenue: amountOf(spent?.['cost'] ?? '0'),
-    absorbed: amountOf(spent?.['absorbed'] ?? '0'),
-    ownCost: amountOf(spent?.['own_cost'] ?? '0'),
-    ownCostUnknown: Number.parseInt(spent?.['own_unknown'] ?? '0', 10),
-  };
+  const [row] = await rowsOf<Record<string, string>>(
+    runner,
+    sql`select ${sql.join(columns, sql`, `)} from ${tablesOf(schema)('ledger')} where request_id is null and ${within}`,
+  );
+  return Object.fromEntries(names.map((name) => [name, amountOf(row![name]!)])) as unknown as Movements;
 }
 
 /** From the database: a call's cost shows within a second. 0 for accounts without a balance. */

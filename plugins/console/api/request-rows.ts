@@ -152,10 +152,17 @@ const sumFields = {
 };
 export const requestSums = z.object(sumFields).openapi('RequestSums');
 export const moneySums = {
-  cost: usd.nullable(),
-  ownCost: usd.nullable().describe('null: not known of every call, so that there is no margin.'),
+  cost: usd.nullable().describe('Charged.'),
+  refunded: usd.nullable().describe('Given back of charges in this time, whenever they were made.'),
+  ownCost: usd.nullable().describe('Of the calls whose own cost is known; null: it is known of none.'),
   ownCostUnknown: z.number().nullable().describe('Calls of which the own cost is not known.'),
-  margin: usd.nullable(),
+  uncosted: usd.nullable().describe('Charged for these calls, less what was given back of such.'),
+  writtenOff: usd
+    .nullable()
+    .describe('An estimate of what attempts cost that no client pays, at own cost where it is known.'),
+  margin: usd
+    .nullable()
+    .describe('cost - refunded - uncosted - ownCost - writtenOff; null: the own cost of no call is known.'),
   tokens: z.number().nullable(),
 };
 

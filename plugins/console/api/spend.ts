@@ -1,11 +1,12 @@
 /** Money beside counts: what the requests of a filter cost, altogether and over time. */
 import type { ChargeFilter, SpendSums } from '../../common/domain/admin/ledger.ts';
 import type { RequestFilter, RequestGroup } from '../../common/domain/admin/requests.ts';
-import { money } from '../../common/domain/money.ts';
+import { marginOf } from '../../common/domain/margin.ts';
+import { money, zero } from '../../common/domain/money.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import { ledgerQueries, requestQueries } from '../services.ts';
 import { type ConsoleServices, need } from './routing/router.ts';
-import { usdText } from './schemas.ts';
+import { usdOrNull, usdText } from './schemas.ts';
 
 /** The filter for charges; undefined where it names something that charges do not have, such as an operation. */
 export function chargeFilter(filter: RequestFilter): ChargeFilter | undefined {
@@ -14,27 +15,37 @@ export function chargeFilter(filter: RequestFilter): ChargeFilter | undefined {
   return { from, until, accountId, keyId, keys, model, provider };
 }
 
-export interface MoneyJson {
-  readonly cost: string | null;
-  /** null: not known, of some of the calls at least. */
-  readonly ownCost: string | null;
-  readonly ownCostUnknown: number | null;
-  readonly margin: string | null;
-  readonly tokens: number | null;
-}
+const unknown = {
+  ...{
+    cost: null,
+    refunded: null,
+    ownCost: null,
+    ownCostUnknown: null,
+    uncosted: null,
+    writtenOff: null,
+    margin: null,
+  },
+  tokens: null,
+};
 
-const unknown: MoneyJson = { cost: null, ownCost: null, ownCostUnknown: null, margin: null, tokens: null };
+type Counted = 'ownCostUnknown' | 'tokens';
+type MoneyJson = { readonly [Name in Exclude<keyof typeof unknown, Counted>]: string | null } & {
+  readonly [Name in Counted]: number | null;
+};
 
-/** undefined: not known. Without the own cost of every call there is no margin. */
+/** undefined: not known. */
 export function moneyJson(sums: SpendSums | undefined): MoneyJson {
   if (sums === undefined) return unknown;
-  const { cost, ownCost, ownCostUnknown = 0 } = sums;
-  const isKnown = ownCostUnknown === 0;
+  const { cost, ownCost, ownCostUnknown = 0, uncosted = zero, writtenOff = zero, refunded = zero } = sums;
+  const margin = marginOf(sums);
   return {
     cost: usdText(cost),
-    ownCost: isKnown ? usdText(ownCost) : null,
+    refunded: usdText(refunded),
+    ownCost: margin === undefined ? null : usdText(ownCost),
     ownCostUnknown,
-    margin: isKnown ? usdText(money(cost - ownCost)) : null,
+    uncosted: usdText(uncosted),
+    writtenOff: usdText(writtenOff),
+    margin: usdOrNull(margin),
     tokens: totalTokens(sums.usage),
   };
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { configSchema, problemsOf, rulesOf } from '../../../plugins/alerts/config.ts';
-import { marginOf, moneyKinds, spikeOf } from '../../../plugins/alerts/kinds/money.ts';
+import { marginMeasured, moneyKinds, spikeOf } from '../../../plugins/alerts/kinds/money.ts';
 import { messageOf, shownValue } from '../../../plugins/alerts/message.ts';
 import { AlertRows } from '../../../plugins/alerts/rows.ts';
 import { verdictOf } from '../../../plugins/alerts/state.ts';
@@ -22,14 +22,24 @@ test('a margin is bad exactly where the cost is above the charge, down to a nano
   fc.assert(
     fc.property(amount, fc.bigInt({ min: -3n, max: 10n ** 12n }), (cost, more) => {
       const ownCost = money(cost + more < 0n ? 0n : cost + more);
-      const { value } = marginOf({ ...group, cost, ownCost })!;
+      const { value } = marginMeasured({ ...group, cost, ownCost })!;
       assert.equal(verdictOf('below', none, value), ownCost > cost ? 'bad' : 'good');
     }),
   );
 });
 
-test('with an unknown own cost there is no margin', () => {
-  assert.equal(marginOf({ ...group, cost: money(1n), ownCost: money(5n), ownCostUnknown: 1 }), undefined);
+test('of a model whose own cost is known of no call there is no margin', () => {
+  assert.equal(marginMeasured({ ...group, cost: money(1n), ownCost: money(0n), ownCostUnknown: 10 }), undefined);
+});
+
+test('a margin is of the calls whose own cost is known, less refunds and what was written off', () => {
+  const sums = { cost: usdOf('10'), uncosted: usdOf('4'), refunded: usdOf('1'), writtenOff: usdOf('2') };
+  assert.deepEqual(marginMeasured({ ...group, ...sums, ownCost: usdOf('3.5'), ownCostUnknown: 4 }), {
+    subject: 'm',
+    value: usdOf('-0.5'),
+    sample: 6,
+    fields: { charged: '5.00', cost: '5.50' },
+  });
 });
 
 test('a spike is a multiple of the mean hour of a day, and a new account has none', () => {

@@ -319,7 +319,7 @@ test('the ledger reconciles, and nodes, totals and the file are shown', async ()
   assert.deepEqual([checked.json.ok, checked.json.findings], [true, []]);
   const totals = (await boss.send('/admin/money')).json;
   assert.equal(totals.sold, '20.00');
-  assert.ok(parseUsd(totals.revenue) > 0n);
+  assert.ok(parseUsd(totals.cost) > 0n);
   assert.ok((await boss.send('/admin/nodes')).json.rows.some(({ self }: { self: boolean }) => self));
   const config = (await boss.send('/admin/config')).json;
   assert.ok(config.files.length > 1);

@@ -59,6 +59,12 @@ export interface SpendSums {
   readonly ownCost: Money;
   /** Requests of which the own cost is not known. */
   readonly ownCostUnknown?: number;
+  /** Charges of those, less what was refunded of such. */
+  readonly uncosted?: Money;
+  /** Estimated cost of attempts that no client pays. */
+  readonly writtenOff?: Money;
+  /** Given back of charges at this time, whenever these were made. */
+  readonly refunded?: Money;
   /** Tokens and pieces by class. */
   readonly usage: Readonly<Record<string, number>>;
 }
@@ -82,18 +88,11 @@ export interface SpendCell extends SpendSums {
   readonly group: readonly string[];
 }
 export interface MoneyTotals {
-  /** Charges of requests. */
-  readonly revenue: Money;
-  /** Possible cost of attempts that no client pays. */
-  readonly absorbed: Money;
-  /** Own cost of the charged requests, as far as it is known. */
-  readonly ownCost: Money;
-  /** Charged requests of which the own cost is not known. */
-  readonly ownCostUnknown?: number;
+  /** What calls came to; refunds of them are all refunds. */
+  readonly calls: SpendSums;
   readonly credited: Money;
   /** Prices of plans. */
   readonly sold: Money;
-  readonly refunded: Money;
   readonly lapsed: Money;
   /** Credits that were paid back outside. */
   readonly paidOut?: Money;

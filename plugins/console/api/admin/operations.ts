@@ -1,11 +1,11 @@
 /** Operations: money as a whole, nodes, the audit log, tokens for scripts. */
 
 import { z } from '@hono/zod-openapi';
-import { money } from '../../../common/domain/money.ts';
 import { roles } from '../../actor.ts';
 import { ledgerQueries } from '../../services.ts';
 import { csvAnswer } from '../csv.ts';
 import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
+import { moneySums } from '../request-rows.ts';
 import { actorOf, type ConsoleServices, need } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import {
@@ -23,6 +23,7 @@ import {
   usd,
   writerOf,
 } from '../schemas.ts';
+import { moneyJson } from '../spend.ts';
 import { spanOfDays, zoneQuery } from '../time-zone.ts';
 
 const one = z.object({ id });
@@ -31,15 +32,10 @@ const totals = z
   .object({
     from: instant,
     until: instant,
-    revenue: usd,
-    ownCost: usd.nullable().describe('null: not known of every call, so that there is no margin.'),
-    ownCostUnknown: z.number().describe('Calls of which the own cost is not known.'),
-    margin: usd.nullable().describe('Revenue less own cost and written-off cost.'),
-    absorbed: usd.describe('Spent at vendors for what no client paid.'),
+    ...moneySums,
     credited: usd,
-    sold: usd,
-    refunded: usd,
-    lapsed: usd,
+    sold: usd.describe('Prices of plans.'),
+    lapsed: usd.describe('What was left of grants at their end.'),
   })
   .openapi('MoneyTotals');
 const reconciliation = z
@@ -59,7 +55,19 @@ const node = z
   })
   .openapi('Node');
 
-const [totalsJson, reconciliationJson, nodeJson] = [writerOf(totals), writerOf(reconciliation), writerOf(node)];
+const totalsJson = writerOf(
+  totals.omit({
+    cost: true,
+    refunded: true,
+    ownCost: true,
+    ownCostUnknown: true,
+    uncosted: true,
+    writtenOff: true,
+    margin: true,
+    tokens: true,
+  }),
+);
+const [reconciliationJson, nodeJson] = [writerOf(reconciliation), writerOf(node)];
 
 const getMoney = route('get', '/admin/money', 'Money as a whole, by default of the last 30 days', answers(totals), {
   query: spanQuery.extend(zoneQuery.shape),
@@ -83,10 +91,8 @@ export function moneyRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(getMoney, async ({ query }) => {
       const span = spanOfDays(query, services.clock.now(), 30);
-      const { ownCostUnknown = 0, ...sums } = await need(services, ledgerQueries).totals(span);
-      const { revenue, ownCost, absorbed } = sums;
-      const known = ownCostUnknown === 0 ? { ownCost, margin: money(revenue - ownCost - absorbed) } : { ownCost: null };
-      return totalsJson({ ...span, ...sums, ownCostUnknown, ...known });
+      const { calls, ...movements } = await need(services, ledgerQueries).totals(span);
+      return { ...totalsJson({ ...span, ...movements }), ...moneyJson(calls) };
     })
     .action(reconcile, () => ({
       action: 'money.reconcile',

@@ -9,9 +9,12 @@ import {
   type LedgerQueries,
   type LedgerRow,
   ledgerQueries,
+  type SpendSums,
 } from '../../../../plugins/common/domain/admin/ledger.ts';
 import type { Page, PageRequest, Span } from '../../../../plugins/common/domain/admin/pages.ts';
 import { pool } from '../../../../plugins/common/domain/ledger.ts';
+import { marginOf } from '../../../../plugins/common/domain/margin.ts';
+import { money } from '../../../../plugins/common/domain/money.ts';
 import { flatBook } from '../../../../plugins/common/domain/prices.ts';
 import { runsOf } from '../../../helpers/histories.ts';
 import { fc } from '../../../helpers/properties.ts';
@@ -22,8 +25,15 @@ after(leaveWorlds);
 const hourMs = 3_600_000;
 const always = { from: 0, until: 4_000_000_000_000 };
 
-async function charge(world: World, accountId: string, output: number, model = 'test-model'): Promise<string> {
-  const options = { id: model, prices: flatBook(price, 'v1'), cost: flatBook({ input: 1_000_000_000n }, 'own') };
+async function charge(
+  world: World,
+  accountId: string,
+  output: number,
+  model = 'test-model',
+  isCosted = true,
+): Promise<string> {
+  const own = isCosted ? { cost: flatBook({ input: 1_000_000_000n }, 'own') } : {};
+  const options = { id: model, prices: flatBook(price, 'v1'), ...own };
   const exchange = await entered(world, { accountId, call: { model }, model: options });
   await answer(exchange, { input: 1_000, output });
   return exchange.id;
@@ -127,8 +137,8 @@ test('a charge has its formula, refunds and attempts, and is visible to its acco
   assert.equal(await queries.charge(exchange.id, 'bob'), undefined);
   assert.equal(await queries.charge('no id', undefined), undefined);
   const totals = await queries.totals(always);
-  assert.equal(totals.absorbed, usd('0.002'));
-  assert.equal(totals.refunded, usd('0.001'));
+  assert.equal(totals.calls.writtenOff, usd('0.002'));
+  assert.equal(totals.calls.refunded, usd('0.001'));
 });
 
 test('spend is grouped by time, model, key, account and provider', async () => {
@@ -162,13 +172,20 @@ test('spend is grouped by time, model, key, account and provider', async () => {
     cost: usd('0.00631'),
     ownCost: usd('0.003'),
     ownCostUnknown: 0,
+    uncosted: 0n,
+    writtenOff: 0n,
+    refunded: 0n,
     usage: { input: 3_000, output: 31 },
   });
   const exchange = await entered(world);
   await answer(exchange, { input: 1_000, output: 10 });
   await world.tick('write the ledger');
-  const { ownCost, ownCostUnknown } = await queries.totals(always);
-  assert.deepEqual([ownCost, ownCostUnknown], [usd('0.003'), 1], 'one call is of a model without an own cost');
+  const { ownCost, ownCostUnknown, uncosted } = (await queries.totals(always)).calls;
+  assert.deepEqual(
+    [ownCost, ownCostUnknown, uncosted],
+    [usd('0.003'), 1, usd('0.0021')],
+    'one call is of a model without an own cost',
+  );
   const [ofVendor] = await queries.spend(always, 'provider', 10);
   assert.deepEqual([ofVendor!.ownCost, ofVendor!.ownCostUnknown], [usd('0.003'), 1]);
   const bounds = [start, start + hourMs, start + 90 * 60_000, start + 48 * hourMs];
@@ -196,6 +213,16 @@ test('balances of many accounts are read at once, 0 where there is none', async 
     ],
   );
 });
+
+/** Refunds are part of these sums, whenever they were made; the margin is that of the calls with an own cost. */
+function isOfCharges(sums: SpendSums, charges: readonly ChargeView[], what: string): void {
+  const costed = charges.filter(({ ownCost }) => ownCost !== undefined);
+  const net = (some: readonly ChargeView[]) => sum(some.map(({ cost, refunded }) => money(cost - refunded)));
+  assert.equal(sums.refunded, sum(charges.map(({ refunded }) => refunded)), what);
+  assert.equal(sums.uncosted, net(charges) - net(costed), what);
+  const margin = net(costed) - sum(costed.map(({ ownCost }) => ownCost!));
+  assert.equal(marginOf(sums), costed.length === 0 && charges.length > 0 ? undefined : margin, what);
+}
 
 test('reconciling returns the audit in sentences, once for all concurrent callers', async () => {
   const world = await newWorld({ credit: '1' });
@@ -252,7 +279,7 @@ test('after any calls, the groups of every kind, the charges and the ledger have
       const begin = world.host.clock.now();
       for (const accountId of ['alice', 'bob', 'carol']) await world.credit('10', accountId);
       for (const { accountId, model, output, pauseMs, refund } of list) {
-        const id = await charge(world, accountId, output, model);
+        const id = await charge(world, accountId, output, model, output % 3 > 0);
         await world.tick('write the ledger');
         const entry = { reason: 'test', reference: `refund-${id}` };
         if (refund) await world.host.get(pool).refundRequest(accountId, id, usd('0.000001'), entry);
@@ -273,13 +300,24 @@ test('after any calls, the groups of every kind, the charges and the ledger have
         );
       }
       const totals = await queries.totals(span);
-      assert.equal(totals.revenue, whole);
-      assert.equal(totals.ownCost, sum(charges.map(({ ownCost }) => ownCost ?? 0n)));
+      assert.equal(totals.calls.cost, whole);
+      assert.equal(totals.calls.ownCost, sum(charges.map(({ ownCost }) => ownCost ?? 0n)));
       const every = await chargesWithin(world, { from: begin, until: span.until });
-      assert.equal(
-        sum(every.map(({ refunded }) => refunded)),
-        (await queries.totals({ from: begin, until: span.until })).refunded,
-      );
+      const all = { from: begin, until: span.until };
+      isOfCharges((await queries.totals(all)).calls, every, 'all');
+      const groupOf = { model: 'model', key: 'keyId', account: 'accountId', provider: 'provider' } as const;
+      for (const [by, field] of Object.entries(groupOf) as [
+        keyof typeof groupOf,
+        (typeof groupOf)[keyof typeof groupOf],
+      ][]) {
+        const groups = await queries.spend(all, by, 1_500);
+        for (const group of groups) {
+          const some = every.filter((charge) => charge[field] === group.group);
+          isOfCharges(group, some, by);
+          const [same] = await queries.spendOfGroups({}, [all.from, all.until], by, [group.group]);
+          isOfCharges(same!, some, by);
+        }
+      }
       assert.equal(new Set(every.map(({ requestId }) => requestId)).size, list.length);
       const ids = [...every.map(({ requestId }) => requestId), '00000000-0000-7000-8000-000000000000'];
       assert.deepEqual(await queries.chargesOf(ids, undefined), every);

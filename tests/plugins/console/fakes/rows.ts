@@ -231,12 +231,10 @@ export function fakeMoney(world: World): LedgerQueries {
       throw new Error('no page asks for it');
     },
     async totals(span) {
-      const rows = found(span);
-      const revenue = total(rows.map(({ cost }) => cost));
-      const ownCost = total(rows.map((row) => row.ownCost ?? money(0n)));
+      const { group: _, ...calls } = spendOf('', found(span));
       const credited = total(world.ledger.filter(({ kind }) => kind === 'CREDIT').map(({ change }) => change));
       const none = money(0n);
-      return { revenue, ownCost, credited, absorbed: none, sold: money(60_000_000_000n), refunded: none, lapsed: none };
+      return { calls, credited, sold: money(60_000_000_000n), lapsed: none };
     },
     balances: async (accountIds) => new Map(accountIds.map((id) => [id, balanceOf(world, id)])),
     reconcile: async () => ({ checkedAt: world.now(), ok: true, findings: [], rows: world.ledger.length }),

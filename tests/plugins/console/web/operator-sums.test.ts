@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatUsd, parseUsd } from '../../../../plugins/common/domain/money.ts';
 import { bucketLabel, rateText } from '../../../../plugins/console/web/src/pages/operator/monitor/bucket-label.ts';
+import { marginOfCharge, sharesOf, sumOfRows } from '../../../../plugins/console/web/src/pages/operator/sums/margin.ts';
 import { toCsv } from '../../../../plugins/console/web/src/pages/operator/sums/rows-csv.ts';
 import { timelineOf } from '../../../../plugins/console/web/src/pages/operator/sums/timeline.ts';
 import {
@@ -214,4 +215,24 @@ test('a request has the same result for clients, operators and the filter, and a
   assert.deepEqual([of(429, 'complete'), of(503, 'complete')], ['client_error', 'upstream_error']);
   assert.deepEqual([of(200, 'failed'), of(400, 'failed')], ['upstream_error', 'upstream_error']);
   assert.deepEqual([of(200, 'client_left'), of(500, 'client_left')], ['left', 'left']);
+});
+
+test('a margin has its share of the revenue that it is of, and rows add up to their total', () => {
+  const known = {
+    cost: '10.00',
+    refunded: '1.00',
+    uncosted: '3.00',
+    ownCost: '4.00',
+    writtenOff: '0.50',
+    margin: '1.50',
+  };
+  assert.deepEqual(sharesOf(known), { margin: 25, known: 66.6 });
+  const unknown = { ...known, ownCost: null, margin: null };
+  assert.equal(sharesOf(unknown), undefined);
+  assert.deepEqual(sumOfRows([known, unknown]), {
+    ...known,
+    ...{ cost: '20.00', refunded: '2.00', uncosted: '6.00', writtenOff: '1.00' },
+  });
+  assert.equal(sumOfRows([unknown]).margin, null);
+  assert.equal(marginOfCharge({ cost: '2.00', refunded: '0.50' }, '1.00', [{ absorbed: '0.25' }]), '0.25');
 });

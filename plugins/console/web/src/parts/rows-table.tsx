@@ -51,6 +51,8 @@ export interface RowsTableProps<Row> {
   readonly whole?: boolean;
   /** The server sorts: then by the columns that it knows an order of, and by no others. */
   readonly sorting?: ServerSorting | undefined;
+  /** The sum of the rows. */
+  readonly total?: Row | undefined;
   /** Stands below the rows. */
   readonly footer?: ReactNode;
 }
@@ -69,7 +71,7 @@ const VirtualRows = lazy(() => import('./virtual-rows.tsx'));
 const virtualFrom = 100;
 
 export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
-  const { label, columns, rows, rowKey, onOpen, stale = false, whole = true, sorting, footer } = props;
+  const { label, columns, rows, rowKey, onOpen, stale = false, whole = true, sorting, total, footer } = props;
   const [hidden, setHidden] = useLocalStorage<readonly string[]>({
     key: `console-hidden-columns-${columns.map(({ key }) => key).join('-')}`,
     defaultValue: noRows,
@@ -128,6 +130,11 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
               </Suspense>
             )}
           </Table.Tbody>
+          {total !== undefined && (
+            <Table.Tfoot>
+              <OneRow row={total} columns={shown} onOpen={undefined} />
+            </Table.Tfoot>
+          )}
         </Table>
       </section>
       {(canChoose || footer !== undefined) && (

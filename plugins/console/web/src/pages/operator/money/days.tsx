@@ -1,20 +1,23 @@
-/** Revenue, own cost and margin by day, as a chart and as rows. Loaded when the page is opened. */
+/** What was charged, own cost and margin by day, as a chart and as rows. Loaded when the page is opened. */
 
 import { Box, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { axisText } from '../../../parts/activity.tsx';
 import { Chart } from '../../../parts/chart.tsx';
-import { knownColumn, moneyColumn, useCountColumn } from '../../../parts/columns.tsx';
+import { useCountColumn } from '../../../parts/columns.tsx';
 import { pointText } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { bucketLabel } from '../monitor/bucket-label.ts';
 import { CsvTable } from '../parts/csv-table.tsx';
+import { useMarginColumns } from '../parts/margin.tsx';
+import { sumOfRows } from '../sums/margin.ts';
 import { approximate, isNothing } from '../sums/usd.ts';
 import type { MonitorSeries } from '../types.ts';
 
 type Bucket = MonitorSeries['rows'][number];
 
-const isUnknown = ({ cost, ownCost }: Bucket) => ownCost === null && !isNothing(cost ?? '0');
+const parts = ['ownCost', 'margin', 'writtenOff', 'refunded', 'uncosted'] as const;
+const colors = ['--chart-3', '--chart-1', '--chart-4', '--chart-5', '--chart-others'];
 
 export default function Days({ series }: { readonly series: MonitorSeries }) {
   const { t, i18n } = useTranslation();
@@ -23,12 +26,13 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
   const rows = series.rows
     .filter(({ requests, cost }, index) => requests > 0 || !isNothing(cost ?? '0') || index === series.rows.length - 1)
     .reverse();
-  const unknown = {
-    key: 'unknown',
-    label: t('operator.sales.money.unknownCost'),
-    color: 'var(--chart-others)',
-    values: series.rows.map((bucket) => (isUnknown(bucket) ? approximate(bucket.cost ?? '0') : null)),
-  };
+  const shown = parts.flatMap((key, index) => {
+    const values = series.rows.map((bucket) => bucket[key]);
+    if (index > 1 && values.every((value) => isNothing(value ?? '0'))) return [];
+    const approximated = values.map((value) => (value === null ? null : approximate(value)));
+    return [{ key, label: t(`operator.column.${key}`), color: `var(${colors[index]})`, values: approximated }];
+  });
+  const total = { ...sumOfRows(rows), requests: rows.reduce((sum, { requests }) => sum + requests, 0), at: '' };
   return (
     <>
       <Box p="md">
@@ -37,30 +41,15 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
           label={t('operator.sales.money.chart')}
           points={series.rows.map(({ at }) => pointText(new Date(at), series, i18n.language))}
           format={(value) => axisText('cost', value, i18n.language)}
-          series={[
-            {
-              key: 'ownCost',
-              label: t('operator.column.ownCost'),
-              color: 'var(--chart-3)',
-              values: series.rows.map(({ ownCost }) => (ownCost === null ? null : approximate(ownCost))),
-            },
-            {
-              key: 'margin',
-              label: t('operator.sales.money.overCost'),
-              color: 'var(--chart-1)',
-              values: series.rows.map(({ cost, ownCost }) =>
-                ownCost === null ? null : approximate(cost ?? '0') - approximate(ownCost),
-              ),
-            },
-            ...(series.rows.some(isUnknown) ? [unknown] : []),
-          ]}
+          series={shown}
         />
       </Box>
       <CsvTable
         label={t('operator.sales.money.byDay')}
         rows={rows}
         rowKey={({ at }) => at}
-        columns={useColumns(label)}
+        total={{ ...rows[0]!, ...total }}
+        columns={useColumns(rows, label)}
         file="money-by-day"
         empty={
           <Text p="md" c="dimmed" fz="sm">
@@ -72,13 +61,12 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
   );
 }
 
-function useColumns(label: (bucket: Bucket) => string): Column<Bucket>[] {
+function useColumns(rows: readonly Bucket[], label: (bucket: Bucket) => string): Column<Bucket>[] {
   const { t } = useTranslation();
+  const cell = (bucket: Bucket) => (bucket.at === '' ? t('operator.column.sum') : label(bucket));
   return [
-    { key: 'day', title: t('operator.column.day'), cell: label, plain: ({ at }) => at },
+    { key: 'day', title: t('operator.column.day'), cell, plain: ({ at }) => at },
     useCountColumn('requests', t('shell.word.requests')),
-    moneyColumn('revenue', t('operator.sales.money.revenue'), ({ cost }) => cost),
-    knownColumn('ownCost', t('operator.column.ownCost'), t('operator.unknown')),
-    knownColumn('margin', t('operator.column.margin'), t('operator.unknown')),
+    ...useMarginColumns(rows),
   ];
 }

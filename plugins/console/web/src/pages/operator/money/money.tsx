@@ -1,10 +1,9 @@
 /** Money as a whole: income and cost by day, whether the ledger is consistent, and every row of the ledger. */
-import { Stack, Tabs } from '@mantine/core';
+import { Stack, Tabs, Text } from '@mantine/core';
 import { IconCoins } from '@tabler/icons-react';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
-import { countText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
@@ -12,11 +11,12 @@ import { type ChosenSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
+import { MarginStat } from '../parts/margin.tsx';
 import type { MoneyTotals } from '../sale-types.ts';
-import { isNegative, percentOf } from '../sums/usd.ts';
 import type { MonitorSeries } from '../types.ts';
 import { LedgerTable } from './ledger-table.tsx';
 import { Reconcile } from './reconcile.tsx';
+import { Uncosted } from './uncosted.tsx';
 
 const Days = lazy(() => import('./days.tsx'));
 const tabs = ['overview', 'ledger'] as const;
@@ -72,6 +72,7 @@ function Overview() {
         {(data) => <Totals totals={data} span={span} />}
       </Loaded>
       {has(useMe(), 'requests') && <ByDay span={span} />}
+      {has(useMe(), 'requests') && totals.data?.ownCostUnknown ? <Uncosted span={span} /> : null}
       <Reconcile />
     </Stack>
   );
@@ -95,53 +96,41 @@ function ByDay({ span }: { readonly span: ChosenSpan }) {
 }
 
 function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span: ChosenSpan }) {
-  const { t, i18n } = useTranslation();
-  const { revenue, ownCost, ownCostUnknown, margin, absorbed, credited, sold, refunded, lapsed } = totals;
+  const { t } = useTranslation();
+  const { cost, refunded, ownCost, writtenOff, credited, sold, lapsed } = totals;
   const rows = (kind?: string) => ({
     to: '/admin/money',
     search: { tab: 'ledger', ...span.search, ...(kind === undefined ? {} : { kind }) },
   });
-  const unknown = t('operator.unknown');
-  const number = countText(ownCostUnknown, i18n.language);
-  const unknownNote = t('operator.traffic.monitor.noCost', { count: ownCostUnknown, number });
-  const share = margin === null ? undefined : percentOf(margin, revenue);
   const requests = { to: '/admin/requests', search: { ...span.search } };
   return (
     <Stack gap="sm">
       <StatRow>
         <Stat
-          label={t('operator.sales.money.revenue')}
-          value={<Money of={revenue} />}
-          note={t('operator.sales.money.revenueHint')}
+          label={t('operator.sales.money.charged')}
+          value={<Money of={cost} />}
+          note={t('operator.sales.money.chargedHint')}
           {...rows('CHARGE')}
         />
+        <Stat label={t('operator.sales.money.refunded')} value={<Money of={refunded} />} {...rows('REFUND')} />
         <Stat
           label={t('operator.column.ownCost')}
-          value={ownCost === null ? unknown : <Money of={ownCost} />}
-          note={ownCost === null ? unknownNote : t('operator.sales.money.ownCostHint')}
+          value={ownCost === null ? t('operator.unknown') : <Money of={ownCost} />}
+          note={t('operator.sales.money.ownCostHint')}
           {...requests}
         />
         <Stat
-          label={t('operator.sales.money.absorbed')}
-          value={<Money of={absorbed} />}
-          note={t('operator.sales.money.absorbedHint')}
+          label={t('operator.column.writtenOff')}
+          value={<Money of={writtenOff} />}
+          note={t('operator.sales.money.writtenOffHint')}
           to="/admin/requests"
           search={{ ...span.search, result: 'upstream_error' }}
         />
-        <Stat
-          label={t('operator.column.margin')}
-          value={margin === null ? unknown : <Money of={margin} />}
-          tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
-          note={
-            margin === null
-              ? unknownNote
-              : share === undefined
-                ? undefined
-                : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })
-          }
-          {...requests}
-        />
+        <MarginStat sums={totals} {...requests} />
       </StatRow>
+      <Text fz="xs" c="dimmed">
+        {t('operator.traffic.monitor.marginWords')}
+      </Text>
       <StatRow>
         <Stat
           label={t('operator.sales.money.credited')}
@@ -155,7 +144,6 @@ function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span:
           note={t('operator.sales.money.soldHint')}
           {...rows('PURCHASE')}
         />
-        <Stat label={t('operator.sales.money.refunded')} value={<Money of={refunded} />} {...rows('REFUND')} />
         <Stat label={t('operator.sales.money.lapsed')} value={<Money of={lapsed} />} {...rows('EXPIRE')} />
       </StatRow>
     </Stack>

@@ -3,13 +3,14 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Meter } from '../../../parts/bars.tsx';
-import { knownColumn, moneyColumn, textColumn } from '../../../parts/columns.tsx';
+import { textColumn } from '../../../parts/columns.tsx';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { projectName } from '../../../parts/project.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import type { ChosenSpan } from '../../../parts/span.tsx';
 import { CsvTable } from '../parts/csv-table.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
+import { useMarginColumns } from '../parts/margin.tsx';
 import { AccountLink, RowLink } from '../parts/names.tsx';
 import type { Group, GroupName } from '../types.ts';
 
@@ -112,7 +113,13 @@ function useColumns(by: GroupName, span: ChosenSpan, rows: readonly Group[]): Co
       plain: ({ results }) => results.upstream_error,
     },
   ];
-  return [...counts, ...waits(t('shell.word.firstByte'), t('operator.column.total')), ...useMoneyColumns(rows)];
+  const money = useMarginColumns(rows);
+  return [
+    ...counts,
+    ...waits(t('shell.word.firstByte'), t('operator.column.total')),
+    // Where no amount is known at all, its columns would be a row of dashes.
+    ...(rows.some(({ cost }) => cost !== null) ? money : []),
+  ];
 }
 
 function waits(firstByteTitle: string, totalTitle: string): Column<Group>[] {
@@ -125,14 +132,4 @@ function waits(firstByteTitle: string, totalTitle: string): Column<Group>[] {
     plain: (row) => row[of].p50,
   });
   return [both('firstByte', firstByteTitle), both('total', totalTitle)];
-}
-
-/** Where no amount is known at all, its columns would be a row of dashes. */
-function useMoneyColumns(rows: readonly Group[]): Column<Group>[] {
-  const { t } = useTranslation();
-  if (!rows.some(({ cost }) => cost !== null)) return [];
-  return [
-    moneyColumn('cost', t('operator.column.cost'), ({ cost }) => cost),
-    knownColumn('margin', t('operator.column.margin'), t('operator.unknown')),
-  ];
 }

@@ -16,9 +16,9 @@ import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { alertsPath } from '../alerts/alert-texts.ts';
 import { Loaded, useAnswer } from '../parts/load.tsx';
+import { MarginStat } from '../parts/margin.tsx';
 import { shortId, useAccountNames } from '../parts/names.tsx';
 import { ProjectFilter, useProjects } from '../parts/projects.tsx';
-import { isNegative, percentOf } from '../sums/usd.ts';
 import type { Alert, DurationRow, GroupName, MonitorSeries, Page as PageOf, Monitor as Sums } from '../types.ts';
 import { rateText } from './bucket-label.ts';
 import { Causes } from './causes.tsx';
@@ -186,22 +186,12 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Chose
 /** The parts that are not drawn. */
 function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan }) {
   const { t, i18n } = useTranslation();
-  const { requests, results, total, cost, ownCost, ownCostUnknown, margin } = sums;
+  const { requests, results, total } = sums;
   const count = (value: number) => countText(value, i18n.language);
   const rows = (result?: string) => ({
     to: '/admin/requests',
     search: { ...span.search, ...(result === undefined ? {} : { result }) },
   });
-  const share = margin === null || cost === null ? undefined : percentOf(margin, cost);
-  const unknownNote = ownCostUnknown
-    ? t('operator.traffic.monitor.noCost', { count: ownCostUnknown, number: count(ownCostUnknown) })
-    : undefined;
-  const knownNote = (
-    <>
-      {share !== undefined && `${t('operator.traffic.monitor.marginHint', { percent: `${share} %` })} · `}
-      {t('operator.column.ownCost')} <Money of={ownCost} />
-    </>
-  );
   return (
     <StatRow>
       <Stat
@@ -222,14 +212,7 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan
         note={t('operator.traffic.monitor.percentiles', { p95: durationText(total.p95), p99: durationText(total.p99) })}
         {...rows()}
       />
-      <Stat
-        label={t('operator.column.margin')}
-        value={margin === null && cost !== null ? t('operator.unknown') : <Money of={margin} />}
-        tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
-        note={margin === null ? unknownNote : knownNote}
-        to="/admin/money"
-        search={span.search}
-      />
+      {sums.cost !== null && <MarginStat sums={sums} to="/admin/money" search={span.search} />}
     </StatRow>
   );
 }

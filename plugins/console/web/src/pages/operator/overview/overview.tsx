@@ -12,6 +12,7 @@ import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { Waiting } from '../../../parts/states.tsx';
 import { viewerZone } from '../../../parts/zone.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
+import { MarginStat } from '../parts/margin.tsx';
 import { RowLink, shortId, useAccountNames } from '../parts/names.tsx';
 import type { Group as GroupRow, Monitor, OperatorRequest, Page as PageOf, Person, Upstream } from '../types.ts';
 import { byCause, doneSteps, type Facts, type Finding, findingsIn, type Step, steps } from './findings.ts';
@@ -148,11 +149,7 @@ function Figures({ day }: { readonly day: Monitor }) {
         {...monitor}
       />
       <Stat label={t('operator.column.cost')} value={<Money of={day.cost} />} to="/admin/money" />
-      <Stat
-        label={t('operator.column.margin')}
-        value={day.margin === null && day.cost !== null ? t('operator.unknown') : <Money of={day.margin} />}
-        to="/admin/money"
-      />
+      <MarginStat sums={day} to="/admin/money" />
       <Stat label={t('operator.overview.firstByte')} value={durationText(day.firstByte.p50)} {...monitor} />
     </StatRow>
   );

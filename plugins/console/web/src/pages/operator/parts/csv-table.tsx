@@ -10,6 +10,8 @@ interface CsvTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
+  /** The sum of the rows; not in the CSV. */
+  readonly total?: Row | undefined;
   /** Name of the CSV, without its ending. */
   readonly file: string;
   /** Shown where there is no row. */

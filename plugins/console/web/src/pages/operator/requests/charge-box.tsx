@@ -11,6 +11,7 @@ import { Act, useActs } from '../parts/act.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { answerKey } from '../parts/load.tsx';
 import { shortId } from '../parts/names.tsx';
+import { marginOfCharge } from '../sums/margin.ts';
 import { isAmount, isNothing, minus, plainRatio } from '../sums/usd.ts';
 import type { OperatorCharge, OperatorStory } from '../types.ts';
 import { storyPath } from './story-path.ts';
@@ -28,7 +29,7 @@ export function ChargeBox({ story }: { readonly story: OperatorStory }) {
   const left = minus(charge.cost, charge.refunded);
   return (
     <Stack gap="sm">
-      <ChargeFacts charge={charge} />
+      <ChargeFacts charge={charge} attempts={story.attempts} />
       <div>
         <Text fz="xs" c="dimmed" mb={4}>
           {t('operator.traffic.requests.formula')}
@@ -47,7 +48,12 @@ export function ChargeBox({ story }: { readonly story: OperatorStory }) {
   );
 }
 
-function ChargeFacts({ charge }: { readonly charge: OperatorCharge }) {
+interface ChargeFactsProps {
+  readonly charge: OperatorCharge;
+  readonly attempts: OperatorStory['attempts'];
+}
+
+function ChargeFacts({ charge, attempts }: ChargeFactsProps) {
   const { t } = useTranslation();
   const { cost, ownCost, refunded, held, ratio, priceVersion, tier } = charge;
   return (
@@ -55,7 +61,10 @@ function ChargeFacts({ charge }: { readonly charge: OperatorCharge }) {
       of={[
         [t('operator.column.cost'), <Money key="cost" of={cost} />],
         [t('operator.column.ownCost'), <Money key="own" of={ownCost} />],
-        ownCost !== null && [t('operator.column.margin'), <Money key="margin" of={minus(cost, ownCost)} />],
+        ownCost !== null && [
+          t('operator.column.margin'),
+          <Money key="margin" of={marginOfCharge(charge, ownCost, attempts)} />,
+        ],
         !isNothing(refunded) && [t('client.usage.refunded'), <Money key="refunded" of={refunded} />],
         [t('operator.traffic.requests.held'), <Money key="held" of={held} />],
         [t('shell.word.ratio'), plainRatio(ratio)],
