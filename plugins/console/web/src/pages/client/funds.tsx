@@ -63,7 +63,10 @@ export function Grants({ of }: { readonly of: readonly Grant[] }) {
 function OneGrant({ grant }: { readonly grant: Grant }) {
   const { t, i18n } = useTranslation();
   const kindText = useGrantKind();
-  const words = { spent: moneyText(grant.remaining, i18n.language), limit: moneyText(grant.amount, i18n.language) };
+  const words = {
+    remaining: moneyText(grant.remaining, i18n.language),
+    amount: moneyText(grant.amount, i18n.language),
+  };
   return (
     <div>
       <Group justify="space-between" gap="xs" mb={4} wrap="nowrap">
@@ -78,14 +81,14 @@ function OneGrant({ grant }: { readonly grant: Grant }) {
         <Text fz="sm" component="div" className="nowrap">
           <Money of={grant.remaining} />{' '}
           <Text span c="dimmed" inherit>
-            {`/ ${words.limit}`}
+            {`/ ${words.amount}`}
           </Text>
         </Text>
       </Group>
       <Meter
         part={chartNumber(grant.remaining)}
         whole={chartNumber(grant.amount)}
-        label={t('client.wallet.windowWords', words)}
+        label={t('client.wallet.grantWords', words)}
       />
       <Text fz="xs" c="dimmed" mt={4} component="div">
         {grant.expiresAt === null ? (

@@ -40,6 +40,7 @@ export default {
     windows: 'Windows of the plan',
     window: { '5h': '5 hours', day: 'Day', week: 'Week', month: 'Month' },
     windowWords: '{{spent}} of {{limit}} spent',
+    grantWords: '{{remaining}} of {{amount}} left',
     resets: 'Begins again in',
     grants: 'What the balance is made of',
     grantsHint: 'Spent in this order.',

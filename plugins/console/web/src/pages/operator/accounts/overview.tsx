@@ -3,7 +3,7 @@ import { Box, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
 import { Meter } from '../../../parts/bars.tsx';
-import { chartNumber, countText } from '../../../parts/format.ts';
+import { chartNumber, countText, moneyText } from '../../../parts/format.ts';
 import { useGrantKind } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Panel } from '../../../parts/page.tsx';
@@ -87,7 +87,8 @@ function Figures({ id, pool }: { readonly id: string; readonly pool: Pool | null
 }
 
 function Grants({ pool }: { readonly pool: Pool }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const text = (amount: string) => moneyText(amount, i18n.language);
   const kindText = useGrantKind();
   return (
     <Panel title={t('operator.people.accounts.grants')}>
@@ -108,7 +109,11 @@ function Grants({ pool }: { readonly pool: Pool }) {
               </Text>
             </Group>
             <Box my={4}>
-              <Meter part={percentOf(remaining, amount) ?? 0} whole={100} label={reason || kindText(kind)} />
+              <Meter
+                part={percentOf(remaining, amount) ?? 0}
+                whole={100}
+                label={t('client.wallet.grantWords', { remaining: text(remaining), amount: text(amount) })}
+              />
             </Box>
             <Text fz="xs" c="dimmed">
               <Money of={remaining} /> / <Money of={amount} /> ·{' '}
@@ -128,7 +133,8 @@ function Grants({ pool }: { readonly pool: Pool }) {
 }
 
 function Windows({ pool }: { readonly pool: Pool }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const text = (amount: string) => moneyText(amount, i18n.language);
   return (
     <Panel title={t('operator.people.accounts.windows')}>
       <Stack gap="sm">
@@ -143,7 +149,12 @@ function Windows({ pool }: { readonly pool: Pool }) {
                 </Text>
               </Group>
               <Box my={4}>
-                <Meter part={percent} whole={100} label={name} of="limit" />
+                <Meter
+                  part={percent}
+                  whole={100}
+                  label={t('client.wallet.windowWords', { spent: text(spent), limit: text(limit) })}
+                  of="limit"
+                />
               </Box>
               <Text fz="xs" c="dimmed">
                 {t('operator.people.accounts.windowEnds')} <Time at={endsAt} relative />

@@ -123,6 +123,7 @@ function Figures({ of: { recent, failed, inFlight, firstByteMs, wholeMs } }: { r
 export function Room({ of: { limit, inFlight, queue, waiting } }: { readonly of: NonNullable<Upstream['room']> }) {
   const { t } = useTranslation();
   const label = t('operator.traffic.upstreams.room.title');
+  const taken = t('operator.traffic.upstreams.room.taken', { inFlight, limit });
   const isFull = inFlight >= limit;
   const waits =
     waiting === 0
@@ -135,10 +136,10 @@ export function Room({ of: { limit, inFlight, queue, waiting } }: { readonly of:
           {label}
         </Text>
         <Text span fz="xs" className="number">
-          {t('operator.traffic.upstreams.room.taken', { inFlight, limit })} · {waits}
+          {taken} · {waits}
         </Text>
       </Group>
-      <Meter part={inFlight} whole={limit} label={label} of="limit" />
+      <Meter part={inFlight} whole={limit} label={taken} of="limit" />
       {isFull && waiting >= queue && (
         <Text fz="xs" mt={4}>
           {t('operator.traffic.upstreams.room.full')}
