@@ -1,8 +1,8 @@
 /** Kinds of alerts about money: models that are sold below their cost, accounts that spend far more than usual, a ledger that does not add up. */
 import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts';
 import type { LedgerQueries, SpendGroup } from '../../common/domain/admin/ledger.ts';
+import { costedRevenueOf, marginOf } from '../../common/domain/admin/margin.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
-import { costedRevenueOf, marginOf } from '../../common/domain/margin.ts';
 import { billionthsOf, formatUsd, type Money, mean, money, parseUsd, zero } from '../../common/domain/money.ts';
 import { quarterMs } from '../../common/rollups/table.ts';
 

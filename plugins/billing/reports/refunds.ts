@@ -88,7 +88,7 @@ export function lessRefunds<Sums extends SpendSums>(sums: Sums, refunds: readonl
   };
 }
 
-/** Of slots that begin at `at`, in order. */
+/** The same for slots that begin at `at`, in order. */
 export function slotsLessRefunds<Slot extends SpendSums & { readonly at: number }>(
   slots: readonly Slot[],
   refunds: readonly Refund[],
@@ -97,7 +97,7 @@ export function slotsLessRefunds<Slot extends SpendSums & { readonly at: number 
   return slots.map((slot) => lessRefunds(slot, bySlot.get(slot.at) ?? []));
 }
 
-/** Of groups, with those of `wanted` that have refunds alone. */
+/** The same for groups; those of `wanted` that have refunds alone are added. */
 export function groupsLessRefunds(
   groups: readonly (SpendGroup & { readonly at: number })[],
   refunds: readonly Refund[],

@@ -1,7 +1,7 @@
 /** Money beside counts: what the requests of a filter cost, altogether and over time. */
 import type { ChargeFilter, SpendSums } from '../../common/domain/admin/ledger.ts';
+import { marginOf } from '../../common/domain/admin/margin.ts';
 import type { RequestFilter, RequestGroup } from '../../common/domain/admin/requests.ts';
-import { marginOf } from '../../common/domain/margin.ts';
 import { money, zero } from '../../common/domain/money.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import { ledgerQueries, requestQueries } from '../services.ts';

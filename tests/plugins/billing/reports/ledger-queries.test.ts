@@ -11,9 +11,9 @@ import {
   ledgerQueries,
   type SpendSums,
 } from '../../../../plugins/common/domain/admin/ledger.ts';
+import { marginOf } from '../../../../plugins/common/domain/admin/margin.ts';
 import type { Page, PageRequest, Span } from '../../../../plugins/common/domain/admin/pages.ts';
 import { pool } from '../../../../plugins/common/domain/ledger.ts';
-import { marginOf } from '../../../../plugins/common/domain/margin.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { flatBook } from '../../../../plugins/common/domain/prices.ts';
 import { runsOf } from '../../../helpers/histories.ts';

@@ -1,5 +1,5 @@
 /** The margin of rows on the operator's pages: its shares, and the sum of some rows. Pure. */
-import { costedRevenueOf, marginOf, revenueOf } from '../../../../../../common/domain/margin.ts';
+import { costedRevenueOf, marginOf, revenueOf } from '../../../../../../common/domain/admin/margin.ts';
 import { formatUsd, parseUsd } from '../../../../../../common/domain/money.ts';
 import { percentOf, sum } from './usd.ts';
 
@@ -24,7 +24,7 @@ export function sharesOf({ cost, refunded, uncosted, margin }: MarginSums) {
     : { margin: margins, known: percentOf(costed, formatUsd(revenueOf(sums))) ?? 0 };
 }
 
-/** Of one call, with its attempts that no client pays. */
+/** The margin of one call, with its attempts that no client pays. */
 export function marginOfCharge(
   { cost, refunded }: { readonly cost: string; readonly refunded: string },
   ownCost: string,

@@ -1,10 +1,10 @@
 /** The margin of calls: the one definition for pages, alerts and commands. Pure. */
-import { type Money, money } from './money.ts';
+import { type Money, money } from '../money.ts';
 
 export interface MarginOf {
   /** Charged calls. */
   readonly requests: number;
-  /** Of which the own cost is not known. */
+  /** Those whose own cost is not known. */
   readonly ownCostUnknown?: number | undefined;
   readonly cost: Money;
   /** Given back of charges. */
