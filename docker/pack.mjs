@@ -21,8 +21,6 @@ for (const file of globSync(['core/**', 'plugins/**', 'config/*'], { cwd: root, 
   // Of the web app its pages alone; no pictures of the documents.
   if (path.startsWith(`${pages}/`) && !path.startsWith(`${pages}/dist/`)) continue;
   if (path.startsWith('plugins/console/pictures/')) continue;
-  // The package has no types that it would have to go around.
-  if (path === 'core/process/start.js') continue;
   if (path.endsWith('.ts')) put(path.replace(/ts$/, 'js'), inJavaScript(readFileSync(join(root, path), 'utf8')));
   else copy(path);
 }

@@ -34,6 +34,15 @@ export interface ConfigCheck {
   readonly changes: readonly { readonly section: string; readonly restart: boolean }[];
 }
 
+/** What made a configuration run: the start, a save here, a signal, or a change of the files. */
+export type ConfigSource = 'start' | 'save' | 'signal' | 'file';
+
+/** One file of the gateway. Its path is relative to the directory of the main file, so that it is the same on every machine. */
+export interface ConfigText {
+  readonly path: string;
+  readonly text: string;
+}
+
 /** The gateway's own files. Provided by the core. */
 export interface ConfigFiles {
   view(): Promise<ConfigView>;
@@ -43,6 +52,16 @@ export interface ConfigFiles {
   save(file: string, text: string, previous: string): Promise<ConfigCheck>;
   /** Reads the files again. */
   reload(): Promise<ConfigCheck>;
+  /** The texts that were read last and applied, the main file first. */
+  running(): readonly ConfigText[];
+  /** Calls `listener` whenever texts were applied. */
+  onApplied(listener: (source: ConfigSource) => void): void;
+  /** The texts that these files have on the disk; undefined: it has none. Throws not_found for a path beside no file of this gateway. */
+  onDisk(paths: readonly string[]): Promise<ReadonlyMap<string, string | undefined>>;
+  /** As `check`, with the texts of several files that this gateway runs or ran. */
+  checkAll(texts: readonly ConfigText[]): Promise<ConfigCheck>;
+  /** As `save`: writes all of the files or none. A command writes only; the serving gateway applies. `previous`: what `onDisk` returned. */
+  saveAll(texts: readonly ConfigText[], previous: ReadonlyMap<string, string | undefined>): Promise<ConfigCheck>;
 }
 
 export const configFiles = defineService<ConfigFiles>('config files');

@@ -66,7 +66,7 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
     known: () => new Set(builtInNames()),
     onSaved: options.onSaved,
   });
-  if (options.mode === 'serve') runtime.provide(configFiles, new GatewayConfigFiles(runtime, reloader));
+  if (options.mode !== 'check') runtime.provide(configFiles, new GatewayConfigFiles(runtime, reloader));
   await installPlugins(runtime, reading());
   const endGuard = options.guardsContext ? guardContext(runtime.plugins) : undefined;
   return {

@@ -1,8 +1,8 @@
 /** Shows, checks and atomically saves the gateway's own configuration files. */
 import { constants } from 'node:fs';
 import { access, chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import type { ConfigCheck, ConfigFiles, ConfigView } from '../contract/config-files.ts';
+import { dirname, relative, resolve } from 'node:path';
+import type { ConfigCheck, ConfigFiles, ConfigSource, ConfigText, ConfigView } from '../contract/config-files.ts';
 import { GatewayError } from '../contract/errors.ts';
 import { configSchema } from './json-schema.ts';
 import type { Reloader } from './reload.ts';
@@ -41,17 +41,71 @@ export class GatewayConfigFiles implements ConfigFiles {
   }
 
   async check(file: string, text: string): Promise<ConfigCheck> {
-    return this.#reloader.check(this.#pathOf(file), text);
+    return this.#reloader.check(new Map([[this.#pathOf(file), text]]));
   }
 
   async save(file: string, text: string, previous: string): Promise<ConfigCheck> {
     const path = this.#pathOf(file);
     await refuseOvertaken(path, previous);
-    return this.#reloader.save(path, text, () => replace(path, text, previous));
+    return this.#reloader.save(new Map([[path, text]]), () => replace(path, text, previous));
+  }
+
+  running(): readonly ConfigText[] {
+    const { files } = this.#runtime.file.yaml;
+    const top = this.#top();
+    return [...files].map(([path, text]) => ({ path: relative(top, path), text }));
+  }
+
+  onApplied(listener: (source: ConfigSource) => void): void {
+    this.#reloader.onApplied(listener);
+  }
+
+  async onDisk(paths: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
+    const texts = paths.map(async (path) => [path, await textOf(this.#keptPath(path))] as const);
+    return new Map(await Promise.all(texts));
+  }
+
+  async checkAll(texts: readonly ConfigText[]): Promise<ConfigCheck> {
+    return this.#reloader.check(this.#drafts(texts));
+  }
+
+  async saveAll(texts: readonly ConfigText[], previous: ReadonlyMap<string, string | undefined>): Promise<ConfigCheck> {
+    const writes = texts.map(({ path, text }) => ({ file: this.#keptPath(path), text, before: previous.get(path) }));
+    for (const { file, before } of writes) await refuseOvertaken(file, before);
+    return this.#reloader.save(this.#drafts(texts), async () => {
+      const undo: (() => Promise<void>)[] = [];
+      try {
+        for (const { file, text, before } of writes) {
+          await replace(file, text, before);
+          undo.unshift(() => (before === undefined ? rm(file) : replace(file, before, text)));
+        }
+      } catch (error) {
+        for (const step of undo) await step().catch(() => undefined);
+        throw error;
+      }
+    });
   }
 
   reload(): Promise<ConfigCheck> {
     return this.#reloader.reload();
+  }
+
+  #drafts(texts: readonly ConfigText[]): ReadonlyMap<string, string> {
+    return new Map(texts.map(({ path, text }) => [this.#keptPath(path), text]));
+  }
+
+  /** The directory of the main file. */
+  #top(): string {
+    return dirname([...this.#runtime.file.yaml.files.keys()][0]!);
+  }
+
+  /** A file of this gateway, or one beside them that it was read from before. */
+  #keptPath(path: string): string {
+    const file = resolve(this.#top(), path);
+    const known = [...this.#runtime.file.yaml.files.keys()];
+    if (known.includes(file)) return file;
+    if (/\.ya?ml$/.test(file) && known.some((other) => dirname(other) === dirname(file))) return file;
+    throw new GatewayError('not_found', 'This gateway was not read from a file of that name.', { field: 'file' });
   }
 
   /** Only files of this gateway can be written. */
@@ -74,15 +128,21 @@ async function mayReplace(path: string): Promise<boolean> {
   }
 }
 
-async function refuseOvertaken(path: string, previous: string): Promise<void> {
-  if ((await readFile(path, 'utf8').catch(() => undefined)) === previous) return;
+const textOf = (path: string) => readFile(path, 'utf8').catch(() => undefined);
+
+async function refuseOvertaken(path: string, previous: string | undefined): Promise<void> {
+  if ((await textOf(path)) === previous) return;
   throw new GatewayError('conflict', 'The file has changed meanwhile: load it again.', { code: 'config_changed' });
 }
 
-/** Keeps the previous text as `.bak`. Of a symbolic link it replaces the target. */
-async function replace(path: string, text: string, previous: string): Promise<void> {
+/** Keeps the previous text as `.bak`; undefined: the file is new. Of a symbolic link it replaces the target. */
+async function replace(path: string, text: string, previous: string | undefined): Promise<void> {
   await refuseOvertaken(path, previous);
   try {
+    if (previous === undefined) {
+      await put(path, text, 0o600);
+      return;
+    }
     const real = await realpath(path);
     const { mode } = await stat(real);
     await put(`${real}.bak`, previous, mode);

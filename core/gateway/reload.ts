@@ -15,7 +15,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { ConfigCheck, ConfigNotice } from '../contract/config-files.ts';
+import type { ConfigCheck, ConfigNotice, ConfigSource } from '../contract/config-files.ts';
 import { GatewayError } from '../contract/errors.ts';
 import { ConfigError, type GatewayFile, readSections } from './config.ts';
 import { type Change, compare } from './config-changes.ts';
@@ -53,6 +53,7 @@ export class Reloader {
   /** Watches files with secrets and the sources of plugins, whatever the setting `reload` says. */
   readonly #secretWatch: FileWatch;
   readonly #secretsChanged: () => void;
+  readonly #listeners: ((source: ConfigSource) => void)[] = [];
   #sourceWatches: readonly (() => void)[] | undefined;
   /** Serializes reloads: a prepared change is valid only for the state that it was prepared on. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -71,7 +72,7 @@ export class Reloader {
     };
     this.#watch = new FileWatch({
       log,
-      changed: apply(() => this.reload()),
+      changed: apply(() => this.reload('file')),
       read: (file) => readFile(file, 'utf8').catch(() => undefined),
       seemsUnfinished,
     });
@@ -109,6 +110,11 @@ export class Reloader {
     this.#sourceWatches ??= runtime.sources().flatMap((source) => source.watch?.(this.#secretsChanged) ?? []);
   }
 
+  /** Calls `listener` whenever texts were applied. */
+  onApplied(listener: (source: ConfigSource) => void): void {
+    this.#listeners.push(listener);
+  }
+
   close(): void {
     this.#watch.close();
     this.#secretWatch.close();
@@ -116,20 +122,20 @@ export class Reloader {
     this.#sourceWatches = [];
   }
 
-  /** Checks the files with this text instead of one of them. Changes nothing; problems are returned, not thrown. */
-  check(file: string, text: string): Promise<ConfigCheck> {
+  /** Checks the files with these texts, by absolute path. Changes nothing; problems are returned, not thrown. */
+  check(texts: ReadonlyMap<string, string>): Promise<ConfigCheck> {
     return this.#inTurn(async () => {
-      const outcome = await this.#prepare(this.#drafted(file, text), true);
+      const outcome = await this.#prepare(this.#drafted(texts), true);
       return outcome instanceof ConfigError ? refused(outcome) : accepted(outcome);
     });
   }
 
   /** Reads the files again and applies changes. Problems are logged and returned. */
-  reload(): Promise<ConfigCheck> {
+  reload(source: ConfigSource = 'signal'): Promise<ConfigCheck> {
     // A reload that still waits will read the same files.
     this.#waiting ??= this.#inTurn(() => {
       this.#waiting = undefined;
-      return this.#readAgain();
+      return this.#readAgain(source);
     });
     return this.#waiting;
   }
@@ -137,42 +143,47 @@ export class Reloader {
   /** Reads the secrets again. Where the files wait for a signal, their running texts hold. */
   #reloadSecrets(): Promise<ConfigCheck> {
     const { runtime } = this.#options;
-    if (runtime.file.settings.reload === 'watch') return this.reload();
+    if (runtime.file.settings.reload === 'watch') return this.reload('file');
     this.#waitingSecrets ??= this.#inTurn(() => {
       this.#waitingSecrets = undefined;
-      return this.#readAgain({ texts: runtime.file.yaml.files, mayRead: () => true, mayTakeSecret: () => true });
+      return this.#readAgain('file', {
+        texts: runtime.file.yaml.files,
+        mayRead: () => true,
+        mayTakeSecret: () => true,
+      });
     });
     return this.#waitingSecrets;
   }
 
-  async #readAgain(texts?: Drafts): Promise<ConfigCheck> {
+  async #readAgain(source: ConfigSource, texts?: Drafts): Promise<ConfigCheck> {
     const outcome = await this.#prepare(texts);
-    if (!(outcome instanceof ConfigError)) return this.#applyConfig(outcome);
+    if (!(outcome instanceof ConfigError)) return this.#applyConfig(outcome, source);
     this.#refuse(outcome);
     return refused(outcome);
   }
 
-  /** Checks the text, calls `write` to store it, and applies it. */
-  save(file: string, text: string, write: () => Promise<void>): Promise<ConfigCheck> {
+  /** Checks the texts, calls `write` to store them, and applies them; a command, which serves nothing, only stores them. */
+  save(texts: ReadonlyMap<string, string>, write: () => Promise<void>): Promise<ConfigCheck> {
     return this.#inTurn(async () => {
-      const outcome = await this.#prepare(this.#drafted(file, text), true);
+      const outcome = await this.#prepare(this.#drafted(texts), true);
       if (outcome instanceof ConfigError) throw configInvalid(outcome);
       await write();
-      const result = this.#applyConfig(outcome);
+      if (this.#options.runtime.mode !== 'serve') return accepted(outcome);
+      const result = this.#applyConfig(outcome, 'save');
       this.#options.onSaved?.();
       return result;
     });
   }
 
   /** A draft may include files only from the directories of the current files, and name secrets only in those of current secrets. */
-  #drafted(file: string, text: string): Drafts {
+  #drafted(texts: ReadonlyMap<string, string>): Drafts {
     const { files, secretFiles } = this.#options.runtime.file.yaml;
     const below = (known: Iterable<string>) => {
       const directories = [...known].map((path) => dirname(path) + sep);
       return (wanted: string) => directories.some((directory) => wanted.startsWith(directory));
     };
     return {
-      texts: new Map([[file, text]]),
+      texts,
       mayRead: below(files.keys()),
       mayTakeSecret: below(secretFiles.keys()),
     };
@@ -218,6 +229,7 @@ export class Reloader {
   /** Calls every `prepare`, also for an unchanged section: the instance may depend on another section. */
   async #commits(reachable: GatewayFile): Promise<(() => void)[]> {
     const { runtime, known } = this.#options;
+    if (runtime.mode !== 'serve') return [];
     const plugins = runtime.plugins.map(({ plugin }) => plugin);
     const sections = readSections(reachable, plugins, known());
     const commits: (() => void)[] = [];
@@ -237,7 +249,7 @@ export class Reloader {
     return commits;
   }
 
-  #applyConfig(prepared: Prepared): ConfigCheck {
+  #applyConfig(prepared: Prepared, source: ConfigSource): ConfigCheck {
     const { runtime } = this.#options;
     const { reachable, changes, commits } = prepared;
     if (runtime.isStopping) throw new GatewayError('overloaded', 'The gateway is shutting down.');
@@ -255,6 +267,7 @@ export class Reloader {
     );
     if (waiting.length > 0) runtime.log.warn({ sections: waiting }, 'these changes wait for a restart');
     this.watch();
+    for (const listener of this.#listeners) listener(source);
     return accepted(prepared);
   }
 

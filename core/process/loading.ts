@@ -1,12 +1,38 @@
 /**
- * What a process of the gateway asks of Node before it loads the rest: to load some two thousand modules for a part of the work, by
- * looking once at each folder and package, and to collect garbage as a server needs it.
+ * What a process of the gateway asks of Node before it loads the rest: to load some two thousand modules for a part of the work, by keeping what was
+ * compiled and looking once at each folder and package, and to collect garbage as a server needs it.
  */
-import { existsSync } from 'node:fs';
-import { type ResolveHookSync, registerHooks } from 'node:module';
-import { dirname, join, sep } from 'node:path';
+import { existsSync, lstatSync, mkdirSync } from 'node:fs';
+import { constants, enableCompileCache, type ResolveHookSync, registerHooks } from 'node:module';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
+
+/**
+ * Compiled code is kept for the next start, in NODE_COMPILE_CACHE or the user's own directory for such things; for the
+ * processes that this one starts too. Without a directory that is this user's alone nothing is kept: who can write there
+ * decides what runs here.
+ */
+export function keepCompiled(): void {
+  const directory = process.env['NODE_COMPILE_CACHE'] ?? ownDirectory();
+  if (directory === undefined) return;
+  const { status } = enableCompileCache(directory);
+  if (status === constants.compileCacheStatus.ENABLED) process.env['NODE_COMPILE_CACHE'] = directory;
+}
+
+function ownDirectory(): string | undefined {
+  const { XDG_CACHE_HOME: configured = '' } = process.env;
+  const directory = join(isAbsolute(configured) ? configured : join(homedir(), '.cache'), 'model-gateway');
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const { uid, mode } = lstatSync(directory);
+    const isOwn = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
+    return isOwn ? directory : undefined;
+  } catch {
+    return undefined; // A read-only file system, or a user without a home.
+  }
+}
 
 /** The folder of the gateway. Modules in it import a package from the same place, but for those of a folder with packages of its own. */
 const own = dirname(dirname(import.meta.dirname));

@@ -8,11 +8,14 @@ import {
   type Next,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
+import type { CommandLine } from '../../core/contract/plugin-groups.ts';
 import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
 import { alertAdmin, consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { type ConsoleConfig, config } from './config.ts';
+import { type CommandParts, historyCommands } from './config-history/commands.ts';
+import { sealAgain } from './config-history/store.ts';
 import { Mailers } from './mailers.ts';
 import { addedPages, problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
@@ -69,26 +72,22 @@ export default definePlugin<ConsoleConfig>({
       random: host.random,
     });
     const mails = new Mailers(settings.smtp, host.log);
-    host.provide(mailers, mails);
     let listening = '';
+    host.provide(mailers, mails);
     host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
-    const commands = consoleCommands(links, settings.origin);
-    const secrets = () => [rotatedPeople(store.orm, store.schema, settings.secret, host.random)];
+    const commandLine = commandLineOf({ host, store, secrets: settings.secret }, links, settings.origin);
     const problems = () => problemsOf(addedPages(host));
-    if (host.mode !== 'serve')
-      return {
-        endpoints: endpointsFor(refuse),
-        commandLine: { commands, secrets },
-        checks: { problems },
-        lifecycle: { stop: () => mails.close() },
-      };
+    if (host.mode !== 'serve') {
+      const lifecycle = { stop: () => mails.close() };
+      return { endpoints: endpointsFor(refuse), commandLine, checks: { problems }, lifecycle };
+    }
     // Sign-in and API are large, and commands have no use for them.
     const { openConsole, reloads } = await import('./open.ts');
     const opened = await openConsole({ host, store, settings, links });
     return {
       endpoints: endpointsFor((exchange, forward) => opened.site(exchange, forward)),
       addresses: { sockets: [opened.live.endpoint] },
-      commandLine: { commands },
+      commandLine,
       checks: { problems },
       reload: {
         async prepare(changed) {
@@ -108,6 +107,7 @@ export default definePlugin<ConsoleConfig>({
       lifecycle: {
         start() {
           opened.live.start();
+          opened.keepConfigurations();
           host.every(pruneIntervalMs, 'prune sessions and links', () => opened.prune());
         },
         listening(origin) {
@@ -154,6 +154,14 @@ async function greet(host: Host, links: Links, origin: string, isMissing: () => 
       ${origin}${path}
 
 `);
+}
+
+function commandLineOf(parts: CommandParts, links: Links, origin: string): CommandLine {
+  const { host, store, secrets } = parts;
+  return {
+    commands: [...consoleCommands(links, origin), ...historyCommands(parts)],
+    secrets: () => [rotatedPeople(store, secrets, host.random, (all) => sealAgain(store, all, host.random))],
+  };
 }
 
 function consoleCommands(links: Links, origin: string): Command[] {

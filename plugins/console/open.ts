@@ -1,9 +1,15 @@
 /** Puts the serving console together: what lasts as long as the gateway, and what its section furnishes, again when that changes. */
+
+import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
+import { configFiles } from '../../core/contract/config-files.ts';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
 import type { ConsoleConfig } from './config.ts';
+import { ConfigHistory } from './config-history/history.ts';
+import { HistoryRecorder } from './config-history/recorder.ts';
+import { openHistoryStore } from './config-history/store.ts';
 import { Files } from './files.ts';
 import { Live } from './live.ts';
 import { addedPages } from './page-problems.ts';
@@ -35,6 +41,8 @@ export interface OpenedConsole {
   /** Gets ready for another section; what it returns takes that up. */
   prepare(settings: ConsoleConfig): Promise<() => void>;
   prune(): Promise<void>;
+  /** Records what runs and what is applied from now on. */
+  keepConfigurations(): void;
   close(): Promise<void>;
 }
 
@@ -50,6 +58,9 @@ export const reloads = [
   'public',
   'media_origins',
 ] as const;
+
+/** After the database did not take a configuration. */
+const retryMs = 60_000;
 
 export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
   let ground = await layGround(parts);
@@ -79,6 +90,7 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
       return () => {
         const { mailer } = furniture;
         ground = changed;
+        ground.sealing.secrets = secrets;
         furniture = next;
         current = settings;
         void mailer?.close();
@@ -88,7 +100,17 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
       await ground.peopleStore.prune(new Date(parts.host.clock.now()));
       await parts.links.prune();
     },
+    keepConfigurations() {
+      const files = parts.host.find(configFiles);
+      if (files === undefined) return;
+      const { recorder } = ground;
+      recorder.follow(files);
+      parts.host.every(retryMs, 'keep the applied configuration', async () =>
+        recorder.isIdle ? 'idle' : recorder.flush(),
+      );
+    },
     async close() {
+      await ground.recorder.flush().catch(() => undefined);
       await furniture.mailer?.close();
     },
   };
@@ -100,6 +122,10 @@ type Ground = Awaited<ReturnType<typeof layGround>>;
 async function layGround({ host, store, settings, links }: OpenParts) {
   const { orm, schema } = store;
   const { clock, random, log } = host;
+  const secrets = await secretsOf({ store, host }, settings.secret);
+  /** The current ones, for as long as the process lives. */
+  const sealing = { secrets };
+  const kept = openHistoryStore({ store, clock, random, secrets: () => sealing.secrets, node: hostname() });
   const newId = () => random.bytes(16).toString('hex');
   const ownTables = consoleTables(schema);
   const tables = peopleTables(schema);
@@ -114,7 +140,10 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     newId,
     cookiePrefix,
     sessionCookie: sessionCookieName({ prefix: cookiePrefix, secure: settings.origin.startsWith('https:') }),
-    secrets: await secretsOf({ store, host }, settings.secret),
+    secrets,
+    sealing,
+    history: new ConfigHistory(kept, () => host.get(configFiles)),
+    recorder: new HistoryRecorder(kept, log),
     tokens: openTokens(orm, ownTables, { clock, random, newId }),
     audit: openAudit(orm, ownTables, { clock, newId }),
     throttle: new Throttle(clock),
@@ -127,7 +156,7 @@ const secretsOf = ({ store, host }: Pick<OpenParts, 'store' | 'host'>, configure
   loadSecrets(store.orm, consoleTables(store.schema), configured, host.random);
 
 async function furnish(ground: Ground, settings: ConsoleConfig) {
-  const { host, clock, log, tokens, audit, throttle, peopleStore, cookiePrefix } = ground;
+  const { host, clock, log, tokens, audit, throttle, history, recorder, peopleStore, cookiePrefix } = ground;
   const { origin, sign_up: signUp, smtp, oidc } = settings;
   const name = settings.name || host.gateway;
   const mailer = smtp.host === '' ? undefined : await openMailer(smtp, log);
@@ -140,6 +169,8 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     tokens,
     audit,
     throttle,
+    history,
+    recorder,
     addedPages: () => addedPages(host),
     settings: { name, signUp, mail: mailer !== undefined, oidc: providers, pages: settings.public },
   };

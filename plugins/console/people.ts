@@ -102,13 +102,13 @@ interface AuditFilter {
   readonly subject?: string | undefined;
 }
 export interface Audit {
-  /** Records the beginning of a change. Resolves with the function that records its outcome. */
+  /** Records the beginning of a change. Resolves with the function that records its outcome, and the row's id. */
   begin(row: {
     readonly actor: Actor;
     readonly action: string;
     readonly subject: string;
     readonly reason: string | undefined;
     readonly address: string;
-  }): Promise<(result: string) => Promise<void>>;
+  }): Promise<((result: string) => Promise<void>) & { readonly id: string }>;
   list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRow>>;
 }

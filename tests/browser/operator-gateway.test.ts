@@ -222,7 +222,26 @@ test('the audit log has every change', { skip: cannotRun }, async () => {
       .getByRole('row', { name: new RegExp(action.replace('.', '\\.')) })
       .first()
       .waitFor();
-  await page.getByRole('row', { name: /config\.save.*look closer/ }).waitFor();
+  await page
+    .getByRole('row', { name: /config\.save.*look closer/ })
+    .getByRole('link')
+    .click();
+  const history = page.getByRole('region', { name: 'Applied configurations' });
+  await history.getByRole('row', { name: /Save.*look closer.*main\.yaml/ }).waitFor();
+  await page.getByTestId('config-diff').getByText('log: debug').waitFor();
+  await page.getByRole('combobox', { name: 'Compared with' }).selectOption({ index: 2 });
+  await page.getByTestId('config-diff').getByText('price: 30').waitFor();
+  await history.getByRole('button', { name: '3', exact: true }).click();
+  await page.getByRole('heading', { name: 'Version 3' }).waitFor();
+  await page.getByTestId('config-diff').getByText('price: 20').waitFor();
+  await page.getByRole('button', { name: 'Restore…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Go back to version 3?' });
+  await dialog.getByText('No faults').waitFor();
+  await dialog.getByTestId('config-diff').getByText('log: debug').waitFor();
+  await reasonAnd(page, 'that was enough', 'Restore and apply');
+  await history.getByRole('row', { name: /5 runs.*Restoration.*that was enough/ }).waitFor();
+  const { files } = await stage.testbed.find(configFiles)!.view();
+  assert.doesNotMatch(files[0]!.text, /debug/);
 });
 
 test('an auditor sees the pages without their controls', { skip: cannotRun }, async () => {

@@ -38,6 +38,7 @@ before(async () => {
     'files?open=file-questionsjsonl',
     'batches?open=batch_native',
     'batches?open=batch_wrong',
+    'config?view=history&version=3',
   ];
 });
 after(() => stage?.stop());

@@ -11,13 +11,13 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 const run = promisify(execFile);
 /** Without what is loaded before each process of the tests: it remembers modules, too. */
 const bare = { ...process.env, NODE_OPTIONS: '' };
-const compiled = new URL('../../core/process/compiled.js', import.meta.url).href;
 const loading = new URL('../../core/process/loading.ts', import.meta.url).href;
 
 /** Where a process keeps what it compiled; undefined: nowhere. */
 async function keptBy(environment: Readonly<Record<string, string>>): Promise<string | undefined> {
   const code = `import { getCompileCacheDir } from 'node:module';
-    await import('${compiled}');
+    const { keepCompiled } = await import('${loading}');
+    keepCompiled();
     console.log(JSON.stringify([getCompileCacheDir(), process.env.NODE_COMPILE_CACHE]));`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', code], { env: environment });
   const [directory, passedOn] = JSON.parse(stdout) as [string | null, string | null];
@@ -49,16 +49,6 @@ test('nothing is kept in a directory that others can write, or where writing fai
   }
   assert.equal(await keptBy({ HOME: '/dev/null' }), undefined);
   assert.equal(await keptBy({ HOME: home, NODE_DISABLE_COMPILE_CACHE: '1' }), undefined);
-});
-
-test('a start that finds what the last one compiled does not load the compiler that takes types out', async () => {
-  const home = temporaryDirectory();
-  const listing =
-    "process.on('exit', () => console.error(process.moduleLoadList.some((name) => name.includes('amaro'))))";
-  const words = ['--import', `data:text/javascript,${listing}`, 'core/process/start.js', '--help'];
-  const loadsCompiler = async () =>
-    (await run(process.execPath, words, { env: { HOME: home } })).stderr.trim().endsWith('true');
-  assert.deepEqual([await loadsCompiler(), await loadsCompiler()], [true, false]);
 });
 
 test('a folder is read once, and each keeps its own module kind', async () => {

@@ -9,6 +9,7 @@ import { operatorBatchRoutes } from './admin/batches.ts';
 import { bodyRoutes, recordingRoutes } from './admin/bodies.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { configRoutes } from './admin/config.ts';
+import { configHistoryRoutes } from './admin/config-history.ts';
 import { operatorFileRoutes } from './admin/files.ts';
 import { auditRoutes, moneyRoutes, tokenRoutes } from './admin/operations.ts';
 import { peopleRoutes } from './admin/people.ts';
@@ -65,6 +66,7 @@ const topics = [
   auditRoutes,
   tokenRoutes,
   configRoutes,
+  configHistoryRoutes,
 ] as const;
 
 type KnownOf<Topics extends readonly ((services: ConsoleServices) => Routes)[]> = UnionToIntersection<

@@ -20,9 +20,10 @@ export function openAudit(
       await orm
         .insert(audit)
         .values({ ...row, subject: subject.slice(0, 500), reason: reason?.slice(0, 1_000) ?? null, result: 'begun' });
-      return async (result) => {
+      const end = async (result: string) => {
         await orm.update(audit).set({ result }).where(eq(audit.id, id));
       };
+      return Object.assign(end, { id });
     },
 
     async list({ actor, action, subject, from, until }, { limit, after }) {

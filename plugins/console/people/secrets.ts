@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import type { RotatedSecret } from '../../../core/contract/secret.ts';
-import type { Orm } from '../../common/domain/database.ts';
+import type { Database, Orm } from '../../common/domain/database.ts';
 import { type ConsoleTables, consoleTables, peopleTables } from './tables.ts';
 
 /** 256 random bits cannot be guessed, so a plain hash is enough. */
@@ -48,18 +48,24 @@ export function numbered(secrets: Secrets) {
   return { secrets: withNumbers, secret: secrets.at(-1)! };
 }
 
-/** Second factors are encrypted again; cookies and links end by themselves. */
-export function rotatedPeople(orm: Orm, schema: string, configured: readonly string[], random: Random): RotatedSecret {
+/** Second factors and kept configurations are encrypted again; cookies and links end by themselves. */
+export function rotatedPeople(
+  { orm, schema }: Pick<Database, 'orm' | 'schema'>,
+  configured: readonly string[],
+  random: Random,
+  sealAgain: (secrets: Secrets) => Promise<{ readonly done: number; readonly left: number }>,
+): RotatedSecret {
   const tables = consoleTables(schema);
   const { twoFactor } = peopleTables(schema);
   return {
     setting: 'console.secret',
-    uses: 'cookies, links in mails, seeds and backup codes of second factors',
+    uses: 'cookies, links in mails, seeds and backup codes of second factors, kept configurations',
     secrets: configured.length,
     async rotate(givesUp) {
       const secrets = await loadSecrets(orm, tables, configured, random);
+      const texts = await sealAgain(secrets);
       const rows = await orm.select().from(twoFactor);
-      let left = 0;
+      let left = texts.left;
       for (const { id, secret, backupCodes } of rows) {
         const sealed = await Promise.all([secret, backupCodes].map((text) => encryptedAgain(text, secrets)));
         const [newSecret, newCodes] = sealed;
@@ -69,12 +75,12 @@ export function rotatedPeople(orm: Orm, schema: string, configured: readonly str
       if (left === 0 && configured.length > 0 && givesUp)
         await orm.delete(tables.settings).where(eq(tables.settings.name, madeName));
       return {
-        done: rows.length - left,
+        done: texts.done + texts.left + rows.length - left,
         left,
         advice:
           left === 0
             ? 'the others can be removed when sessions from before have ended (console.session)'
-            : 'these second factors need a secret that is not in the list: put it back at its end',
+            : 'these second factors and kept configurations need a secret that is not in the list: put it back at its end',
       };
     },
   };

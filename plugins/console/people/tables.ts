@@ -121,7 +121,32 @@ export function consoleTables(schema: string) {
     name: text('name').primaryKey(),
     value: text('value').notNull(),
   });
-  return { links, tokens, audit, settings };
+  return { links, tokens, audit, settings, ...historyTables(space) };
+}
+
+function historyTables(space: ReturnType<typeof pgSchema>) {
+  const configTexts = space.table('console_config_texts', {
+    digest: text('digest').primaryKey(),
+    sealed: text('sealed').notNull(),
+    bytes: integer('bytes').notNull(),
+  });
+  const configVersions = space.table('console_config_versions', {
+    version: integer('version').primaryKey(),
+    at: instant('at').notNull(),
+    digest: text('digest').notNull(),
+    source: text('source').notNull(),
+    actor: text('actor'),
+    reason: text('reason'),
+    auditId: text('audit_id'),
+    node: text('node').notNull(),
+    files: text('files').notNull(),
+  });
+  const configNodes = space.table('console_config_nodes', {
+    node: text('node').primaryKey(),
+    version: integer('version').notNull(),
+    at: instant('at').notNull(),
+  });
+  return { configTexts, configVersions, configNodes };
 }
 
 export type ConsoleTables = ReturnType<typeof consoleTables>;

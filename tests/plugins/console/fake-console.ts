@@ -23,6 +23,7 @@ import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
 import { fakeAlerts } from './fakes/alerts.ts';
 import { fakeBodies } from './fakes/bodies.ts';
+import { fakeHistory } from './fakes/config-history.ts';
 import { fakeBatches, fakeFiles } from './fakes/files.ts';
 import { fakeAudit, fakePeople, fakeTokens } from './fakes/persons.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
@@ -61,6 +62,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     tokens: fakeTokens(world),
     audit: fakeAudit(world),
     throttle: new Throttle(clock),
+    ...fakeHistory(host, clock.now),
     addedPages: () => [],
     settings: {
       name: 'Demo gateway',

@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { ConfigCheck, ConfigNotice } from '../../../../core/contract/config-files.ts';
+import { type Applied, digestOfAll } from '../../config-history/history.ts';
 import { configFiles } from '../../services.ts';
 import { withoutSecrets } from '../config-secrets.ts';
 import { actorOf, type ConsoleServices, need } from '../routing/router.ts';
@@ -15,7 +16,7 @@ const notices = z.array(
     where: z.string().nullable().describe('File and line, such as `main.yaml:12`; null: not known.'),
   }),
 );
-const check = z
+export const check = z
   .object({
     problems: z.array(z.object({ where: z.string(), message: z.string() })),
     notices,
@@ -78,20 +79,40 @@ export function configRoutes(services: ConsoleServices) {
       };
     })
     .read(checkText, async ({ json: { file, text } }) => checkJson(await need(services, configFiles).check(file, text)))
-    .action(save, ({ json: { file, text, previous, reason } }) => ({
+    .action(save, ({ c, json: { file, text, previous, reason } }) => ({
       action: 'config.save',
       subject: file,
       reason,
-      run: async () => checkJson(await need(services, configFiles).save(file, text, previous)),
+      run: (auditId) =>
+        recorded(services, { source: 'save', actor: actorOf(c).label, reason, auditId }, () =>
+          need(services, configFiles).save(file, text, previous),
+        ),
     }))
-    .action(reload, () => ({
+    .action(reload, ({ c }) => ({
       action: 'config.reload',
       subject: 'every file',
-      run: async () => checkJson(await need(services, configFiles).reload()),
+      run: (auditId) =>
+        recorded(services, { source: 'reload', actor: actorOf(c).label, auditId }, () =>
+          need(services, configFiles).reload(),
+        ),
     }));
 }
 
-function checkJson({ problems, notices, changes }: ConfigCheck): z.infer<typeof check> {
+/** Makes a change of the files, and keeps whom the applied texts are from. */
+export async function recorded(
+  services: ConsoleServices,
+  who: Omit<Applied, 'texts'>,
+  change: () => Promise<ConfigCheck>,
+): Promise<z.infer<typeof check>> {
+  const files = need(services, configFiles);
+  const before = digestOfAll(files.running());
+  const done = await change();
+  const texts = files.running();
+  if (digestOfAll(texts) !== before) await services.recorder.record({ ...who, texts });
+  return checkJson(done);
+}
+
+export function checkJson({ problems, notices, changes }: ConfigCheck): z.infer<typeof check> {
   return {
     problems: problems.map(({ where, message }) => ({ where, message })),
     notices: notices.map(noticeJson),

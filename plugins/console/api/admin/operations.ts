@@ -1,7 +1,9 @@
 /** Operations: money as a whole, nodes, the audit log, tokens for scripts. */
 
 import { z } from '@hono/zod-openapi';
+import type { Page } from '../../../common/domain/admin/pages.ts';
 import { roles } from '../../actor.ts';
+import type { AuditRow } from '../../people.ts';
 import { ledgerQueries } from '../../services.ts';
 import { csvAnswer } from '../csv.ts';
 import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
@@ -121,6 +123,7 @@ const auditRow = z
     reason: z.string().nullable(),
     address: z.string(),
     result: z.string().describe('`done`, the code of the error, or `begun` where the end is not known.'),
+    configVersion: z.number().nullable().describe('The kept configuration that this change made.'),
   })
   .openapi('AuditRow');
 const auditQuery = z.object({
@@ -134,7 +137,18 @@ const auditList = route('get', '/admin/audit', 'Who changed what, newest first',
   query: auditQuery.extend(pageQuery.shape),
 });
 const auditCsv = route('get', '/admin/audit.csv', 'The audit log as CSV', answersCsv, { query: auditQuery });
-const auditColumns = ['at', 'id', 'actor', 'role', 'action', 'subject', 'reason', 'address', 'result'] as const;
+const auditColumns = [
+  'at',
+  'id',
+  'actor',
+  'role',
+  'action',
+  'subject',
+  'reason',
+  'address',
+  'result',
+  'configVersion',
+] as const;
 
 const token = z
   .object({
@@ -161,12 +175,12 @@ const revokeToken = route('delete', '/admin/tokens/{id}', 'Revoke a token at onc
 
 export function auditRoutes(services: ConsoleServices) {
   return new Routes(services)
-    .list(auditList, auditJson, ({ query: { limit: _limit, after: _after, ...filter } }, page) =>
-      services.audit.list(filter, page),
+    .list(auditList, auditJson, async ({ query: { limit: _limit, after: _after, ...filter } }, page) =>
+      withVersions(services, await services.audit.list(filter, page)),
     )
     .file(auditCsv, ({ query: filter }) => {
       return csvAnswer('audit', auditColumns, async (page) =>
-        listed(await services.audit.list(filter, page), auditJson),
+        listed(await withVersions(services, await services.audit.list(filter, page)), auditJson),
       );
     });
 }
@@ -194,5 +208,11 @@ export function tokenRoutes(services: ConsoleServices) {
 }
 
 const auditJson = writerOf(auditRow);
+
+async function withVersions(services: ConsoleServices, { rows, next }: Page<AuditRow>) {
+  const ids = rows.flatMap(({ action, id }) => (action.startsWith('config.') ? [id] : []));
+  const versions = ids.length === 0 ? undefined : await services.history.versionsOf(ids);
+  return { rows: rows.map((row) => ({ ...row, configVersion: versions?.get(row.id) })), next };
+}
 
 const tokenJson = writerOf(token);

@@ -8,6 +8,8 @@ import type { Clock } from '../../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
 import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import type { Actor } from '../../actor.ts';
+import type { ConfigHistory } from '../../config-history/history.ts';
+import type { HistoryRecorder } from '../../config-history/recorder.ts';
 import type { AddedPage } from '../../page-problems.ts';
 import type { Throttle } from '../../people/throttle.ts';
 import type { Audit, People, Tokens } from '../../people.ts';
@@ -18,6 +20,8 @@ export interface ConsoleServices {
   readonly people: People;
   readonly tokens: Tokens;
   readonly audit: Audit;
+  readonly history: ConfigHistory;
+  readonly recorder: Pick<HistoryRecorder, 'record'>;
   readonly throttle: Pick<Throttle, 'take'>;
   /** Pages that plugins add; complete when every plugin is set up. */
   readonly addedPages: () => readonly AddedPage[];
@@ -92,13 +96,13 @@ export async function audited<T>(
   services: ConsoleServices,
   c: RequestContext,
   change: { readonly action: string; readonly subject: string; readonly reason?: string | undefined },
-  work: () => Promise<T>,
+  work: (auditId: string) => Promise<T>,
   outcomeOf: (value: T) => string = () => 'done',
 ): Promise<T> {
   const { action, subject, reason } = change;
   const end = await services.audit.begin({ actor: actorOf(c), action, subject, reason, address: c.env.address });
   try {
-    const value = await work();
+    const value = await work(end.id);
     await end(outcomeOf(value));
     return value;
   } catch (error) {

@@ -75,8 +75,8 @@ export interface Change<Answer> {
   readonly action: string;
   readonly subject: string;
   readonly reason?: string | undefined;
-  /** Makes the change and returns the answer; without one the answer is `{"ok": true}`. */
-  readonly run: () => Later<Answer> | Promise<void>;
+  /** Makes the change and returns the answer; without one the answer is `{"ok": true}`. It gets the id of the row. */
+  readonly run: (auditId: string) => Later<Answer> | Promise<void>;
   /** The outcome in the audit log; `done` by default. */
   readonly outcome?: (answer: Answer) => string;
 }
@@ -118,7 +118,7 @@ export class Routes<Known = unknown> {
   ): Routes<Known & Described<Route>> {
     return this.#add(route, async (c) => {
       const { run, outcome, ...change } = await plan(inputOf<Route>(c));
-      const work = async () => ((await run()) ?? { ok: true }) as AnswerOf<Route>;
+      const work = async (auditId: string) => ((await run(auditId)) ?? { ok: true }) as AnswerOf<Route>;
       return c.json((await audited(this.#services, c, change, work, outcome)) as object, 200);
     });
   }

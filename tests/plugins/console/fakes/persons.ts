@@ -143,9 +143,10 @@ export function fakeAudit(world: World): Audit & { readonly rows: AuditRow[] } {
       const index = rows.length;
       const row = { id: world.nextId('audit'), at: world.now(), actor: actor.label, role: actor.role, action, subject };
       rows.push({ ...row, reason, address, result: 'begun' });
-      return async (result) => {
+      const end = async (result: string) => {
         rows[index] = { ...rows[index]!, result };
       };
+      return Object.assign(end, { id: row.id });
     },
     list: async ({ actor, action, subject, from, until }, page) =>
       paged(

@@ -171,5 +171,16 @@ export function fakeConfig(now: () => number): ConfigFiles {
       loadedAt = now();
       return { problems: [], notices: [], changes: [] };
     },
+    running: () => files.map(({ name, text }) => ({ path: name, text })),
+    onApplied: () => undefined,
+    onDisk: async (paths) => new Map(paths.map((path) => [path, files.find(({ name }) => name === path)?.text])),
+    checkAll: ([first]) => check(first!.path, first!.text),
+    async saveAll(texts) {
+      for (const { path, text } of texts) {
+        const index = files.findIndex(({ name }) => name === path);
+        files[index] = { ...files[index]!, text };
+      }
+      return { problems: [], notices: [], changes: [{ section: 'plans', restart: false }] };
+    },
   };
 }

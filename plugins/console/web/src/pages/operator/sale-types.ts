@@ -23,3 +23,7 @@ export type Handover = Answer<Admin['invitations']['$post']>;
 export type ConfigAnswer = Answer<Admin['config']['$get']>;
 export type ConfigFile = ConfigAnswer['files'][number];
 export type ConfigCheck = Answer<Admin['config']['check']['$post']>;
+export type ConfigHistory = Answer<Admin['config']['history']['$get']>;
+export type ConfigVersion = RowOf<ConfigHistory>;
+export type ConfigDifference = Answer<Admin['config']['history']['difference']['$get']>;
+export type RestorePlan = Answer<Admin['config']['history'][':version']['check']['$post']>;

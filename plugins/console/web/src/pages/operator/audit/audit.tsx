@@ -67,7 +67,13 @@ function useColumns(): Column<AuditRow>[] {
 }
 
 /** The changed object, as a link where it has a page. */
-function Subject({ of: { action, subject } }: { readonly of: AuditRow }) {
+function Subject({ of: { action, subject, configVersion } }: { readonly of: AuditRow }) {
+  if (configVersion !== null)
+    return (
+      <RowLink to="/admin/config" search={{ view: 'history', version: String(configVersion) }}>
+        {subject}
+      </RowLink>
+    );
   if (/^account\.(?!key)/.test(action)) return <AccountLink id={subject} />;
   if (action.startsWith('request.')) return <RequestLink id={subject} />;
   if (action.startsWith('person.'))

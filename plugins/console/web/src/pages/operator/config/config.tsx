@@ -2,7 +2,7 @@
 import { Badge, Button, Stack, Tabs, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
-import { IconAlertTriangle, IconFileSettings, IconForms, IconRefresh } from '@tabler/icons-react';
+import { IconAlertTriangle, IconFileSettings, IconForms, IconHistory, IconRefresh } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -19,11 +19,13 @@ import { doneText } from './done-text.ts';
 import { useDrafts } from './drafts.ts';
 import { FileEditor } from './file-editor.tsx';
 import { Forms } from './forms/forms.tsx';
+import { History } from './history.tsx';
 import { Notices } from './notices.tsx';
 
 const configPath = '/admin/config';
 const formsTab = 'forms';
 const noticesTab = 'warnings';
+const historyTab = 'history';
 
 export default function Config() {
   const { t } = useTranslation();
@@ -51,7 +53,7 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
     enableBeforeUnload: () => isChanged,
   });
   const opened = files.find(({ name }) => name === search['file']) ?? files[0]!;
-  const isNotices = search['view'] === noticesTab;
+  const view = [noticesTab, historyTab].find((name) => name === search['view']);
   const isText = search['file'] !== undefined;
   const warnings = notices.filter(({ level }) => level === 'warning').length;
   return (
@@ -60,7 +62,7 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
         {t('operator.config.loaded', { generation })} <Time at={loadedAt} relative />
       </Text>
       <Tabs
-        value={isNotices ? noticesTab : isText ? opened.name : formsTab}
+        value={view ?? (isText ? opened.name : formsTab)}
         onChange={(tab) => change(placeOfTab(tab))}
         keepMounted={false}
       >
@@ -74,6 +76,9 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
             rightSection={warnings === 0 ? undefined : <Badge color="yellow">{warnings}</Badge>}
           >
             {t('operator.config.warnings')}
+          </Tabs.Tab>
+          <Tabs.Tab value={historyTab} leftSection={<IconHistory size={15} />}>
+            {t('operator.config.history.tab')}
           </Tabs.Tab>
           {files.map(({ name, writable }) => (
             <Tabs.Tab key={name} value={name}>
@@ -93,6 +98,9 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
         <Tabs.Panel value={noticesTab} pt="sm">
           <Notices notices={notices} onGo={(file, at) => change({ file, at, view: undefined })} />
         </Tabs.Panel>
+        <Tabs.Panel value={historyTab} pt="sm">
+          <History />
+        </Tabs.Panel>
         {drafts.map((draft) => (
           <Tabs.Panel key={draft.file.name} value={draft.file.name} pt="sm">
             <FileEditor draft={draft} schema={schema} at={search['at']} />
@@ -104,8 +112,9 @@ function Files({ answer }: { readonly answer: ConfigAnswer }) {
 }
 
 function placeOfTab(tab: string | null) {
-  if (tab === noticesTab) return { view: noticesTab, file: undefined, at: undefined };
-  return { view: undefined, file: tab === null || tab === formsTab ? undefined : tab, at: undefined };
+  const others = { version: undefined, with: undefined };
+  if (tab === noticesTab || tab === historyTab) return { ...others, view: tab, file: undefined, at: undefined };
+  return { ...others, view: undefined, file: tab === null || tab === formsTab ? undefined : tab, at: undefined };
 }
 
 function Reload() {
