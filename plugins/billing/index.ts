@@ -12,6 +12,7 @@ import {
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
+import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries, payments } from '../common/domain/admin/ledger.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
@@ -62,6 +63,7 @@ import { recordEnd, recordHeld } from './timeline.ts';
 const syncMs = 50;
 const progressMs = 3_000;
 const sweepMs = 15_000;
+const expiryMs = 300_000;
 
 export default definePlugin<Config>({
   name: 'billing',
@@ -69,7 +71,7 @@ export default definePlugin<Config>({
   services: {
     requires: [database],
     optional: [
-      ...[accounts, catalog, multipliers, plans, rateLimits],
+      ...[accountAdmin, accounts, catalog, multipliers, plans, rateLimits],
       ...[requestSumsAudit, requestSumTable, alertEvents, payments, sealedFiles, admittedOrders],
     ],
     provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
@@ -137,7 +139,7 @@ export async function setUpBilling(
           upkeep: ledgerService.applyDueTerms,
         });
         state.runtime = running;
-        runBackgroundWork(host, store, running);
+        runBackgroundWork(host, store, running, () => ledgerService.changes.bookExpired());
         storage.archive.start();
       },
       drain: () => state.runtime?.leases?.drain(),
@@ -235,9 +237,15 @@ function runtimeOptions({ journal, accounts, nodes }: Config, store: Database, w
   };
 }
 
-function runBackgroundWork(host: Host, store: Database, running: BillingRuntime): void {
+function runBackgroundWork(
+  host: Host,
+  store: Database,
+  running: BillingRuntime,
+  bookExpired: () => Promise<void>,
+): void {
   host.every(syncMs, 'sync the journal', () => running.tick());
   host.every(lookMs, 'write the ledger', () => running.apply());
+  host.every(expiryMs, 'book what has expired', () => bookExpired());
   host.every(progressMs, 'note progress', () => running.reservations.noteProgress());
   host.every(foldEveryMs, 'fold sums of calls', () => foldSums(store.orm, store.schema, callSums, host.clock.now()));
   host.every(sweepMs, 'forget idle accounts', () => running.balances.sweep());

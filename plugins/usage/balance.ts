@@ -1,6 +1,7 @@
 /** An account's balance and spend, in the shapes that clients poll. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
+import type { Pool } from '../common/domain/ledger.ts';
 import { formatUsd } from '../common/domain/money.ts';
 
 const dayMs = 86_400_000;
@@ -9,11 +10,13 @@ const limitDays = 100;
 
 export interface Subject {
   readonly ledger: LedgerQueries;
+  readonly pool: Pool | undefined;
   readonly accountId: string;
   readonly now: number;
 }
 
-async function balanceOf({ ledger, accountId }: Subject): Promise<bigint> {
+async function balanceOf({ ledger, pool, accountId }: Subject): Promise<bigint> {
+  await pool?.applyDue(accountId);
   return (await ledger.balances([accountId])).get(accountId) ?? 0n;
 }
 

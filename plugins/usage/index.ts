@@ -6,6 +6,7 @@ import type { PublicOperation } from '../../core/contract/public-operation.ts';
 import { z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { pool } from '../common/domain/ledger.ts';
 import { catalog } from '../common/domain/models.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
 import { reportPage } from './answers.ts';
@@ -19,7 +20,7 @@ const mostAtOnce = 16;
 export default definePlugin({
   name: 'usage',
   config: z.strictObject({}),
-  services: { requires: [ledgerQueries, catalog] },
+  services: { requires: [ledgerQueries, catalog], optional: [pool] },
   requires: [caller],
   setup(host) {
     const running = new Map<string, number>();
@@ -31,7 +32,10 @@ export default definePlugin({
         if (count >= mostAtOnce) throw tooMany();
         running.set(accountId, count + 1);
         exchange.defer(() => leave(running, accountId));
-        const subject = { ledger: host.get(ledgerQueries), accountId, now: host.clock.now() };
+        const subject = {
+          ...{ ledger: host.get(ledgerQueries), pool: host.find(pool) },
+          ...{ accountId, now: host.clock.now() },
+        };
         const body = JSON.stringify(await answer(exchange, subject));
         return { status: 200, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' }, body };
       };

@@ -111,6 +111,10 @@ export class DatabaseLink implements Store {
     };
   }
 
+  expired(...range: Parameters<Store['expired']>): ReturnType<Store['expired']> {
+    return this.send('expired', () => this.#store.expired(...range));
+  }
+
   endOf(requestId: string): ReturnType<Store['endOf']> {
     return this.send('end', () => this.#store.endOf(requestId));
   }

@@ -60,10 +60,10 @@ export class MemoryEntryRows implements EntryRows, Transaction {
     const { kind, amount, revenue = 0n, funding = 0n, grantId, reference } = given;
     const none = { request: undefined };
     const row = this.#ledger.post(
-      { ...none, account: this.#account, kind, amount, revenue, funding, grantId, reference, at },
+      { ...none, account: this.#account, kind, amount, revenue, funding, grantId, reference, at: given.at ?? at },
       balance,
     );
-    this.#report(row);
+    this.#report({ ...row, postedAt: at });
     this.undo.push(() => this.#ledger.unpost(row));
     return String(row.seq);
   }

@@ -24,6 +24,13 @@ export class MemoryGrants {
     return (this.#openByAccount.get(account)?.size ?? 0) > 0;
   }
 
+  /** Accounts behind `after` with something left of a grant that ended before `before`. */
+  expired(before: number, after: string, limit: number): string[] {
+    const found = [...this.byGrant.values()].filter(({ grant }) => grant.remaining > 0n && grant.expiresAt <= before);
+    const accounts = [...new Set(found.map(({ account }) => account))].filter((account) => account > after);
+    return accounts.sort().slice(0, limit);
+  }
+
   /** The function that takes it back. */
   open(account: string, grant: GrantBalance): () => void {
     this.byGrant.set(grant.grantId, { account, grant: { ...grant } });

@@ -213,6 +213,10 @@ export class MemoryLedger implements Store {
     );
   }
 
+  async expired(before: number, after: string, limit: number): Promise<string[]> {
+    return this.grantBalances.expired(before, after, limit);
+  }
+
   async endOf(requestId: string): ReturnType<Store['endOf']> {
     const known = this.calls.get(requestId) ?? this.archived.get(requestId);
     if (known === undefined) return this.deposits.has(requestId) ? 'open' : undefined;

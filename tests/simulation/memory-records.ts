@@ -25,6 +25,8 @@ export interface Row {
 /** What changes the money that may be spent, without a call of this process: a row of the ledger, or a deposit that begins or ends. */
 export interface Entry extends Omit<Row, 'kind' | 'seq' | 'balanceAfter' | 'revenue' | 'funding'> {
   readonly kind: Row['kind'] | 'HOLD' | EndRecord['kind'];
+  /** When its transaction ran, where the row has another time. */
+  readonly postedAt?: number;
 }
 
 export type Draft = Omit<Row, 'seq' | 'balanceAfter'>;

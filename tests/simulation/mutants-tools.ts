@@ -11,6 +11,7 @@ export function opened(store: Store): Store {
     claim: (journal, owner, epoch) => store.claim(journal, owner, epoch),
     apply: (text, accounts, cursor) => store.apply(text, accounts, cursor),
     funds: (accountIds, at) => store.funds(accountIds, at),
+    expired: (before, after, limit) => store.expired(before, after, limit),
     endOf: (requestId) => store.endOf(requestId),
     spentBy: (keyId, from) => store.spentBy(keyId, from),
     transact: (accountId, at, work) => store.transact(accountId, at, work),

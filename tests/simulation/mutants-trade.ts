@@ -68,6 +68,13 @@ export const tradeMutants: Readonly<Record<string, Mutant>> = {
       };
     }),
   },
+  'expiry-when-seen': {
+    summary: 'what is left of a grant expires when somebody looks, not at its end',
+    store: inside((entries) => {
+      const post = entries.post.bind(entries);
+      entries.post = (row) => post(row.kind === 'EXPIRE' ? { ...row, at: entries.at } : row);
+    }),
+  },
   'debit-of-the-leased': {
     summary: 'a debit takes what nodes have leased and may be spending',
     store: inside((entries) => redefine(entries, 'leased', { value: money(0n) })),

@@ -177,7 +177,9 @@ export class Oracle {
     const view = this.view(row.account);
     view.credited += row.amount;
     if (row.kind === 'EXPIRE') {
-      const early = row.at < (grant!.expiresAt ?? Number.POSITIVE_INFINITY) + lapseAfterMs;
+      const end = grant!.expiresAt ?? Number.POSITIVE_INFINITY;
+      const early = (row.postedAt ?? row.at) < end + lapseAfterMs;
+      if (row.at !== end) this.violations.add('M12', grant!.reference, `expired at ${row.at}, ended at ${end}`);
       if (early || this.lapsed.has(grant!.id)) this.violations.add('M12', grant!.reference, 'lapsed early, or twice');
       this.lapsed.set(grant!.id, -row.amount);
       // Running calls, and nodes that had leased it, may have counted on it.

@@ -3,17 +3,21 @@
  * calls, announced to all processes.
  */
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { accountAdmin } from '../../common/domain/admin/accounts.ts';
 import type { PlanTerm } from '../../common/domain/ledger.ts';
 import { type Money, money } from '../../common/domain/money.ts';
+import { plans } from '../../common/domain/plans.ts';
 import { patienceMs, pauseBefore, type RecallTools, recallLeases } from '../leases/recall.ts';
 import { balanceUnavailable } from '../ledger/balance.ts';
 import type { Entries, Movement } from '../ledger/entries.ts';
-import { applyDueTerms, type CallPlan } from '../ledger/terms.ts';
+import { applyDueTerms, type CallPlan, expireAfterMs } from '../ledger/terms.ts';
 import type { RestoreWatch } from '../restores/watch.ts';
 import type { BillingRuntime } from '../runtime.ts';
 
 const none = money(0n);
 const rereadAfterMs = 1_000;
+/** Accounts whose expired money is booked in one go. */
+const mostAtOnce = 200;
 
 type Work<T> = (entries: Entries) => Promise<T>;
 
@@ -48,6 +52,8 @@ export interface AccountTools extends RecallTools {
 
 export class AccountChanges {
   readonly #tools: AccountTools;
+  /** Up to this account expired money has been booked in the present round. */
+  #bookedTo = '';
   /** Due renewals in progress, by account: one at a time, or one would count the other's reserved price as missing. */
   readonly #sales = new Map<string, Promise<number>>();
   /** Called when an account's term has ended. */
@@ -157,18 +163,48 @@ export class AccountChanges {
    * refused.
    */
   async read<T>(accountId: string, work: Work<T>): Promise<T> {
-    await this.#applyWhatIsDue(accountId);
+    await this.#applyWhatIsDue(accountId, await this.#planOf(accountId));
     return this.#transact(accountId, work);
+  }
+
+  /** Gives what the account's plan brings now, and takes what has expired, as a call of the account would. */
+  async applyDue(accountId: string): Promise<void> {
+    const balance = this.#tools.runtime()?.balances.find(accountId);
+    if (balance?.isChecked(this.#tools.host.clock.now()) === true) return;
+    await this.#applyWhatIsDue(accountId, await this.#planOf(accountId));
+  }
+
+  /** Posts what has expired of accounts that make no calls, some at a time. */
+  async bookExpired(): Promise<void> {
+    const { host, store } = this.#tools;
+    const accountIds = await store.expired(host.clock.now() - expireAfterMs, this.#bookedTo, mostAtOnce);
+    this.#bookedTo = accountIds.length < mostAtOnce ? '' : accountIds.at(-1)!;
+    for (const accountId of accountIds) {
+      await this.upkeep(accountId, undefined).catch((error: unknown) => {
+        host.log.warn({ error, account_id: accountId }, 'what has expired of an account could not be booked; retrying');
+      });
+    }
+  }
+
+  /** The plan that calls of the account are on. Undefined: none is known, or it makes no calls. */
+  async #planOf(accountId: string): Promise<CallPlan | undefined> {
+    const { host } = this.#tools;
+    const offers = host.find(plans);
+    const account = offers && (await host.find(accountAdmin)?.find(accountId));
+    if (offers === undefined || account === undefined || account.disabled) return undefined;
+    const at = host.clock.now();
+    const hasEnded = account.planEndsAt !== undefined && at >= account.planEndsAt;
+    return { terms: offers.terms(hasEnded ? offers.default : account.plan), at };
   }
 
   /**
    * Applies due grants and expiries. Writes the account's pending charges first. Most accounts have no plan term and no expiring
    * grant; a single query without a lock detects this and skips the transaction.
    */
-  async #applyWhatIsDue(accountId: string): Promise<void> {
+  async #applyWhatIsDue(accountId: string, plan?: CallPlan): Promise<void> {
     await this.#isComplete(accountId);
     const { pool, term } = (await this.#tools.store.funds([accountId], this.#tools.host.clock.now())).get(accountId)!;
-    if (pool !== undefined || term !== undefined) await this.upkeep(accountId, undefined);
+    if (pool !== undefined || term !== undefined || plan?.terms.grant !== undefined) await this.upkeep(accountId, plan);
   }
 
   /** Applies due grants and expiries; resolves with the time of the next ones. */

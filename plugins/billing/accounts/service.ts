@@ -59,6 +59,7 @@ function poolBy(changes: AccountChanges, change: Change, admit: () => Promise<vo
   return {
     admitMoney: admit,
     view: (accountId) => changes.read(accountId, viewPool),
+    applyDue: (accountId) => changes.applyDue(accountId),
     debit: (accountId, amount, entry) => change(accountId, amount, (entries) => entries.debit(amount, entry)),
     refundCredit: async (accountId, creditReference, amount, entry) => {
       // The credit may be one of those that are missing.

@@ -1,7 +1,7 @@
 /** Accounts' funds from the database: balances, expiring grants, and spending within their windows. */
 import { sql } from 'drizzle-orm';
 import { type Money, money } from '../../common/domain/money.ts';
-import { jsonOf, millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
+import { jsonOf, millisecondsOf, type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
 import { type GrantBalance, inOrder, type Spent, type WindowAt, type WindowLimits, windowsAt } from './balances.ts';
 
 export interface Funds {
@@ -50,6 +50,21 @@ export async function readFunds(
     funds.set(accountId, entry);
   }
   return funds;
+}
+
+/** Accounts behind `after` with something left of a grant that ended before `before`; the index of open grants alone is read. */
+export async function readExpired(
+  runner: Runner,
+  schema: string,
+  { before, after, limit }: { readonly before: number; readonly after: string; readonly limit: number },
+): Promise<string[]> {
+  const rows = await rowsOf<{ account_id: string }>(
+    runner,
+    sql`select distinct account_id from ${tablesOf(schema)('pots')}
+        where remaining > 0 and expires_at <= ${time(before)}::timestamptz and account_id > ${after}
+        order by account_id limit ${limit}::int`,
+  );
+  return rows.map((row) => row.account_id);
 }
 
 /** The accounts among these with a top-up that was not paid back in full. */

@@ -61,7 +61,7 @@ export class Entries {
   readonly runner: Orm;
   readonly schema: string;
   readonly accountId: string;
-  /** Wall-clock milliseconds of all entries. */
+  /** Wall-clock milliseconds of all entries but expiries. */
   readonly at: number;
   /** False: running calls may need the balance; only entries that were made before are accepted. */
   mayTake = true;
@@ -246,10 +246,10 @@ export class Entries {
     return true;
   }
 
-  /** Debits the remainder of a grant that has expired. */
-  async expire({ grantId, remaining }: GrantBalance): Promise<void> {
+  /** Debits the remainder of a grant that has expired; the row is dated at the grant's end. */
+  async expire({ grantId, remaining, expiresAt }: GrantBalance): Promise<void> {
     const detail = { reason: 'what was left of a grant expired', grant: grantId };
-    await this.post({ kind: 'EXPIRE', amount: -remaining, funding: remaining, grantId, detail });
+    await this.post({ kind: 'EXPIRE', amount: -remaining, funding: remaining, grantId, detail, at: expiresAt });
     await this.tables.emptyGrant(grantId);
   }
 

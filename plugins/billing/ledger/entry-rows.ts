@@ -19,6 +19,8 @@ export interface EntryRow {
   readonly funding?: bigint;
   readonly grantId?: string;
   readonly reference?: string;
+  /** When the money moved, in wall-clock milliseconds; absent: now. */
+  readonly at?: number;
   readonly detail: object;
 }
 
@@ -41,7 +43,7 @@ export interface EntryRows {
   /** Stores allocations and subtracts them from their grants. */
   allocate(allocations: readonly PlacedAllocation[]): Promise<void>;
   /** Adds a row; `balance` is the account's afterwards, without what authorizations set aside. Resolves with the row's number. */
-  post(row: EntryRow, balance: Money, at: number): Promise<string>;
+  post(row: EntryRow, balance: Money, now: number): Promise<string>;
   entryOf(reference: string): Promise<KnownEntry | undefined>;
   /** Non-expiring grants, newest first. */
   nonExpiring(): Promise<GrantRow[]>;
@@ -110,8 +112,8 @@ export class SqlEntryRows implements EntryRows {
     await saveAllocations(this.#runner, this.#schema, allocations);
   }
 
-  async post(row: EntryRow, balance: Money, at: number): Promise<string> {
-    const { kind, amount, revenue = 0n, funding = 0n, grantId, reference, detail } = row;
+  async post(row: EntryRow, balance: Money, now: number): Promise<string> {
+    const { kind, amount, revenue = 0n, funding = 0n, grantId, reference, detail, at = now } = row;
     const [posted] = await rowsOf<{ seq: string }>(
       this.#runner,
       sql`with moved as (

@@ -6,7 +6,7 @@ import type { Ledger } from '../../common/domain/ledger.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { readSums } from '../../common/rollups/read.ts';
 import type { SumTable } from '../../common/rollups/table.ts';
-import { type Funds, readFunds } from '../grants/funds.ts';
+import { type Funds, readExpired, readFunds } from '../grants/funds.ts';
 import { rowsOf, tablesOf } from '../model/sql.ts';
 import { applyBatch, type Cursor } from './batch.ts';
 import { callSums } from './call-sums.ts';
@@ -28,6 +28,8 @@ export interface LedgerStore {
   apply(text: string, accounts: ReadonlyMap<string, Money>, cursor: Cursor): Promise<Map<string, Money>>;
   /** The accounts' funds at wall-clock milliseconds `at`; a balance of 0 for an account without any. */
   funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>>;
+  /** Accounts behind `after`, in the order of their ids, with something left of a grant that ended before wall-clock milliseconds `before`. */
+  expired(before: number, after: string, limit: number): Promise<string[]>;
   /** The end of a request; `open`: it has not ended. `in_vain`: it was not charged, though a vendor may have worked. */
   endOf(requestId: string): ReturnType<Ledger['endOf']>;
   /** A key's charges since wall-clock milliseconds `from`, and its open authorizations. */
@@ -77,6 +79,7 @@ export function sqlLedgerStore(place: Database, requestSums: () => SumTable | un
     },
     apply: (text, accounts, cursor) => applyBatch(place, text, accounts, { ...cursor, requestSums: requestSums() }),
     funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
+    expired: (before, after, limit) => readExpired(orm, schema, { before, after, limit }),
     endOf: (requestId) => readEnd(orm, schema, requestId),
     spentBy: async (keyId, from) => {
       const spent = await readSums(orm, schema, callSums, {

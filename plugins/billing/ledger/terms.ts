@@ -13,7 +13,7 @@ import type { Entries } from './entries.ts';
  * can still run: after this delay if nothing is held or leased, otherwise a day later if the free balance covers
  * it. Deferred work may hold money for longer; removing it then would overdraw the account.
  */
-const expireAfterMs = 15 * 60_000;
+export const expireAfterMs = 15 * 60_000;
 const expireAnywayMs = 24 * 3_600_000;
 
 /** The plan in the call's context, and the call's arrival time: wall-clock milliseconds of its node. */

@@ -53,7 +53,10 @@ export const heldEstimate = defineContextKey<Money>('held estimate');
 export interface Pool {
   /** Rejects with 503 while no money may come in: the database was put back, and no operator has accepted that yet. */
   admitMoney(): Promise<void>;
+  /** Gives what the account's plan brings now, and takes what has expired. */
   view(accountId: string): Promise<PoolView>;
+  /** The same without the view: before other figures of the account are read. */
+  applyDue(accountId: string): Promise<void>;
   /** Takes money from an account, once per `reference`; 402 when it is not there. Resolves with the balance after it. */
   debit(accountId: string, amount: Money, entry: EntryOptions): Promise<Money>;
   /** Debits a top-up that was paid back outside, up to its rest; once per `reference`. */

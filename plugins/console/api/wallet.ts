@@ -87,9 +87,12 @@ const checkout = route(
 export function walletRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(wallet, async ({ c }) => poolJson(await need(services, pool).view(await ownAccount(services, c))))
-    .list(ledger, ledgerRowJson, async ({ query, c }, page) =>
-      ledgerPage(services, await ownAccount(services, c), query, page),
-    )
+    .list(ledger, ledgerRowJson, async ({ query, c }, page) => {
+      const accountId = await ownAccount(services, c);
+      // The page shows these rows beside the balance, which includes what is due.
+      if (page.after === undefined) await services.find(pool)?.applyDue(accountId);
+      return ledgerPage(services, accountId, query, page);
+    })
     .file(ledgerCsv, async ({ query, c }) => csvOfLedger(services, await ownAccount(services, c), query))
     .action(redeem, async ({ json: { code }, c }) => {
       const accountId = await ownAccount(services, c);

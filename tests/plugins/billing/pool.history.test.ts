@@ -5,10 +5,11 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { calendarAnchors, periodAt } from '../../../plugins/billing/grants/periods.ts';
+import { type AccountAdmin, accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
 import { attempts, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { cost, costBound, money } from '../../../plugins/common/domain/money.ts';
-import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
+import { type Plans, type PlanTerms, plan, plans } from '../../../plugins/common/domain/plans.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
@@ -35,6 +36,16 @@ const pro: PlanTerms = {
   windows: { '5h': money(8_000_000n), day: money(20_000_000n), week: money(70_000_000n) },
 };
 
+/** Calls of the account are on the plan that costs nothing. */
+function offering(world: World): World {
+  const terms = { default: free.name, terms: () => free } as unknown as Plans;
+  world.host.provide(plans, terms);
+  world.host.provide(accountAdmin, {
+    find: async () => ({ plan: free.name, disabled: false }),
+  } as unknown as AccountAdmin);
+  return world;
+}
+
 interface Running {
   readonly id: string;
   readonly exchange: FakeExchange;
@@ -58,7 +69,7 @@ class History {
   references = 0;
 
   constructor(world: World) {
-    this.world = world;
+    this.world = offering(world);
   }
 
   get now(): number {
@@ -110,9 +121,10 @@ class History {
     for (const row of rows) {
       this.lapsed += 1;
       const [at, expires] = [Number(row.at), Number(row.expires)];
+      assert.equal(at, expires, 'what is left is booked at the end');
       const lot = this.account.lots.find(({ left, expiresAt }) => expiresAt === expires && left === BigInt(row.amount));
       assert.ok(lot, `nothing of ${row.amount} was left to lapse`);
-      assert.ok(at >= expires + hourMs / 4);
+      assert.ok(this.now >= expires + hourMs / 4);
       lot.left = 0n;
     }
   }
@@ -285,7 +297,7 @@ const payoutStep = (index: number, amount: bigint): Step =>
   async function payingOut(history) {
     const of = history.topUps[index % Math.max(1, history.topUps.length)];
     if (of === undefined) return;
-    history.giveDue(false);
+    history.giveDue(true);
     const { grants } = await history.world.host.get(pool).view('alice');
     const left = grants.find((grant) => grant.reference === of)?.remaining ?? 0n;
     const inUse = history.account.wallet - history.account.held;
@@ -310,6 +322,30 @@ const passStep = (minutes: number): Step =>
     history.world.host.advance(minutes * 60_000);
   };
 
+/** A visitor of the account sees what a call could spend: the grant of the plan that calls are on is there. */
+async function looking(history: History): Promise<void> {
+  history.world.host.advance(1_000);
+  await history.flush();
+  history.giveDue(true);
+  const { balance, held, spendable } = await history.world.host.get(pool).view('alice');
+  await history.noteLapses();
+  assert.deepEqual(
+    [balance, held, spendable],
+    [history.account.balance, history.account.held, history.account.spendable(history.now)],
+  );
+}
+
+/** What has expired of an account without visitors is booked, unless calls that began before may need it. */
+async function booking(history: History): Promise<void> {
+  await history.flush();
+  const isLeft = () =>
+    history.account.lots.some(({ left, expiresAt }) => left > 0n && expiresAt <= history.now - hourMs / 4);
+  if (isLeft()) history.giveDue(false);
+  await history.world.tick('book what has expired');
+  await history.noteLapses();
+  if (history.account.held === 0n) assert.equal(isLeft(), false);
+}
+
 async function sweeping(history: History): Promise<void> {
   await history.world.tick('forget idle accounts');
 }
@@ -329,15 +365,17 @@ async function crashing(history: History): Promise<void> {
     history.close(call, cost({ input: call.inputTokens, output: 0 }, price));
   }
   await history.flush();
-  history.world = await history.world.crash();
+  history.world = offering(await history.world.crash());
   history.world.host.advance(now - history.now);
 }
 
 const index = fc.nat(9);
 const tokens = fc.nat(1_500);
+/** At least one: more than none would be impossible where none may be made. */
+const limits = fc.integer({ min: 1, max: 1_500 });
 const amount = fc.bigInt(1n, 20_000_000n);
 const steps = fc.oneof(
-  { weight: 8, arbitrary: fc.tuple(fc.integer({ min: 1, max: 3_000 }), tokens).map((given) => enterStep(...given)) },
+  { weight: 8, arbitrary: fc.tuple(fc.integer({ min: 1, max: 3_000 }), limits).map((given) => enterStep(...given)) },
   { weight: 3, arbitrary: fc.tuple(index, tokens).map((given) => observeStep(...given)) },
   { weight: 6, arbitrary: fc.tuple(index, fc.boolean(), tokens).map((given) => endStep(...given)) },
   { weight: 4, arbitrary: fc.tuple(amount, fc.constantFrom(0, 1, 3, 30)).map((given) => creditStep(...given)) },
@@ -350,6 +388,8 @@ const steps = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(index, amount).map((given) => payoutStep(...given)) },
   { weight: 6, arbitrary: fc.constantFrom(1, 20, 61, 301, 1_441, 4 * 1_441).map(passStep) },
   { weight: 1, arbitrary: fc.constant<Step>(sweeping) },
+  { weight: 2, arbitrary: fc.constant<Step>(looking) },
+  { weight: 2, arbitrary: fc.constant<Step>(booking) },
   { weight: 1, arbitrary: fc.constant<Step>(crashing) },
   { weight: 2, arbitrary: fc.tuple(index, tokens).map(([at, output]) => lostEndStep(at, output)) },
 );
@@ -378,7 +418,7 @@ test('after any grants, spending, purchases, debits and refunds over time, each 
 
 /** Each grant's rest, and that they add up to what is there. */
 async function checkView(history: History): Promise<void> {
-  history.giveDue(false);
+  history.giveDue(true);
   const view = await history.world.host.get(pool).view('alice');
   await history.noteLapses();
   const { account, now } = history;

@@ -133,6 +133,7 @@ export interface World {
       | 'sync the journal'
       | 'write the ledger'
       | 'note progress'
+      | 'book what has expired'
       | 'forget idle accounts'
       | 'delete applied journal segments',
   ): Promise<void>;

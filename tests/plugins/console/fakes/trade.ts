@@ -63,6 +63,7 @@ export function fakePool(world: World): { pool: Pool; ledger: Ledger; post: type
     return balanceAfter;
   }
   const pool: Pool = {
+    applyDue: async () => undefined,
     admitMoney: async () => undefined,
     view: async (accountId) => viewOf(world, accountId),
     debit: async (accountId, amount, entry) => post(accountId, 'DEBIT', -amount, entry),
