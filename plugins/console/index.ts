@@ -9,10 +9,12 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import type { CommandLine } from '../../core/contract/plugin-groups.ts';
+import type { Fault } from '../../core/contract/remarks.ts';
 import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
 import { alertAdmin, consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
+import type { Plans } from '../common/domain/plans.ts';
 import { type ConsoleConfig, config } from './config.ts';
 import { type CommandParts, historyCommands } from './config-history/commands.ts';
 import { sealAgain } from './config-history/store.ts';
@@ -76,7 +78,7 @@ export default definePlugin<ConsoleConfig>({
     host.provide(mailers, mails);
     host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
     const commandLine = commandLineOf({ host, store, secrets: settings.secret }, links, settings.origin);
-    const problems = () => problemsOf(addedPages(host));
+    const problems = () => [...problemsOf(addedPages(host)), ...unknownPlans(settings, host.find(services.plans))];
     if (host.mode !== 'serve') {
       const lifecycle = { stop: () => mails.close() };
       return { endpoints: endpointsFor(refuse), commandLine, checks: { problems }, lifecycle };
@@ -123,6 +125,14 @@ export default definePlugin<ConsoleConfig>({
     };
   },
 });
+
+function unknownPlans({ oidc }: ConsoleConfig, offers: Plans | undefined): Fault[] {
+  return oidc.flatMap(({ plans }, index) =>
+    [...plans.entries()]
+      .filter(([, { plan }]) => offers !== undefined && !offers.has(plan))
+      .map(([at, { plan }]) => ({ path: ['oidc', index, 'plans', at, 'plan'], message: `names no plan: "${plan}"` })),
+  );
+}
 
 function endpointsFor(handle: NonNullable<Endpoint['handle']>): Endpoint[] {
   const common = { operation, keyless: true, sameOrigin: true, unlogged: true, timeoutMs: 60_000, handle } as const;

@@ -18,6 +18,7 @@ import { sessionCookieName } from './people/cookies.ts';
 import type { Links } from './people/links.ts';
 import { openMailer } from './people/mail.ts';
 import { openPeople } from './people/people-service.ts';
+import { mailDomains } from './people/providers/mail-domains.ts';
 import { loadSecrets } from './people/secrets.ts';
 import { createSignIn } from './people/sign-in.ts';
 import { openPeopleStore } from './people/store.ts';
@@ -54,6 +55,7 @@ export const reloads = [
   'session',
   'smtp',
   'oidc',
+  'domains',
   'throttle',
   'public',
   'media_origins',
@@ -155,12 +157,19 @@ async function layGround({ host, store, settings, links }: OpenParts) {
 const secretsOf = ({ store, host }: Pick<OpenParts, 'store' | 'host'>, configured: readonly string[]) =>
   loadSecrets(store.orm, consoleTables(store.schema), configured, host.random);
 
+/** What the pages say: where some domain may sign up, the form is there, and refuses the others. */
+function signUpShown({ sign_up, domains }: ConsoleConfig) {
+  const isOpen = domains.some((domain) => domain.sign_up === 'open' && domain.passwords === 'on');
+  return isOpen ? 'open' : sign_up;
+}
+
 async function furnish(ground: Ground, settings: ConsoleConfig) {
   const { host, clock, log, tokens, audit, throttle, history, recorder, peopleStore, cookiePrefix } = ground;
-  const { origin, sign_up: signUp, smtp, oidc } = settings;
+  const { origin, smtp, oidc } = settings;
   const name = settings.name || host.gateway;
   const mailer = smtp.host === '' ? undefined : await openMailer(smtp, log);
-  const people = openPeople({ ...ground, store: peopleStore, mailer, settings: { name, origin } });
+  const domains = mailDomains(settings);
+  const people = openPeople({ ...ground, store: peopleStore, mailer, domains, settings: { name, origin } });
   const providers = oidc.map((provider) => ({ id: provider.id, name: provider.name }));
   const services: ConsoleServices = {
     find: host.find,
@@ -172,19 +181,27 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     history,
     recorder,
     addedPages: () => addedPages(host),
-    settings: { name, signUp, mail: mailer !== undefined, oidc: providers, pages: settings.public },
+    settings: {
+      name,
+      signUp: signUpShown(settings),
+      mail: mailer !== undefined,
+      oidc: providers,
+      pages: settings.public,
+    },
   };
   const { per_address: perAddress, per_account: perAccount, window: windowMs } = settings.throttle;
   const signIn = createSignIn({
     ...ground,
     people,
     mailer,
+    oidc,
+    domains,
+    fetch: host.fetch,
+    applyPlan: people.applyPlan,
     store: peopleStore,
     settings: {
       name,
       cookiePrefix,
-      signUp,
-      oidc,
       sessionMs: settings.session,
       throttle: { perAddress, perAccount, windowMs },
     },

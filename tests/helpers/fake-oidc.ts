@@ -11,6 +11,8 @@ export interface FakeProvider {
   /** Nonce of the current flow: the page at `/authorize` sets it, and so does a test without that page. */
   nonce: string | undefined;
   challenge: string | undefined;
+  /** What is wrong about its tokens: claims over the right ones, `none` as their algorithm, a key that is not its own, or no ID token at all. */
+  wrong: { readonly claims?: Record<string, unknown>; readonly signed?: 'none' | 'other key' | 'not at all' };
   /** While it is, everything is answered with 500. */
   isDown: boolean;
   close(): void;
@@ -36,6 +38,7 @@ export async function startProvider(): Promise<FakeProvider> {
     claims: {},
     nonce: undefined,
     challenge: undefined,
+    wrong: {},
     isDown: false,
     close: () => {
       server.closeAllConnections();
@@ -77,11 +80,15 @@ export async function startProvider(): Promise<FakeProvider> {
     const verifier = form.get('code_verifier') ?? '';
     if (createHash('sha256').update(verifier).digest('base64url') !== made.challenge) return undefined;
     const now = Math.floor(Date.now() / 1_000);
-    const claims = { ...made.claims, iss: issuer, aud: 'gateway', iat: now, exp: now + 300, nonce: made.nonce };
-    const head = [{ alg: 'RS256', kid: 'one', typ: 'JWT' }, claims]
+    const own = { iss: issuer, aud: 'gateway', iat: now, exp: now + 300, nonce: made.nonce };
+    const claims = { ...made.claims, ...own, ...made.wrong.claims };
+    const { signed } = made.wrong;
+    const head = [{ alg: signed === 'none' ? 'none' : 'RS256', kid: 'one', typ: 'JWT' }, claims]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.');
-    const signature = createSign('RSA-SHA256').update(head).sign(privateKey, 'base64url');
-    return { access_token: 'access', token_type: 'Bearer', expires_in: 300, id_token: `${head}.${signature}` };
+    const key = signed === 'other key' ? generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey : privateKey;
+    const signature = signed === 'none' ? '' : createSign('RSA-SHA256').update(head).sign(key, 'base64url');
+    const idToken = signed === 'not at all' ? {} : { id_token: `${head}.${signature}` };
+    return { access_token: 'access', token_type: 'Bearer', expires_in: 300, ...idToken };
   }
 }

@@ -10,7 +10,7 @@ const lists =
   /((?:^|[{,])[ \t]*(?:- )?["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|webhooks?)["']?\s*:\s*)(\[[^\]]*\]?)/gim;
 const variable = String.raw`["']?\$\{(?:[A-Z_][A-Z0-9_]*(?::-)?|[a-z][a-z0-9_-]*:(?!-)[^}]*)\}["']?`;
 const harmless = new RegExp(
-  String.raw`^(?:\s*|embedded|memory|${variable}|\[\s*${variable}(?:\s*,\s*${variable})*\s*\]|["']{2})\s*(?:#.*)?$`,
+  String.raw`^(?:\s*|embedded|memory|on|off|${variable}|\[\s*${variable}(?:\s*,\s*${variable})*\s*\]|["']{2})\s*(?:#.*)?$`,
 );
 const credentials = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@]+:)[^\s@]+@/gi;
 

@@ -1,61 +1,28 @@
 /** better-auth, as the console needs it: one instance for each origin that browsers reach the gateway at. */
 
-import { createHmac } from 'node:crypto';
 import { passkey } from '@better-auth/passkey';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import { drizzleAdapter } from 'better-auth/adapters/drizzle';
 import { APIError, createAuthMiddleware } from 'better-auth/api';
 import { genericOAuth, twoFactor } from 'better-auth/plugins';
-import { eq, lte, sql } from 'drizzle-orm';
-import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import type { Log } from '../../../core/contract/host-tools.ts';
 import { table } from '../../../core/contract/table.ts';
-import type { Orm } from '../../common/domain/database.ts';
 import type { Role } from '../actor.ts';
 import type { Audit } from '../people.ts';
+import { admit, admitSession, mostEmailLength, refuseByPath, refuseLong } from './admission.ts';
 import { addressHeader, authPath } from './auth-names.ts';
+import type { AuthParts, FoundProvider } from './auth-parts.ts';
 import { type Attempt, Devices, SignInAttempts } from './devices.ts';
 import { withHashedSessions } from './hashed-sessions.ts';
-import { type Links, resetPath } from './links.ts';
+import { resetPath } from './links.ts';
 import { type Mailer, words } from './mail.ts';
-import { numbered, type Secrets } from './secrets.ts';
-import { admitSignUp, removeHalfMade, type SignUpPolicy } from './sign-up.ts';
-import type { PeopleTables } from './tables.ts';
-import type { Throttle } from './throttle.ts';
-
-interface OidcProvider {
-  readonly id: string;
-  readonly name: string;
-  readonly issuer: string;
-  readonly client_id: string;
-  readonly client_secret: string;
-  readonly scopes: readonly string[];
-}
-
-export interface AuthParts {
-  readonly orm: Orm;
-  readonly tables: PeopleTables;
-  readonly secrets: Secrets;
-  readonly links: Links;
-  readonly throttle: Throttle;
-  readonly mailer: Mailer | undefined;
-  readonly clock: Clock;
-  readonly newId: () => string;
-  readonly audit: Audit;
-  readonly log: Log;
-  readonly settings: {
-    readonly name: string;
-    readonly cookiePrefix: string;
-    readonly signUp: SignUpPolicy;
-    readonly sessionMs: number;
-    readonly oidc: readonly OidcProvider[];
-    readonly throttle: { readonly perAddress: number; readonly perAccount: number; readonly windowMs: number };
-  };
-}
+import { discoveryAddress } from './providers/discovery.ts';
+import { personOf, type Tokens } from './providers/vouching.ts';
+import { numbered } from './secrets.ts';
+import { removeHalfMade } from './sign-up.ts';
 
 export type Auth = { handler(request: Request): Promise<Response> };
 
-const mostNameLength = 100;
-const mostEmailLength = 200;
 const passwordLength = { least: 10, most: 128 } as const;
 
 const userFields = {
@@ -75,7 +42,8 @@ function emailVerification(mailer: Mailer, name: string, origin: string): Better
   };
 }
 
-export function createAuth(parts: AuthParts, origin: string): Auth {
+/** `found`: for the requests that lead through this provider. */
+export function createAuth(parts: AuthParts, origin: string, found?: FoundProvider): Auth {
   const { orm, tables, secrets, mailer, settings } = parts;
   const adapter = drizzleAdapter(orm as never, { provider: 'pg', schema: tables });
   return betterAuth({
@@ -105,7 +73,11 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
     },
     ...(mailer === undefined ? {} : { emailVerification: emailVerification(mailer, settings.name, origin) }),
     // Counted from signing in, whatever is looked at meanwhile: the cookie and the row end together.
-    session: { expiresIn: Math.round(settings.sessionMs / 1_000), disableSessionRefresh: true },
+    session: {
+      expiresIn: Math.round(settings.sessionMs / 1_000),
+      disableSessionRefresh: true,
+      additionalFields: { providerId: { type: 'string', input: false, required: false, returned: false } },
+    },
     user: { additionalFields: userFields },
     verification: { storeIdentifier: 'hashed' },
     rateLimit: limitsOf(parts),
@@ -118,33 +90,63 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
       disableOriginCheck: false,
       disableCSRFCheck: false,
     },
-    databaseHooks: {
-      session: { create: { before: (session, context) => admitSession(parts, session.userId, context) } },
-      user: {
-        create: { before: (user, context) => admit(parts, user, context) },
-        update: { before: async (user) => refuseLong(user) },
-      },
-    },
+    databaseHooks: rowHooks(parts, found),
     hooks: hooksOf(parts, origin),
     plugins: [
       twoFactor({ issuer: settings.name, twoFactorTable: 'twoFactor' }),
       passkey({ rpID: new URL(origin).hostname, rpName: settings.name, origin }),
-      ...(settings.oidc.length === 0 ? [] : [genericOAuth({ config: settings.oidc.map(oidcConfig) })]),
+      ...(found === undefined ? [] : [genericOAuth({ config: [oidcConfig(parts, found)] })]),
     ],
   });
 }
 
-function oidcConfig({ id, issuer, client_id, client_secret, scopes }: OidcProvider) {
+function rowHooks(parts: AuthParts, found: FoundProvider | undefined): BetterAuthOptions['databaseHooks'] {
+  const withoutTokens = async <T extends { idToken?: string | null | undefined }>(identity: T) => ({
+    data: { ...identity, ...keptTokens(found, identity.idToken) },
+  });
+  return {
+    session: { create: { before: (session, context) => admitSession(parts, session.userId, context) } },
+    user: {
+      create: { before: (user, context) => admit(parts, user, context) },
+      update: { before: async (user) => refuseLong(user) },
+    },
+    account: { create: { before: withoutTokens }, update: { before: withoutTokens } },
+  };
+}
+
+function oidcConfig(parts: AuthParts, { provider, discovered }: FoundProvider) {
+  const { id, issuer, client_id, client_secret, scopes } = provider;
   return {
     providerId: id,
-    discoveryUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    discoveryUrl: discoveryAddress(issuer),
     requireIdTokenVerification: true,
     clientId: client_id,
     clientSecret: client_secret,
     scopes: [...scopes],
     pkce: true,
+    getUserInfo: (tokens: Tokens) => personOf(parts, provider, discovered, tokens),
   };
 }
+
+/** An ID token longer than this does not fit into the address by which people sign out at the provider. */
+const longestKeptToken = 3_000;
+
+/** A provider's tokens are not kept, but the one by which people sign out there. */
+function keptTokens(found: FoundProvider | undefined, idToken: string | null | undefined) {
+  const isKept = found?.provider.sign_out === 'provider' && (idToken?.length ?? 0) <= longestKeptToken;
+  return { accessToken: null, refreshToken: null, idToken: isKept ? (idToken ?? null) : null };
+}
+
+/** Addresses at which a secret could be guessed, or mails be had sent. */
+const guessed = [
+  '/sign-in/*',
+  '/sign-up/*',
+  '/two-factor/*',
+  '/request-password-reset',
+  '/reset-password',
+  '/change-password',
+  '/send-verification-email',
+];
 
 /** By address and path; the clock and the bound are ours. */
 function limitsOf({ throttle, settings }: AuthParts) {
@@ -154,17 +156,11 @@ function limitsOf({ throttle, settings }: AuthParts) {
     enabled: true,
     window: 60,
     max: 300,
-    customRules: Object.fromEntries(
-      [
-        '/sign-in/*',
-        '/sign-up/*',
-        '/two-factor/*',
-        '/request-password-reset',
-        '/reset-password',
-        '/change-password',
-        '/send-verification-email',
-      ].map((path) => [path, guessing]),
-    ),
+    customRules: {
+      // Leaving for a provider guesses nothing, and a company's people may all come from one address.
+      '/sign-in/social': { window: 60, max: 300 },
+      ...Object.fromEntries(guessed.map((path) => [path, guessing])),
+    },
     customStorage: {
       get: async () => null,
       set: async () => undefined,
@@ -176,13 +172,15 @@ function limitsOf({ throttle, settings }: AuthParts) {
   };
 }
 
-function hooksOf({ throttle, settings, orm, tables, clock, audit, secrets }: AuthParts, origin: string) {
+function hooksOf(parts: AuthParts, origin: string) {
+  const { throttle, settings, orm, tables, clock, audit, secrets } = parts;
   const { perAccount, windowMs } = settings.throttle;
   const devices = new Devices({ prefix: settings.cookiePrefix, secure: origin.startsWith('https:') }, secrets);
   const attempts = new SignInAttempts(throttle, perAccount, windowMs);
   return {
     before: createAuthMiddleware(async (context) => {
       const email = emailIn(context.body);
+      await refuseByPath(parts, context.path, email, context.body);
       if (context.path === '/sign-in/email') {
         const waitMs = attempts.take(attemptOf(email, context.headers, devices));
         if (waitMs > 0)
@@ -252,73 +250,9 @@ async function noteEntry(audit: Audit, path: string, person: Entering, headers: 
   await end('done');
 }
 
-async function refuseBlocked({ orm, tables: { user } }: AuthParts, personId: string): Promise<void> {
-  const [found] = await orm.select({ blocked: user.blocked }).from(user).where(eq(user.id, personId));
-  if (found?.blocked === false) return;
-  throw new APIError('FORBIDDEN', { code: 'BLOCKED', message: 'This account is blocked. Ask the operator.' });
-}
-
-async function admitSession(parts: AuthParts, personId: string, context: HookContext): Promise<void> {
-  await refuseBlocked(parts, personId);
-  if (context?.path === '/two-factor/verify-totp') await useCode(parts, personId, context.body);
-}
-
-type HookContext = { path?: string; body?: unknown } | null;
-
-/** A provider may vouch for an address; a form does not. No sign-up sets a role. */
-async function admit(
-  { settings, links, orm }: AuthParts,
-  { name, email, emailVerified }: { name: string; email: string; emailVerified: boolean },
-  context: HookContext,
-) {
-  refuseLong({ name, email });
-  const { invite } = (context?.body ?? {}) as { invite?: unknown };
-  const invitation = typeof invite === 'string' ? invite : undefined;
-  const vouched = emailVerified && context?.path !== '/sign-up/email';
-  await admitSignUp(settings.signUp, links, orm, { email: email.toLowerCase(), invitation, vouched });
-  return { data: { role: 'client', blocked: false } };
-}
-
-function refuseLong({ name = '', email = '' }: { name?: string | undefined; email?: string | undefined }): void {
-  if (name.length > mostNameLength || email.length > mostEmailLength || /\p{Cc}/u.test(name))
-    throw new APIError('BAD_REQUEST', {
-      code: 'TOO_LONG',
-      message: 'A name has at most 100 characters, an address 200.',
-    });
-}
-
 function logLine(log: Log, level: string, message: string): void {
   const line = `sign-in: ${message}`;
   if (level === 'error') log.error({}, line);
   else if (level === 'warn') log.warn({}, line);
   else log.debug({}, line);
-}
-
-/** A code is accepted one period of 30 s before and after its own, and once more where the clock comes back to that after a jump. */
-const rememberedMs = 2 * 24 * 3_600_000;
-
-/** Codes of second factors are good once, in all processes (RFC 6238, section 5.2). */
-export async function useCode(
-  { orm, tables, clock, secrets }: AuthParts,
-  userId: string,
-  body: unknown,
-): Promise<void> {
-  const code = String((body as { code?: unknown }).code).replace(/\D/g, '');
-  // By each secret, as another process may have one of them alone.
-  const ids = secrets.map((secret) => `code:${createHmac('sha256', secret).update(`${userId} ${code}`).digest('hex')}`);
-  const { verification } = tables;
-  const now = new Date(clock.now());
-  const expiresAt = new Date(clock.now() + rememberedMs);
-  const rows = ids.map((id) => ({ id, identifier: id, value: '', expiresAt, createdAt: now, updatedAt: now }));
-  const taken = await orm
-    .insert(verification)
-    .values(rows)
-    .onConflictDoUpdate({
-      target: verification.id,
-      set: { expiresAt, updatedAt: now },
-      setWhere: lte(verification.expiresAt, now),
-    })
-    .returning({ id: sql`1` });
-  if (taken.length < ids.length)
-    throw new APIError('UNAUTHORIZED', { code: 'INVALID_CODE', message: 'This code was used.' });
 }

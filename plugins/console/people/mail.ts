@@ -75,6 +75,10 @@ export const words = {
     subject: `Set a new password for ${gateway}`,
     text: `Here you can set a new password for ${gateway}, once, within a day:\n${link}\n\nIf you did not ask for it, do nothing: your password stays as it is.\n`,
   }),
+  join: (gateway: string, link: string): Omit<Mail, 'to'> => ({
+    subject: `You are invited to ${gateway}`,
+    text: `You can sign in to ${gateway} here, with the account of your company:\n${link}\n`,
+  }),
   invite: (gateway: string, link: string): Omit<Mail, 'to'> => ({
     subject: `You are invited to ${gateway}`,
     text: `You can sign up to ${gateway} here, within a week:\n${link}\n`,

@@ -4,13 +4,16 @@ import type { Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';
+import { zero } from '../../common/domain/money.ts';
 import type { Actor } from '../actor.ts';
 import type { Handover, People, PersonView } from '../people.ts';
-import { accounts, plans } from '../services.ts';
+import { accounts, plans, pool } from '../services.ts';
 import { sessionTokenOf } from './cookies.ts';
 import { sessionHash } from './hashed-sessions.ts';
 import { invitePath, type Links, resetPath } from './links.ts';
 import { type Mailer, words } from './mail.ts';
+import type { ClaimedParts } from './providers/claimed.ts';
+import type { MailDomains } from './providers/mail-domains.ts';
 import { hashSecret, makeSecret, type Secrets } from './secrets.ts';
 import type { PeopleStore } from './store.ts';
 import type { PeopleTables } from './tables.ts';
@@ -33,10 +36,11 @@ export interface PeopleParts {
   readonly sessionCookie: string;
   /** Slow on purpose. */
   readonly hashPassword: (password: string) => Promise<string>;
+  readonly domains: MailDomains;
   readonly settings: { readonly name: string; readonly origin: string };
 }
 
-export function openPeople(parts: PeopleParts): People {
+export function openPeople(parts: PeopleParts): People & { readonly applyPlan: ClaimedParts['applyPlan'] } {
   const { store, clock, links, tokens } = parts;
   const now = () => new Date(clock.now());
   return {
@@ -68,23 +72,37 @@ export function openPeople(parts: PeopleParts): People {
       if (made === undefined)
         throw new GatewayError('conflict', 'Somebody has this address already.', { field: 'email' });
       const person = (await store.find(id))!;
-      return { person, handover: await resetLink(parts, person) };
+      const handover = parts.domains.byProviderOnly(person.email)
+        ? handOver(parts, person.email, signInPath, words.join)
+        : await resetLink(parts, person);
+      return { person, handover };
     },
     async reset(personId) {
       const person = await store.find(personId);
       if (person === undefined) throw new GatewayError('not_found', 'There is no such person.', { field: 'id' });
+      refuseByProvider(parts, person.email, 'id');
       return resetLink(parts, person);
     },
     async invite(email) {
       const address = email.toLowerCase();
       const secret = await links.make('invitation', address);
+      // Who vouches for the address finds the invitation by it.
+      if (parts.domains.byProviderOnly(address)) return handOver(parts, address, signInPath, words.join);
       return handOver(parts, address, invitePath(secret, address), words.invite);
     },
     ownersOf: (accountIds) => store.ownersOf(accountIds),
     accountOf: (personId) => accountOf(parts, personId),
+    applyPlan: (personId, plan, before) => applyPlan(parts, personId, plan, before),
     firstOperatorMissing: async () => (await store.operators()) === 0,
     makeFirstOperator: (wanted) => makeFirstOperator(parts, wanted),
   };
+}
+
+const signInPath = '/console/sign-in';
+
+function refuseByProvider({ domains }: PeopleParts, email: string, field: string): void {
+  if (!domains.byProviderOnly(email)) return;
+  throw new GatewayError('conflict', domains.askProvider(email), { field, code: 'use_provider' });
 }
 
 /** As better-auth would make it, so that its own page takes it. */
@@ -130,13 +148,31 @@ async function accountOf({ host, store }: PeopleParts, personId: string): Promis
   return (await store.settleAccount(personId, account.id)) ?? account.id;
 }
 
+/** What somebody has bought, and what an operator has put them on, stays. */
+async function applyPlan(parts: PeopleParts, personId: string, plan: string | undefined, before: string | undefined) {
+  const { host, orm } = parts;
+  const [book, offers, money] = [host.find(accounts), host.find(plans), host.find(pool)];
+  if (book === undefined || offers === undefined) return;
+  const wanted = plan ?? offers.default;
+  if (!offers.has(wanted)) return;
+  const accountId = await accountOf(parts, personId);
+  const account = await book.find(accountId);
+  if (account === undefined || account.plan === wanted || account.plan !== (before ?? offers.default)) return;
+  if (money === undefined) return book.setPlan(orm, accountId, wanted, undefined);
+  await money.transact(accountId, zero, async (posting) => {
+    if ((await posting.term()) === undefined) await book.setPlan(posting.orm, accountId, wanted, undefined);
+  });
+}
+
 /** The link is used up in one transaction with what it makes; the hashing is done before. */
 async function makeFirstOperator(
-  { orm, store, links, clock, newId, hashPassword }: PeopleParts,
+  parts: PeopleParts,
   { token, email, password, name }: Parameters<People['makeFirstOperator']>[0],
 ): Promise<void> {
+  const { orm, store, links, clock, newId, hashPassword } = parts;
   // Hashing is slow on purpose, so it is not done for a guessed link.
   if (!(await links.isUsable(token, 'first_operator'))) throw linkIsOver();
+  refuseByProvider(parts, email, 'email');
   const hashed = await hashPassword(password);
   const at = new Date(clock.now());
   await orm.transaction(async (inner) => {

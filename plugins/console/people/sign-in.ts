@@ -1,60 +1,139 @@
 /** The answers under `/console/api/auth`: better-auth, behind the console's own checks and in its error shape. */
-import { setImmediate } from 'node:timers/promises';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { withNulField } from '../../../core/json/nul-field.ts';
+import type { OidcProvider } from '../config.ts';
 import { refuseForeign } from '../origin.ts';
 import type { People } from '../people.ts';
-import type { Auth, AuthParts } from './auth.ts';
 import { authPath } from './auth-names.ts';
-import { signedByFirst, tokenByFirst } from './cookies.ts';
+import type { AuthParts } from './auth-parts.ts';
+import { keepAuths, providerAuths } from './auths.ts';
+import { sessionTokenOf, signedByFirst, tokenByFirst } from './cookies.ts';
+import { sessionHash } from './hashed-sessions.ts';
 import type { Secrets } from './secrets.ts';
 import type { PeopleStore } from './store.ts';
 
 export type SignIn = (request: Request, origin: string) => Promise<Response>;
 
-/** Without a configured origin there is one for each name that the gateway is called by. */
-const mostOrigins = 8;
-
 export interface SignInParts extends AuthParts {
   readonly people: People;
   readonly store: PeopleStore;
+  readonly oidc: readonly OidcProvider[];
+  readonly sessionCookie: string;
 }
 
-/** Addresses that lead through a provider. */
-const throughProvider = /^\/(?:sign-in\/social|link-social|callback\/|oauth2\/)/;
-/** So often at most a provider is looked for that could not be reached. */
-const lookAgainMs = 10_000;
+/** Changes by which people would sign in without their provider. */
+const ownWays = new Set(['/change-password', '/passkey/verify-registration', '/passkey/generate-register-options']);
+const signInPage = '/console/sign-in';
 
 export function createSignIn(parts: SignInParts): SignIn {
-  // Sign-in by password uses an instance without providers, so it works while a provider is down.
-  const plain = { ...parts, settings: { ...parts.settings, oidc: [] } };
-  const own = keepAuths(plain);
-  const foreign = keepAuths(parts);
-  const handle = async (request: Request, origin: string, path: string): Promise<Response> => {
-    if (parts.settings.oidc.length === 0 || !throughProvider.test(path)) return (await own.at(origin)).handler(request);
-    const again = request.clone();
-    const response = await (await foreign.at(origin)).handler(request);
-    // What it says of itself is read when the instance is made.
-    if (response.status !== 404 || parts.throttle.take('look for providers', 1, lookAgainMs) > 0) return response;
-    foreign.forget(origin);
-    return (await foreign.at(origin)).handler(again);
-  };
+  const ways: Ways = { plain: keepAuths(parts), through: providerAuths(parts) };
   return async function signIn(given, origin) {
+    const path = new URL(given.url).pathname.slice(authPath.length);
+    const isBack = path.startsWith('/callback/');
     try {
       const request = renewed(given, parts.secrets);
       await refuseNul(request);
       refuseForeign({ method: request.method, header: (name) => request.headers.get(name) ?? undefined }, origin);
-      const path = new URL(request.url).pathname.slice(authPath.length);
-      if (request.method === 'POST' && path === '/revoke-session') return await revokeSession(parts, request);
-      return await inOneShape(await handle(request, origin, path));
+      const response = await inOneShape(await answerOf(parts, ways, { request, origin, path }));
+      return isBack && response.status >= 400 ? backWith(await codeIn(response), response) : response;
     } catch (error) {
       const { status, code, kind, message, field } = toGatewayError(error);
       if (kind === 'internal') parts.log.error({ reason: reasonOf(error) }, 'signing in failed inside the gateway');
       const shown = { code: code ?? kind, message, ...(field === undefined ? {} : { field }) };
-      return Response.json({ error: shown }, { status });
+      return isBack ? backWith(shown.code) : Response.json({ error: shown }, { status });
     }
   };
+}
+
+interface Asked {
+  readonly request: Request;
+  readonly origin: string;
+  readonly path: string;
+}
+
+/** The sign-in itself; and for each provider one of its own, so that one that is down holds no other up. */
+interface Ways {
+  readonly plain: ReturnType<typeof keepAuths>;
+  readonly through: ReturnType<typeof providerAuths>;
+}
+
+async function answerOf(parts: SignInParts, { plain, through }: Ways, asked: Asked): Promise<Response> {
+  const { request, origin, path } = asked;
+  if (request.method === 'POST' && path === '/revoke-session') return revokeSession(parts, request);
+  if (ownWays.has(path)) {
+    const actor = await parts.people.identify(request.headers);
+    if (actor?.kind === 'person' && parts.domains.byProviderOnly(actor.label))
+      throw new GatewayError('invalid_request', parts.domains.askProvider(actor.label), { code: 'use_provider' });
+  }
+  const provider = await providerOf(parts, asked);
+  if (provider === undefined) {
+    const leaving = path === '/sign-out' ? await leavingOf(parts, through, request) : undefined;
+    const response = await (await plain.at(origin)).handler(request);
+    return leaving === undefined || response.status >= 400 ? response : signedOut(response, leaving, origin);
+  }
+  return (await through.at(origin, provider)).handler(request);
+}
+
+/** Where a request leads through a provider: which one. */
+async function providerOf({ oidc }: SignInParts, { request, path }: Asked): Promise<OidcProvider | undefined> {
+  let id: unknown = /^\/callback\/([a-z0-9-]+)$/.exec(path)?.[1];
+  if (path === '/sign-in/social')
+    id = (
+      (await request
+        .clone()
+        .json()
+        .catch(() => undefined)) as { provider?: unknown } | undefined
+    )?.provider;
+  if (id === undefined) return undefined;
+  const provider = oidc.find((one) => one.id === id);
+  if (provider === undefined)
+    throw new GatewayError('not_found', 'There is no such provider.', { code: 'oauth_provider_not_found' });
+  return provider;
+}
+
+/** A navigation that fails shows its reason on the page where people sign in. */
+function backWith(code: string, response?: Response): Response {
+  const headers = new Headers({ location: `${signInPage}?error=${encodeURIComponent(code)}` });
+  for (const cookie of response?.headers.getSetCookie() ?? []) headers.append('set-cookie', cookie);
+  return new Response(null, { status: 302, headers });
+}
+
+const codeIn = async (response: Response) => ((await response.json()) as { error: { code: string } }).error.code;
+
+// ------------------------------------------------------------------------------------------------- signing out elsewhere
+
+interface Leaving {
+  readonly provider: OidcProvider;
+  readonly endSession: string;
+  readonly idToken: string | null;
+}
+
+/** Where a session that began at a provider ends: asked before it has ended here. */
+async function leavingOf(
+  { store, oidc, secrets, sessionCookie }: SignInParts,
+  through: Ways['through'],
+  request: Request,
+): Promise<Leaving | undefined> {
+  const token = sessionTokenOf(request.headers.get('cookie'), sessionCookie, secrets);
+  const begun = token === undefined ? undefined : await store.identityOf(sessionHash(token));
+  const provider = oidc.find(({ id, sign_out }) => id === begun?.providerId && sign_out === 'provider');
+  if (begun === undefined || provider === undefined) return undefined;
+  // Signing out here does not wait for a provider that is down, and does not fail with it.
+  const discovered = await through.discovered(provider).catch(() => undefined);
+  if (discovered?.endSession === undefined) return undefined;
+  return { provider, endSession: discovered.endSession, idToken: begun.idToken };
+}
+
+/** https://openid.net/specs/openid-connect-rpinitiated-1_0.html */
+function signedOut(response: Response, { provider, endSession, idToken }: Leaving, origin: string): Response {
+  const url = new URL(endSession);
+  if (idToken !== null) url.searchParams.set('id_token_hint', idToken);
+  url.searchParams.set('client_id', provider.client_id);
+  url.searchParams.set('post_logout_redirect_uri', origin + signInPage);
+  const headers = new Headers(response.headers);
+  headers.delete('content-length');
+  return new Response(JSON.stringify({ success: true, url: url.href }), { status: 200, headers });
 }
 
 /** With what an older secret has signed signed by the first. */
@@ -78,44 +157,6 @@ async function refuseNul(request: Request): Promise<void> {
 }
 
 const hasNul = (text: string) => /%00|\\u0000|\0/.test(text);
-
-/** Packages that auth.ts imports. */
-const packages = [
-  '@better-auth/core/db/adapter',
-  'better-auth/adapters/drizzle',
-  'better-auth/crypto',
-  'better-auth/api',
-  'better-auth/plugins',
-  '@better-auth/passkey',
-];
-let loaded: ReturnType<typeof loadAuth> | undefined;
-
-/** Half of the modules of this program, which a start need not wait for. One package in a turn, so that streams go on in between. */
-async function loadAuth() {
-  for (const name of packages) {
-    await import(name);
-    await setImmediate();
-  }
-  return import('./auth.ts');
-}
-
-function keepAuths(parts: AuthParts) {
-  const auths = new Map<string, Auth>();
-  return {
-    async at(origin: string): Promise<Auth> {
-      loaded ??= loadAuth();
-      const { createAuth } = await loaded;
-      let auth = auths.get(origin);
-      if (auth === undefined) {
-        if (auths.size >= mostOrigins) auths.delete(auths.keys().next().value!);
-        auth = createAuth(parts, origin);
-        auths.set(origin, auth);
-      }
-      return auth;
-    },
-    forget: (origin: string) => void auths.delete(origin),
-  };
-}
 
 /** Without the statement and its parameters, which may be hashes of passwords. */
 function reasonOf(error: unknown): string {

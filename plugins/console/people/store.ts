@@ -146,7 +146,7 @@ function accountStatements(orm: Orm, { user }: PeopleTables) {
   };
 }
 
-function sessionStatements(orm: Orm, { user, session, verification }: PeopleTables) {
+function sessionStatements(orm: Orm, { user, session, account, verification }: PeopleTables) {
   return {
     /** The person of a session; undefined if it has ended or the person is blocked. */
     async bySession(tokenHash: string, at: number): Promise<SessionPerson | undefined> {
@@ -155,6 +155,16 @@ function sessionStatements(orm: Orm, { user, session, verification }: PeopleTabl
         .from(session)
         .innerJoin(user, eq(user.id, session.userId))
         .where(and(eq(session.token, tokenHash), gt(session.expiresAt, new Date(at)), eq(user.blocked, false)));
+      return found;
+    },
+
+    /** The identity at a provider that a session began by. */
+    async identityOf(tokenHash: string): Promise<{ providerId: string; idToken: string | null } | undefined> {
+      const [found] = await orm
+        .select({ providerId: account.providerId, idToken: account.idToken })
+        .from(session)
+        .innerJoin(account, and(eq(account.userId, session.userId), eq(account.providerId, session.providerId)))
+        .where(eq(session.token, tokenHash));
       return found;
     },
 

@@ -17,6 +17,8 @@ export function peopleTables(schema: string) {
     role: text('role').$type<Role>().notNull().default('client'),
     blocked: boolean('blocked').notNull().default(false),
     gatewayAccountId: text('account_id'),
+    claimedRole: text('claimed_role').$type<Role>(),
+    claimedPlan: text('claimed_plan'),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
   });
@@ -27,6 +29,7 @@ export function peopleTables(schema: string) {
     expiresAt: instant('expires_at').notNull(),
     ipAddress: text('ip_address'),
     userAgent: text('user_agent'),
+    providerId: text('provider_id'),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
   });

@@ -1,9 +1,8 @@
-/** Ways in that lead through others: invitations, mails, and a provider that vouches for people. */
+/** Ways in that lead through mails: invitations, confirmed addresses, new passwords. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import type { AddressInfo, Server as TcpServer } from 'node:net';
 import { after, before, test } from 'node:test';
-import { type FakeProvider, startProvider } from '../../helpers/fake-oidc.ts';
 import { smtpSink } from '../../helpers/smtp-sink.ts';
 import type { Browser } from './browser.ts';
 import { operator, operatorOf, startConsole, type TestConsole } from './start-console.ts';
@@ -12,26 +11,21 @@ let testbed: TestConsole;
 let boss: Browser;
 let mails: string[];
 let smtp: TcpServer;
-let provider: FakeProvider;
 
 before(async () => {
   mails = [];
   smtp = smtpSink(mails);
   const smtpPort = await listen(smtp);
-  provider = await startProvider();
   testbed = await startConsole(
     `origin: http://gateway.test
 sign_up: invite
-smtp: { host: 127.0.0.1, port: ${smtpPort}, encryption: none, from: 'Gateway <gateway@example.test>' }
-oidc:
-  - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: gateway, client_secret: shared }`,
+smtp: { host: 127.0.0.1, port: ${smtpPort}, encryption: none, from: 'Gateway <gateway@example.test>' }`,
   );
   boss = await operatorOf(testbed);
 });
 after(async () => {
   await testbed.stop();
   smtp.close();
-  provider.close();
 });
 
 test('sign-up needs an invitation, which is for one address, once', async () => {
@@ -84,64 +78,6 @@ test('a request for a new password has the same answer for known and unknown add
   );
 });
 
-test('an invited person that an identity provider confirms is signed in, without a password', async () => {
-  await boss.send('/admin/invitations', { body: { email: 'pat@example.test' } });
-  await linkIn('pat@example.test');
-  const stranger = await throughProvider({
-    sub: '1',
-    email: 'strange@example.test',
-    email_verified: true,
-    name: 'Strange',
-  });
-  assert.equal((await stranger.send('/me')).status, 401);
-  const pat = await throughProvider({
-    sub: '2',
-    email: 'pat@example.test',
-    email_verified: true,
-    name: 'Pat',
-    role: 'operator',
-  });
-  const me = await pat.send('/me');
-  assert.deepEqual([me.status, me.json?.person?.email, me.json?.role], [200, 'pat@example.test', 'client']);
-});
-
-test('an address that the provider has not verified does not sign in its person', async () => {
-  const browser = await throughProvider({ sub: '3', email: operator.email, email_verified: false, name: 'Mallory' });
-  assert.equal((await browser.send('/me')).status, 401);
-});
-
-test('a provider that was down at first is found once it is up', async () => {
-  const late = await startConsole(
-    `origin: http://gateway.test
-sign_up: open
-oidc:
-  - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: gateway, client_secret: shared }`,
-  );
-  try {
-    provider.isDown = true;
-    const send = () =>
-      late.browser().send('/auth/sign-in/social', { body: { provider: 'acme', callbackURL: '/console/' } });
-    assert.equal((await send()).status, 404);
-    await operatorOf(late);
-    provider.isDown = false;
-    // The gateway looks again ten seconds later; its clock is the machine's here, so the throttle is what is waited for.
-    const reply = await eventually(send, ({ status }) => status === 200);
-    assert.equal(new URL(reply.json.url).origin, provider.issuer);
-  } finally {
-    provider.isDown = false;
-    await late.stop();
-  }
-});
-
-async function eventually<T>(send: () => Promise<T>, isRight: (value: T) => boolean): Promise<T> {
-  for (let attempt = 0; attempt < 80; attempt++) {
-    const value = await send();
-    if (isRight(value)) return value;
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
-  throw new Error('it did not come to pass');
-}
-
 /** The first address in the newest mail to somebody. */
 async function linkIn(to: string): Promise<string> {
   for (let attempt = 0; attempt < 100; attempt++) {
@@ -158,29 +94,6 @@ function listen(server: TcpServer): Promise<number> {
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
   });
-}
-
-/** Follows the redirects to the provider and back as the person that it vouches for. */
-async function throughProvider(claims: Record<string, unknown>): Promise<Browser> {
-  const browser = testbed.browser();
-  const begun = await browser.send('/auth/sign-in/social', {
-    body: { provider: 'acme', callbackURL: '/console/' },
-  });
-  assert.equal(begun.status, 200, begun.text);
-  const leave = new URL(begun.json.url);
-  assert.equal(leave.origin, provider.issuer);
-  provider.claims = claims;
-  provider.nonce = leave.searchParams.get('nonce') ?? undefined;
-  provider.challenge = leave.searchParams.get('code_challenge') ?? undefined;
-  const back = new URL(leave.searchParams.get('redirect_uri')!);
-  assert.equal(back.origin, 'http://gateway.test');
-  const state = encodeURIComponent(leave.searchParams.get('state')!);
-  const landed = await browser.send(`${back.pathname}?code=one&state=${state}`, {
-    headers: { 'sec-fetch-site': 'cross-site' },
-  });
-  assert.equal(landed.status, 302);
-  assert.ok(landed.headers.get('location')!.includes('/console/'), landed.headers.get('location')!);
-  return browser;
 }
 
 test('a session signed by an older secret is valid for sign-in methods and pages alike, and one of another secret for neither', async () => {

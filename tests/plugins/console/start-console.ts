@@ -25,7 +25,7 @@ export async function startConsole(
 gateway: example
 listen: \${PORT}
 plugins: ${JSON.stringify(['storage', 'request-log', 'auth', 'plans', 'console', ...plugins])}
-plans: { default: free, offers: { free: { price: 0 } } }
+${/^plans:/m.test(more) ? '' : 'plans: { default: free, offers: { free: { price: 0 } } }'}
 console:
 ${section.replace(/^/gm, '  ')}
 ${more}`;

@@ -40,7 +40,9 @@ export const seesOperatorPages = (me: Me): boolean => me.role !== 'client';
  * would request dropped data, and be refused.
  */
 export async function signOut(leave: () => Promise<void>): Promise<void> {
-  await send('POST', '/auth/sign-out', {});
+  const { url } = await send<{ readonly url?: string }>('POST', '/auth/sign-out', {});
+  // The session at the provider ends too, on a page of the provider, which leads back.
+  if (url !== undefined) return location.assign(url);
   await leave();
   queries.clear();
   setSessionEnded(false);

@@ -22,6 +22,27 @@ export default {
     cancelled: 'The passkey was not used.',
     unknownPasskey: 'This passkey is not known here any more. Sign in another way, and add it again in the profile.',
   },
+  problem: {
+    denied: 'You are not signed in: the provider was not allowed to say who you are. Try again and agree there.',
+    expired: 'Signing in took too long, or was begun in another window. Try again from this page.',
+    down: 'The provider cannot be reached at the moment. Try again soon, or sign in another way.',
+    unusable:
+      'The answer of the provider cannot be used. Try again; if it stays so, tell the operator of {{gateway}}: {{reference}}.',
+    unverified: 'The provider has not confirmed your mail address. Confirm it there, then sign in again.',
+    noMail: 'The provider gave no mail address that can be used here. Ask those who run it to pass your address on.',
+    wrongDomain:
+      'This provider is for other mail addresses than yours. Choose your company account there, or sign in another way.',
+    otherProvider: 'People with your mail address sign in by their company: use the button of its provider.',
+    notLinked:
+      'The account with your mail address does not sign in by this provider. Sign in as before, or ask the operator of {{gateway}}.',
+    otherIdentity:
+      'At the provider your mail address belonged to another person before. The operator of {{gateway}} can release the account for you.',
+    notInvited:
+      'You have no account here yet. Ask the operator of {{gateway}} for an invitation to your mail address, then sign in again.',
+    blocked: 'Your account is blocked. Ask the operator of {{gateway}}.',
+    throttled: 'Too many attempts. Wait a minute and try again.',
+    unknown: 'Signing in did not work. Try again; if it stays so, tell the operator of {{gateway}}: {{reference}}.',
+  },
   again: {
     title: 'Your session has ended',
     hint: 'Sign in again to go on where you were. Nothing on this page is lost.',
