@@ -115,5 +115,5 @@ function statementFor(schema: string): SQL {
     with added as (
       insert into ${sql.identifier(schema)}.requests (${names})
       select ${sql.join(values, sql`, `)} from ${rowsOfColumns(rowColumns)} as given
-    ), ${keptOfColumns(schema, requestSums, undefined, sql`true`)} select 1`;
+    ), ${keptOfColumns(schema, requestSums, undefined)} select 1`;
 }

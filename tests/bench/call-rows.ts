@@ -17,7 +17,7 @@ const { values } = parseArgs({
 });
 const batchCalls = 200;
 const accountCount = 20;
-const tables = ['calls', 'call_timelines', 'ledger', 'requests'];
+const tables = ['calls', 'call_timelines', 'ledger', 'archived_charges', 'requests'];
 
 const postgres = await startPostgres();
 process.env['TEST_DATABASE_URL'] = postgres.url;

@@ -97,7 +97,7 @@ async function measure(count: number): Promise<Run> {
     const requests = counts.reduce((sum, each) => sum + each.requests, 0);
     for (const node of fleet.nodes) await node.end('SIGTERM');
     const [row] = await fleet.rows<{ overspent: number; leases: number }>(
-      sql`select (select count(*)::int from ${fleet.table('ledger')} where kind = 'CHARGE' and balance_after < 0) as overspent,
+      sql`select (select count(*)::int from ${fleet.table('movements')} where kind = 'CHARGE' and balance_after < 0) as overspent,
             (select count(*)::int from ${fleet.table('leases')}) as leases`,
     );
     const failures = counts.reduce((sum, each) => sum + each.failures, 0);

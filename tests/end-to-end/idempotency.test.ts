@@ -155,7 +155,7 @@ test('100 parallel repetitions: one upstream request, one charge, and in the end
 });
 
 async function charges({ accountId }: Customer): Promise<number> {
-  const rows = await testbed.rows<{ account_id: string; kind: string }>('ledger');
+  const rows = await testbed.rows<{ account_id: string; kind: string }>('movements');
   return rows.filter(({ account_id: id, kind }) => id === accountId && kind === 'CHARGE').length;
 }
 

@@ -322,9 +322,9 @@ test('embeddings fall back to another embedding model', async () => {
 
 test('the row and the timeline name the requested model and the one that served', async () => {
   await send('stands', 'chat', tooLong['OpenAI’s code']!);
-  const rows = await testbed.rows<{ asked_model: string; model: string; story: unknown }>('calls');
+  const rows = await testbed.rows<{ requested_model: string; model: string; story: unknown }>('calls');
   const row = rows.findLast(({ model }) => model === large)!;
-  assert.equal(row.asked_model, 'stands');
+  assert.equal(row.requested_model, 'stands');
   assert.match(JSON.stringify(row.story), /route\.instead.*stands.*sandbox-large/);
   await testbed.audit();
 });

@@ -49,7 +49,7 @@ export async function traceLeases({ rows, table }: Fleet): Promise<LeaseTrace> {
         format('%s %s: %s, balance %s', kind, left(request_id::text, 13), amount, balance_after),
         false, seq,
         coalesce((select max(at) from changes where changes.transaction = ledger.xmin), created_at)
-      from ${table('ledger')} as ledger where account_id = ${accountId}
+      from ${table('movements')} as ledger where account_id = ${accountId}
       order by done_at, place`);
   return {
     uncovered: async () => {

@@ -152,7 +152,7 @@ export const endsIn = (gateway: Gateway) => {
   const calls = sql`from ${table('calls')} as calls where calls.id = tasks.request_id`;
   return store.orm.execute(sql`
     select id, order_head->>'prompt' as prompt, model, state, (select array_agg(case when settled then 'charged' else 'free' end) ${calls}) as kinds,
-      (select coalesce(sum(revenue), 0)::text from ${table('ledger')} as ledger where ledger.request_id = tasks.request_id) as cost,
+      (select coalesce(sum(revenue), 0)::text from ${table('movements')} as ledger where ledger.request_id = tasks.request_id) as cost,
       (select coalesce(sum(absorbed), 0)::text ${calls}) as absorbed
     from ${table('tasks')} as tasks`) as unknown as Promise<End[]>;
 };

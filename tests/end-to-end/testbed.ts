@@ -274,7 +274,7 @@ async function readRecords(gateway: TestGateway, { accountId }: Customer, ends: 
     const { held } = await gateway.gateway.find(pool)!.view(accountId);
     const calls = await callsOf(gateway, accountId);
     if (calls.length === ends && held === 0n) {
-      const rows = await rowsOf<LedgerRow>(gateway, 'ledger', accountId, 'seq');
+      const rows = await rowsOf<LedgerRow>(gateway, 'movements', accountId, 'seq');
       return {
         ledger: rows.map((row) => ({
           ...row,

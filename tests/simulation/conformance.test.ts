@@ -37,7 +37,7 @@ async function rowsIn(database: TestDatabase): Promise<unknown> {
     ledger:
       await read(sql`select concat_ws(' ', account_id, kind, coalesce(request_id::text, '-'), amount, revenue, funding,
       balance_after, round(extract(epoch from created_at) * 1000)::bigint, coalesce(reference, '-')) as row
-      from ${table('ledger')} order by seq`),
+      from ${table('movements')} order by seq`),
     balances: await read(sql`select concat_ws(' ', account_id, balance, held) as row from ${table('balances')}
       where balance <> 0 or held <> 0 order by account_id`),
     totals: await read(sql`select concat_ws(' ', balance, revenue, funding) as row from ${table('totals')}`),
@@ -47,11 +47,11 @@ async function rowsIn(database: TestDatabase): Promise<unknown> {
     attempts: await read(sql`select concat_ws(' ', id, attempt->>'number', attempt->>'result') as row
       from ${table('calls')}, json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt order by 1`),
     grantBalances:
-      await read(sql`select concat_ws(' ', grants.reference, remaining) as row from ${table('pots')} as pots
-      join ${table('grants')} as grants on grants.id = pots.grant_id order by 1`),
+      await read(sql`select concat_ws(' ', grants.reference, remaining) as row from ${table('grant_balances')} as known
+      join ${table('grants')} as grants on grants.id = known.grant_id order by 1`),
     draws:
-      await read(sql`select concat_ws(' ', draws.amount, grants.reference, round(extract(epoch from held_at) * 1000)::bigint)
-      as row from ${table('draws')} as draws join ${table('grants')} as grants on grants.id = draws.grant_id order by 1`),
+      await read(sql`select concat_ws(' ', allocations.amount, grants.reference, round(extract(epoch from held_at) * 1000)::bigint)
+      as row from ${table('allocations')} as allocations join ${table('grants')} as grants on grants.id = allocations.grant_id order by 1`),
     terms: await read(sql`select concat_ws(' ', account_id, plan, amount, coalesce(every, '-'),
       round(extract(epoch from starts_at) * 1000)::bigint, coalesce(round(extract(epoch from ends_at) * 1000)::text, '-')) as row
       from ${table('terms')} order by 1`),

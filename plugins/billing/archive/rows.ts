@@ -145,7 +145,11 @@ async function replaceCalls(runner: Runner, schema: string, sealed: SealedCalls,
   );
   // The trigger refuses any other rows than those of the file.
   await runner.execute(
-    sql`delete from ${table('calls')} where account_id = ${sealed.accountId} and id >= ${sealed.firstId}::uuid
-        and id <= ${sealed.lastId}::uuid and ${mayGo}`,
+    sql`with gone as (
+          delete from ${table('calls')} where account_id = ${sealed.accountId} and id >= ${sealed.firstId}::uuid
+            and id <= ${sealed.lastId}::uuid and ${mayGo}
+          returning account_id, seq, id, cost, balance_after, created_at
+        )
+        insert into ${table('archived_charges')} (account_id, seq, id, cost, balance_after, created_at) select * from gone`,
   );
 }

@@ -6,7 +6,7 @@ import { tokenClasses } from '../../common/domain/usage.ts';
 import { checkSums } from '../../common/rollups/check.ts';
 import { type ArchiveReader, noFiles } from '../archive/reader.ts';
 import { callSumsBeside } from '../archive/sums.ts';
-import { moneyColumns } from '../ledger/call-rows.ts';
+import { moneyColumns, movementColumns } from '../ledger/call-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { rowsOf, tablesOf } from '../model/sql.ts';
 import { servedPrefix } from '../reservations/outcome.ts';
@@ -41,7 +41,7 @@ const checks: readonly Check[] = [
     what: 'the balance is not the sum of the ledger rows',
     query: (table) => sql`
       select coalesce(balances.account_id, sums.account_id) as subject from ${table('balances')} as balances
-      full join (select account_id, sum(amount) as amount from ${table('ledger')} group by account_id) as sums
+      full join (select account_id, sum(amount) as amount from ${table('movements')} group by account_id) as sums
         on sums.account_id = balances.account_id
       where coalesce(balances.balance + balances.held, 0) <> coalesce(sums.amount, 0)`,
   },
@@ -49,19 +49,17 @@ const checks: readonly Check[] = [
     rule: 'M1',
     what: 'the sides of a ledger row do not add up to zero',
     query: (table) => sql`
-      select 'row ' || seq as subject from ${table('ledger')}
+      select 'row ' || seq as subject from ${table('movements')}
       where amount + revenue + funding <> 0`,
   },
   {
     rule: 'M1',
-    what: 'the totals are not the sums of the ledger rows',
+    what: 'the sides of an account are not the sums of its rows',
     query: (table) => sql`
-      select side as subject from ${table('totals')} as totals,
-        (select coalesce(sum(amount), 0) as balance, coalesce(sum(revenue), 0) as revenue,
-          coalesce(sum(funding), 0) as funding from ${table('ledger')}) as sums,
-        lateral (values ('balance', totals.balance <> sums.balance), ('revenue', totals.revenue <> sums.revenue),
-          ('funding', totals.funding <> sums.funding)) as sides (side, wrong)
-      where wrong`,
+      select coalesce(balances.account_id, sums.account_id) as subject from ${table('balances')} as balances
+      full join (select account_id, sum(revenue) as revenue, sum(funding) as funding from ${table('movements')} group by account_id) as sums
+        on sums.account_id = balances.account_id
+      where (coalesce(balances.revenue, 0), coalesce(balances.funding, 0)) <> (coalesce(sums.revenue, 0), coalesce(sums.funding, 0))`,
   },
   {
     rule: 'M1',
@@ -69,22 +67,22 @@ const checks: readonly Check[] = [
     query: (table) => sql`
       select 'row ' || seq as subject from (
         select seq, amount, balance_after, lag(balance_after, 1, 0::bigint) over (partition by account_id order by seq) as before
-        from ${table('ledger')}) as chain
+        from ${table('movements')}) as chain
       where before + amount <> balance_after`,
   },
   {
     rule: 'M2',
     what: 'the trigger that keeps rows from being changed is missing or off',
     query: (_table, schema) => sql`
-      select distinct guarded as subject from (values ('ledger', 'immutable', 56), ('grants', 'immutable', 56), ('draws', 'immutable', 56),
-        ('refunds', 'immutable', 56), ('archives', 'immutable', 56), ('calls', 'immutable', 48), ('calls', 'archived', 8))
+      select distinct guarded as subject from (values ('ledger', 'immutable', 56), ('grants', 'immutable', 56), ('allocations', 'immutable', 56),
+        ('refunds', 'immutable', 56), ('archives', 'immutable', 56), ('archived_charges', 'immutable', 56), ('calls', 'immutable', 48), ('calls', 'archived', 8))
         as tables (guarded, guard, events)
       where not exists (
         select from pg_trigger where tgrelid = (quote_ident(${schema}::text) || '.' || guarded)::regclass
           and tgname = guard and tgenabled = 'O' and tgtype & events = events
           and not exists (select from pg_attribute where attrelid = tgrelid and attnum > 0 and not attisdropped
             and cardinality(tgattr::int2[]) > 0 and attnum <> all (tgattr::int2[])
-            and attname in (${sql.raw(moneyColumns.map((name) => `'${name}'`).join(', '))})))`,
+            and attname in (${sql.raw([...moneyColumns, ...movementColumns].map((name) => `'${name}'`).join(', '))})))`,
   },
   {
     rule: 'M3',
@@ -92,7 +90,7 @@ const checks: readonly Check[] = [
     query: (table) => sql`
       select request_id::text as subject from ${table('deposits')} as deposits
       where exists (select from ${table('calls')} as calls where calls.id = deposits.request_id)
-        or exists (select from ${table('ledger')} as ledger where ledger.request_id = deposits.request_id)`,
+        or exists (select from ${table('archived_charges')} as archived where archived.id = deposits.request_id)`,
   },
   {
     rule: 'M3',
@@ -105,27 +103,25 @@ const checks: readonly Check[] = [
   },
   {
     rule: 'M4',
-    what: 'a charge and its call do not match',
+    what: 'a charge and its archived call do not match',
     query: (table, _schema, archived) => sql`
-      select coalesce(calls.id, charges.request_id)::text as subject
-      from (select id, account_id, cost from ${table('calls')} where cost > 0
-        union all select id, account_id, cost from ${archived} as archived) as calls
-      full join (select request_id, account_id, revenue from ${table('ledger')} where kind = 'CHARGE') as charges
-        on charges.request_id = calls.id
-      where charges.revenue is distinct from calls.cost or charges.account_id is distinct from calls.account_id`,
+      select coalesce(archived.id, charges.id)::text as subject
+      from ${archived} as archived full join ${table('archived_charges')} as charges on charges.id = archived.id
+      where charges.cost is distinct from archived.cost or charges.account_id is distinct from archived.account_id`,
   },
   {
     rule: 'M4',
-    what: 'an archived call is there twice',
+    what: 'a call is there twice',
     query: (table, _schema, archived) => sql`
       select id::text as subject from ${archived} as archived group by id having count(*) > 1
-      union select id::text from ${archived} as archived where id in (select id from ${table('calls')})`,
+      union select id::text from ${archived} as archived where id in (select id from ${table('calls')})
+      union select id::text from ${table('calls')} group by id having count(*) > 1`,
   },
   {
     rule: 'M9',
     what: 'a charge is below zero',
     query: (table) =>
-      sql`select 'row ' || seq as subject from ${table('ledger')} where revenue < 0 and kind <> 'REFUND'`,
+      sql`select 'row ' || seq as subject from ${table('movements')} where revenue < 0 and kind <> 'REFUND'`,
   },
   {
     rule: 'M12',
@@ -203,7 +199,7 @@ export async function audit(orm: Orm, schema: string, options: AuditOptions = {}
       const [row] = await rowsOf<{ accounts: number; rows: number }>(
         transaction,
         sql`select (select count(*)::int from ${table('balances')}) as accounts,
-              (select count(*)::int from ${table('ledger')}) as rows`,
+              (select count(*)::int from ${table('movements')}) as rows`,
       );
       return row!;
     },

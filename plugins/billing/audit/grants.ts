@@ -21,14 +21,14 @@ export const poolChecks: readonly Check[] = [
     what: 'the rest of a grant does not follow from its allocations',
     query: (table) => sql`
       select grants.id::text as subject from ${table('grants')} as grants
-      left join ${table('pots')} as pots on pots.grant_id = grants.id
-      left join (select grant_id, sum(amount) as amount from ${table('draws')} group by grant_id) as draws
-        on draws.grant_id = grants.id
+      left join ${table('grant_balances')} as known on known.grant_id = grants.id
+      left join (select grant_id, sum(amount) as amount from ${table('allocations')} group by grant_id) as allocations
+        on allocations.grant_id = grants.id
       left join (select grant_id, amount from ${table('ledger')} where kind = 'EXPIRE') as expiries
         on expiries.grant_id = grants.id
-      where (grants.expires_at is not null or pots.grant_id is not null or draws.grant_id is not null)
-        and (pots.remaining, pots.account_id, pots.expires_at) is distinct from
-          (grants.amount - coalesce(draws.amount, 0) + coalesce(expiries.amount, 0), grants.account_id, grants.expires_at)`,
+      where (grants.expires_at is not null or known.grant_id is not null or allocations.grant_id is not null)
+        and (known.remaining, known.account_id, known.expires_at) is distinct from
+          (grants.amount - coalesce(allocations.amount, 0) + coalesce(expiries.amount, 0), grants.account_id, grants.expires_at)`,
   },
   {
     rule: 'P4',
@@ -45,7 +45,7 @@ export const poolChecks: readonly Check[] = [
     query: (table) => sql`
       select refunds.request_id::text as subject
       from (select request_id, sum(amount) as amount from ${table('refunds')} group by request_id) as refunds
-      left join ${table('ledger')} as charges on charges.request_id = refunds.request_id
+      left join ${table('movements')} as charges on charges.request_id = refunds.request_id
       where refunds.amount > coalesce(charges.revenue, 0)
       union all
       select grants.id::text from ${table('grants')} as grants
@@ -88,7 +88,7 @@ interface ReplayRow {
   readonly source: string | null;
   readonly windows: string | null;
   readonly anchor: string | null;
-  readonly draws: Record<string, string> | null;
+  readonly allocations: Record<string, string> | null;
 }
 
 interface Account {
@@ -131,7 +131,7 @@ function isPaidCorrectly(account: Account, row: ReplayRow): boolean {
     const grantBalance = grantBalances.get(row.grant_id!);
     const left = grantBalance?.remaining;
     if (grantBalance !== undefined) grantBalance.remaining = money(0n);
-    return left === -BigInt(row.amount) && row.draws === null;
+    return left === -BigInt(row.amount) && row.allocations === null;
   }
   const wallet = before - remainingIn(grantBalances.values());
   const due = dueFor(row, wallet);
@@ -141,7 +141,7 @@ function isPaidCorrectly(account: Account, row: ReplayRow): boolean {
   // A new grant covers the overdraft even if others exist: those have expired.
   const from = opened === undefined ? [...grantBalances.values()] : [opened];
   const allocations = allocate(from, spent, opened === undefined ? wallet : 0n, due, at);
-  const given = row.draws ?? {};
+  const given = row.allocations ?? {};
   return (
     allocations.length === Object.keys(given).length &&
     allocations.every(({ grant: grantBalance, amount }) => given[grantBalance.grantId] === amount.toString())
@@ -183,18 +183,18 @@ function readPage(
   const table = tablesOf(schema);
   return rowsOf<ReplayRow>(
     runner,
-    sql`select ledger.seq::text as seq, ledger.account_id, ledger.kind, ledger.amount::text as amount,
-          ledger.revenue::text as revenue, ledger.grant_id::text as grant_id, source, windows::text as windows,
-          ${millisecondsOf(sql`ledger.created_at`)} as at, ${millisecondsOf(sql`coalesce(calls.held_at, archived.held_at)`)} as held_at,
+    sql`select movements.seq::text as seq, movements.account_id, movements.kind, movements.amount::text as amount,
+          movements.revenue::text as revenue, movements.grant_id::text as grant_id, source, windows::text as windows,
+          ${millisecondsOf(sql`movements.created_at`)} as at, ${millisecondsOf(sql`coalesce(calls.held_at, archived.held_at)`)} as held_at,
           ${millisecondsOf(sql`grants.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor,
-          (select json_object_agg(draws.grant_id, draws.amount::text) from ${table('draws')} as draws
-            where draws.seq = ledger.seq) as draws
-        from ${table('ledger')} as ledger
-        left join ${table('calls')} as calls on calls.id = ledger.request_id
-        left join ${archived} as archived on archived.id = ledger.request_id
-        left join ${table('grants')} as grants on grants.id = ledger.grant_id
-        where (ledger.account_id, ledger.seq) > (${after.account}, ${after.seq}::bigint)
-          and ledger.account_id in (select account_id from ${table('grants')} where expires_at is not null)
-        order by ledger.account_id, ledger.seq limit ${pageRows}::int`,
+          (select json_object_agg(allocations.grant_id, allocations.amount::text) from ${table('allocations')} as allocations
+            where allocations.account_id = movements.account_id and allocations.seq = movements.seq) as allocations
+        from ${table('movements')} as movements
+        left join ${table('calls')} as calls on calls.account_id = movements.account_id and calls.id = movements.request_id
+        left join ${archived} as archived on archived.id = movements.request_id
+        left join ${table('grants')} as grants on grants.id = movements.grant_id
+        where (movements.account_id, movements.seq) > (${after.account}, ${after.seq}::bigint)
+          and movements.account_id in (select account_id from ${table('grants')} where expires_at is not null)
+        order by movements.account_id, movements.seq limit ${pageRows}::int`,
   );
 }

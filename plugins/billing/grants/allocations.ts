@@ -1,45 +1,42 @@
 /** Grant allocations: which grants paid which rows, computed under the account's lock in row order and stored. */
 import { sql } from 'drizzle-orm';
 import { type Money, money } from '../../common/domain/money.ts';
-import { jsonOf, millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
+import { jsonOf, type Runner, tablesOf } from '../model/sql.ts';
 import { allocate, type GrantAllocation } from './balances.ts';
 import { type PoolState, readPools } from './funds.ts';
 
-interface ChargeRow {
+/** A charge as the database gives it. */
+export interface ChargeRow {
   readonly seq: string;
-  readonly account_id: string;
+  readonly accountId: string;
   readonly cost: string;
-  readonly held_at: string;
+  readonly heldAt: string;
 }
 
 /** An allocation with its row and the time of the hold. */
 export interface PlacedAllocation extends GrantAllocation {
+  readonly accountId: string;
   readonly seq: string;
   readonly heldAt: number;
 }
 
 /**
- * Allocates the charges of these rows to the accounts' expiring grants. `uncharged` is all money that each account had
+ * Allocates charges, in the order of their rows, to the accounts' expiring grants. `uncharged` is all money that each account had
  * before them. The accounts are locked, so all processes see one order of spending.
  */
 export async function allocateCharges(
   transaction: Runner,
   schema: string,
-  seqs: readonly string[],
+  rows: readonly ChargeRow[],
   uncharged: ReadonlyMap<string, Money>,
 ): Promise<void> {
-  const charges = await readCharges(transaction, schema, seqs);
-  const accountIds = [...new Set(charges.map((charge) => charge.account_id))];
-  const times = [...new Set(charges.map((charge) => Number.parseInt(charge.held_at, 10)))];
+  const charges = rows.map(({ seq, accountId, cost, heldAt }): Charge => {
+    return { seq, accountId, cost: BigInt(cost), heldAt: Number.parseInt(heldAt, 10) };
+  });
+  const accountIds = [...new Set(charges.map(({ accountId }) => accountId))];
+  const times = [...new Set(charges.map(({ heldAt }) => heldAt))];
   const pools = await readPools(transaction, schema, accountIds, times);
-  const placed = placeAllocations(
-    charges.map(({ seq, account_id: accountId, cost, held_at: heldAt }) => {
-      return { seq, accountId, cost: BigInt(cost), heldAt: Number.parseInt(heldAt, 10) };
-    }),
-    pools,
-    uncharged,
-  );
-  await saveAllocations(transaction, schema, placed);
+  await saveAllocations(transaction, schema, placeAllocations(charges, pools, uncharged));
 }
 
 /** A charge in row order, with the time of its hold. */
@@ -62,24 +59,11 @@ export function placeAllocations(
     const { grants: grantBalances, spent } = pools.get(accountId)!;
     const before = left.get(accountId)!;
     const wallet = before - remainingIn(grantBalances);
-    for (const each of allocate(grantBalances, spent, wallet, cost, heldAt)) placed.push({ ...each, seq, heldAt });
+    for (const each of allocate(grantBalances, spent, wallet, cost, heldAt))
+      placed.push({ ...each, accountId, seq, heldAt });
     left.set(accountId, before - cost);
   }
   return placed;
-}
-
-/** The rows in order, each with the time of its request's hold, which determines its grants and windows. */
-function readCharges(transaction: Runner, schema: string, seqs: readonly string[]): Promise<ChargeRow[]> {
-  const table = tablesOf(schema);
-  return rowsOf<ChargeRow>(
-    transaction,
-    sql`select charge.seq::text as seq, charge.account_id, charge.revenue::text as cost,
-          ${millisecondsOf(sql`calls.held_at`)} as held_at
-        from json_array_elements_text(${jsonOf(seqs)}) as given (seq)
-        join ${table('ledger')} as charge on charge.seq = given.seq::bigint
-        join ${table('calls')} as calls on calls.id = charge.request_id
-        order by charge.seq`,
-  );
 }
 
 /** Stores allocations and subtracts them from their grants. */
@@ -90,8 +74,9 @@ export async function saveAllocations(
 ): Promise<void> {
   if (allocations.length === 0) return;
   const table = tablesOf(schema);
-  const given = allocations.map(({ seq, grant: grantBalance, amount, heldAt }) => {
+  const given = allocations.map(({ accountId, seq, grant: grantBalance, amount, heldAt }) => {
     return {
+      account: accountId,
       seq,
       grant: grantBalance.grantId,
       amount: amount.toString(),
@@ -101,14 +86,14 @@ export async function saveAllocations(
   });
   await transaction.execute(
     sql`with given as (
-          select * from json_to_recordset(${jsonOf(given)}) as given (seq bigint, "grant" uuid, amount bigint, source text, at bigint)
+          select * from json_to_recordset(${jsonOf(given)}) as given (account text, seq bigint, "grant" uuid, amount bigint, source text, at bigint)
         ), written as (
-          insert into ${table('draws')} (seq, grant_id, amount, source, held_at)
-          select seq, "grant", amount, source, to_timestamp(at / 1000.0) from given
+          insert into ${table('allocations')} (account_id, seq, grant_id, amount, source, held_at)
+          select account, seq, "grant", amount, source, to_timestamp(at / 1000.0) from given
         )
-        update ${table('pots')} as pots set remaining = remaining - taken.amount
-        from (select "grant", sum(amount)::bigint as amount from given group by 1) as taken
-        where pots.grant_id = taken."grant"`,
+        update ${table('grant_balances')} as known set remaining = remaining - taken.amount
+        from (select account, "grant", sum(amount)::bigint as amount from given group by 1, 2) as taken
+        where known.account_id = taken.account and known.grant_id = taken."grant"`,
   );
 }
 

@@ -35,7 +35,7 @@ export async function readFunds(
   const rows = await rowsOf<FundsRow>(
     runner,
     sql`select account_id, balance::text as balance,
-          exists (select from ${table('pots')} as pots where pots.account_id = balances.account_id and remaining > 0) as pooled,
+          exists (select from ${table('grant_balances')} as known where known.account_id = balances.account_id and remaining > 0) as pooled,
           (select id::text from ${table('terms')} as terms where terms.account_id = balances.account_id
             order by starts_at desc limit 1) as term
         from ${table('balances')} as balances
@@ -75,9 +75,9 @@ export async function readPaying(runner: Runner, schema: string, accountIds: rea
     sql`select distinct credits.account_id from ${table('ledger')} as credits
         join ${table('grants')} as grants on grants.id = credits.grant_id
         where credits.account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))
-          and credits.request_id is null and credits.kind = 'CREDIT' and grants.kind = 'top-up'
+          and credits.kind = 'CREDIT' and grants.kind = 'top-up'
           and grants.amount > (select coalesce(-sum(back.amount), 0) from ${table('ledger')} as back
-            where back.account_id = credits.account_id and back.request_id is null and back.kind = 'PAYOUT'
+            where back.account_id = credits.account_id and back.kind = 'PAYOUT'
               and back.grant_id = credits.grant_id)`,
   );
   return new Set(rows.map((row) => row.account_id));
@@ -93,8 +93,7 @@ export async function readPools(
   const pools = new Map<string, PoolState>();
   if (accountIds.length === 0) return pools;
   const grantBalances = await readGrantBalances(runner, schema, accountIds);
-  const all = [...grantBalances.values()].flat();
-  const spent = await readSpent(runner, schema, all, times);
+  const spent = await readSpent(runner, schema, grantBalances, times);
   for (const [accountId, list] of grantBalances) pools.set(accountId, { grants: inOrder(list), spent });
   return pools;
 }
@@ -117,10 +116,10 @@ async function readGrantBalances(
   const table = tablesOf(schema);
   const rows = await rowsOf<GrantBalanceRow>(
     runner,
-    sql`select pots.account_id, grant_id::text as grant_id, remaining::text as remaining, source, windows::text as windows,
-          ${millisecondsOf(sql`pots.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor
-        from ${table('pots')} as pots join ${table('grants')} as grants on grants.id = pots.grant_id
-        where remaining > 0 and pots.account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))`,
+    sql`select known.account_id, grant_id::text as grant_id, remaining::text as remaining, source, windows::text as windows,
+          ${millisecondsOf(sql`known.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor
+        from ${table('grant_balances')} as known join ${table('grants')} as grants on grants.id = known.grant_id
+        where remaining > 0 and known.account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))`,
   );
   const found = new Map<string, GrantBalance[]>();
   for (const row of rows) found.set(row.account_id, [...(found.get(row.account_id) ?? []), grantBalanceOf(row)]);
@@ -147,29 +146,32 @@ function grantBalanceOf({
 async function readSpent(
   runner: Runner,
   schema: string,
-  grantBalances: readonly GrantBalance[],
+  grantBalances: ReadonlyMap<string, readonly GrantBalance[]>,
   times: readonly number[],
 ): Promise<Spent> {
-  const windows = new Map<string, WindowAt & { source: string }>();
-  for (const grantBalance of grantBalances) {
-    for (const at of times) {
-      for (const window of windowsAt(grantBalance, at))
-        windows.set(window.key, { ...window, source: grantBalance.windows!.source });
+  const windows = new Map<string, WindowAt & { source: string; account: string }>();
+  for (const [account, list] of grantBalances) {
+    for (const grantBalance of list) {
+      const source = grantBalance.windows?.source;
+      if (source === undefined) continue;
+      for (const window of times.flatMap((at) => windowsAt(grantBalance, at)))
+        windows.set(window.key, { ...window, source, account });
     }
   }
   if (windows.size === 0) return new Map();
-  const requested = Array.from(windows.values(), ({ key, source, start, end }) => ({
+  const requested = Array.from(windows.values(), ({ key, account, source, start, end }) => ({
     key,
+    account,
     source,
     from: start,
     to: end,
   }));
   const rows = await rowsOf<{ key: string; spent: string }>(
     runner,
-    sql`select key, (select coalesce(sum(amount), 0)::text from ${tablesOf(schema)('draws')} as draws
-            where draws.source = requested.source and held_at >= ${instantOf(sql`requested."from"`)}
+    sql`select key, (select coalesce(sum(amount), 0)::text from ${tablesOf(schema)('allocations')} as allocations
+            where allocations.account_id = requested.account and allocations.source = requested.source and held_at >= ${instantOf(sql`requested."from"`)}
               and held_at < ${instantOf(sql`requested."to"`)}) as spent
-        from json_to_recordset(${jsonOf(requested)}) as requested (key text, source text, "from" bigint, "to" bigint)`,
+        from json_to_recordset(${jsonOf(requested)}) as requested (key text, account text, source text, "from" bigint, "to" bigint)`,
   );
   return new Map(rows.map(({ key, spent }) => [key, money(BigInt(spent))]));
 }

@@ -30,7 +30,7 @@ export async function findingsIn({ orm, schema }: Database, files: Files, direct
       orm,
       sql`select value as id from json_array_elements_text(${jsonOf(ids.slice(from, from + pageSize))}) as known (value)
           where not exists (select from ${tablesOf(schema)('calls')} as calls where calls.id = value::uuid)
-            and not exists (select from ${tablesOf(schema)('ledger')} as ledger where ledger.request_id = value::uuid)`,
+            and not exists (select from ${tablesOf(schema)('archived_charges')} as archived where archived.id = value::uuid)`,
     );
     for (const { id } of rows) unknown.add(id);
   }

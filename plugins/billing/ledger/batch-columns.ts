@@ -46,9 +46,11 @@ interface Call {
   readonly provider: string | undefined;
   readonly model: string | undefined;
   readonly facts: CallFacts | undefined;
-  /** The place of its timeline among those of the batch, or the timeline itself. */
-  readonly timeline: number | undefined;
-  readonly story: string | undefined;
+  /** All money of its account after its charge; undefined: it moved nothing, or the account is not locked. */
+  readonly balance: bigint | undefined;
+  /** The place of its timeline among those of its account in the batch, or the timeline itself. */
+  timeline: number | undefined;
+  story: string | undefined;
 }
 
 interface CallColumn extends Column<Call> {
@@ -83,12 +85,13 @@ const ofMoney: readonly CallColumn[] = [
   { name: 'attempts', type: 'text', cast: 'json', of: ({ end }) => jsonOf(end.attempts) },
   { name: 'held_at', type: 'bigint', cast: 'time', of: ({ end }) => end.heldAt ?? end.at },
   { name: 'created_at', type: 'bigint', cast: 'time', of: ({ end }) => end.at },
+  { name: 'balance_after', type: 'bigint', of: ({ balance }) => balance },
 ];
 
 const ofFacts: readonly CallColumn[] = [
   { name: 'operation', type: 'text', of: ({ facts }) => facts?.operation },
   { name: 'protocol', type: 'text', of: ({ facts }) => facts?.protocol },
-  { name: 'asked_model', type: 'text', of: ({ facts, end }) => unless(facts?.asked, end.model) },
+  { name: 'requested_model', type: 'text', of: ({ facts, end }) => unless(facts?.asked, end.model) },
   { name: 'last_provider', type: 'text', of: ({ facts, provider }) => unless(facts?.provider, provider) },
   { name: 'last_model', type: 'text', of: ({ facts, model }) => unless(facts?.target, model) },
   { name: 'streamed', type: 'boolean', of: ({ facts }) => facts?.streamed },
@@ -106,7 +109,7 @@ const ofFacts: readonly CallColumn[] = [
   { name: 'timeline', type: 'integer', of: ({ timeline }) => timeline },
 ];
 
-/** The columns of `calls` but `timelines`, which the timelines' own row decides. */
+/** The columns of `calls` but `seq` and `timelines`, whose numbers the database has. */
 export const callColumns: readonly CallColumn[] = [...ofMoney, ...ofFacts];
 
 const unless = (text: string | undefined, known: string | undefined) => (text === known ? undefined : text);
@@ -116,56 +119,56 @@ const arrayOf = (texts: readonly string[] | null | undefined) =>
 
 // ------------------------------------------------------------------------------------------------------------- one batch
 
-/** Fewer timelines than this stay in the rows of their calls: a row of their own would take more. */
+/** Fewer timelines of an account than this stay in the rows of their calls: a row of their own would take more. */
 const fewTimelines = 8;
 
 function columnsOf(input: BatchInput): Columns {
   const { text, accounts, keepsFacts } = input;
   const records = callRecordsIn(text);
   const facts = keepsFacts ? records.facts : [];
-  const isShared = facts.filter(({ story }) => typeof story === 'string').length >= fewTimelines;
-  const places = firstPlaces(facts);
-  const calls = callsOf(records.ends, new Set(input.present), facts, places, isShared);
+  const first = firstFacts(facts);
+  const left = new Map(accounts.map(([id, total]) => [id, BigInt(total)]));
+  const calls = callsOf(records.ends, new Set(input.present), first, left);
   const marks = marksFor(text);
   const columns: Columns = {
     ...marks,
-    newest: isShared ? facts.reduce((newest, { id }) => (id > newest ? id : newest), '') : firstId,
-    isShared: String(isShared),
-    lateIds: `{${[...places.keys()].join(',')}}`,
-    late: JSON.stringify(Array.from(places.values(), (place) => ({ ...facts[place - 1]!, place }))),
+    lateIds: `{${[...first.keys()].join(',')}}`,
+    late: JSON.stringify([...first.values()]),
   };
+  const timelines = sharedTimelinesOf(calls, marks.nothing);
   for (const column of callColumns) putColumn(columns, marks, column, calls);
-  putColumn(columns, marks, { name: 'stories', type: 'text', of: ({ story }) => story }, isShared ? facts : []);
-  for (const column of lockedColumns) putColumn(columns, marks, column, accounts);
-  putCharges(columns, marks, calls, accounts);
+  for (const column of timelineColumns) putColumn(columns, marks, column, timelines);
+  const changed = accounts.map(([id, total, open]): Change => ({ id, open, cost: BigInt(total) - left.get(id)! }));
+  for (const column of lockedColumns) putColumn(columns, marks, column, changed);
   putSums(columns, marks, calls, keepsFacts);
   return columns;
 }
 
 const firstId = '00000000-0000-0000-0000-000000000000';
 
-/** The place of the first facts of each request, from 1, by its id. */
-function firstPlaces(facts: readonly CallFacts[]): Map<string, number> {
-  const places = new Map<string, number>();
-  for (const [index, { id }] of facts.entries()) if (!places.has(id)) places.set(id, index + 1);
-  return places;
+/** The first facts of each request, by its id. */
+function firstFacts(facts: readonly CallFacts[]): Map<string, CallFacts> {
+  const first = new Map<string, CallFacts>();
+  for (const each of facts) if (!first.has(each.id)) first.set(each.id, each);
+  return first;
 }
 
-/** The calls without a row; of two ends of one call the first counts. Takes the facts of these calls out of `places`. */
+/**
+ * The calls without a row; of two ends of one call the first counts. Takes the facts of these calls out of `facts`, and what they cost
+ * from what is `left` of their accounts.
+ */
 function callsOf(
   ends: readonly EndRecord[],
   present: Set<string>,
-  facts: readonly CallFacts[],
-  places: Map<string, number>,
-  isShared: boolean,
+  facts: Map<string, CallFacts>,
+  left: Map<string, bigint>,
 ): Call[] {
   const calls: Call[] = [];
   for (const end of ends) {
     if (present.has(end.id)) continue;
     present.add(end.id);
-    const place = places.get(end.id);
-    places.delete(end.id);
-    const its = place === undefined ? undefined : facts[place - 1];
+    const its = facts.get(end.id);
+    facts.delete(end.id);
     const last = end.attempts.at(-1) as { readonly provider?: string; readonly model?: string } | undefined;
     calls.push({
       end,
@@ -174,47 +177,64 @@ function callsOf(
       provider: end.provider ?? last?.provider,
       model: end.target ?? last?.model,
       facts: its,
-      story: isShared ? undefined : its?.story,
-      timeline: isShared && typeof its?.story === 'string' ? place : undefined,
+      balance: balanceAfter(end, left),
+      story: its?.story ?? undefined,
+      timeline: undefined,
     });
   }
   return calls;
 }
 
-export const lockedColumns: readonly Column<LockedAccount>[] = [
-  { name: 'locked.id', type: 'text', of: ([id]) => id },
-  { name: 'locked.total', type: 'bigint', of: ([, total]) => total },
-  { name: 'locked.open', type: 'bigint', of: ([, , open]) => open },
-];
-
-interface Charge {
-  readonly end: EndRecord;
-  readonly cost: bigint;
-  readonly balance: bigint | undefined;
+/** A charge of an account that is not locked has no balance after it, which fails the statement. */
+function balanceAfter(end: EndRecord, left: Map<string, bigint>): bigint | undefined {
+  const cost = end.kind === 'SETTLE' ? BigInt(end.cost) : 0n;
+  const before = left.get(end.account);
+  if (cost <= 0n || before === undefined) return undefined;
+  left.set(end.account, before - cost);
+  return before - cost;
 }
 
-export const chargeColumns: readonly Column<Charge>[] = [
-  { name: 'charge.id', type: 'uuid', of: ({ end }) => end.id },
-  { name: 'charge.account', type: 'text', of: ({ end }) => end.account },
-  { name: 'charge.cost', type: 'bigint', of: ({ cost }) => cost },
-  { name: 'charge.at', type: 'bigint', of: ({ end }) => end.at },
-  { name: 'charge.balance', type: 'bigint', of: ({ balance }) => balance },
+// ------------------------------------------------------------------------------------------------------------- timelines
+
+interface Timelines {
+  readonly account: string;
+  readonly newest: string;
+  /** With the mark for no text between them. */
+  readonly stories: string;
+}
+
+export const timelineColumns: readonly Column<Timelines>[] = [
+  { name: 'shared.account', type: 'text', of: ({ account }) => account },
+  { name: 'shared.newest', type: 'uuid', of: ({ newest }) => newest },
+  { name: 'shared.stories', type: 'text', of: ({ stories }) => stories },
 ];
 
-/** The charge of an account that is not locked has no balance, which fails the statement. */
-function putCharges(columns: Columns, marks: Marks, calls: readonly Call[], accounts: readonly LockedAccount[]): void {
-  const left = new Map(accounts.map(([id, total]) => [id, BigInt(total)]));
-  const charges: Charge[] = [];
-  for (const { end, settled } of calls) {
-    const cost = BigInt(settled?.cost ?? 0);
-    if (cost <= 0n) continue;
-    const before = left.get(end.account);
-    const balance = before === undefined ? undefined : before - cost;
-    if (balance !== undefined) left.set(end.account, balance);
-    charges.push({ end, cost, balance });
+/** Takes the timelines of accounts with many out of the rows of their calls. */
+function sharedTimelinesOf(calls: readonly Call[], mark: string): Timelines[] {
+  const withTimeline = calls.filter(({ story }) => story !== undefined);
+  const shared: Timelines[] = [];
+  for (const [account, own] of Map.groupBy(withTimeline, ({ end }) => end.account)) {
+    if (own.length < fewTimelines) continue;
+    const newest = own.reduce((latest, { end }) => (end.id > latest ? end.id : latest), firstId);
+    shared.push({ account, newest, stories: own.map(({ story }) => story).join(mark) });
+    for (const [index, call] of own.entries()) Object.assign(call, { story: undefined, timeline: index + 1 });
   }
-  for (const column of chargeColumns) putColumn(columns, marks, column, charges);
+  return shared;
 }
+
+// -------------------------------------------------------------------------------------------------------------- accounts
+
+interface Change {
+  readonly id: string;
+  readonly open: string;
+  readonly cost: bigint;
+}
+
+export const lockedColumns: readonly Column<Change>[] = [
+  { name: 'locked.id', type: 'text', of: ({ id }) => id },
+  { name: 'locked.open', type: 'bigint', of: ({ open }) => open },
+  { name: 'locked.cost', type: 'bigint', of: ({ cost }) => cost },
+];
 
 // ------------------------------------------------------------------------------------------------------------------ sums
 

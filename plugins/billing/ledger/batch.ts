@@ -1,6 +1,6 @@
 /**
  * Applies the ends of calls in one batch of journal text in one transaction, idempotently: each makes a row of `calls`, with the
- * facts of its request if they are there, and one of the ledger if it cost something. Only new rows change a balance.
+ * facts of its request if they are there; a charge has its number and the balance after it there too. Only new rows change a balance.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { type Database, MadeParameters } from '../../common/domain/database.ts';
@@ -14,11 +14,11 @@ import {
   wordingOf,
 } from '../../common/rollups/named-parameters.ts';
 import { keptOfColumns, type SumTable } from '../../common/rollups/table.ts';
-import { allocateCharges } from '../grants/allocations.ts';
+import { allocateCharges, type ChargeRow } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../model/records.ts';
-import { instantOf, jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
-import { type BatchInput, chargeColumns, lockedColumns, parametersOf } from './batch-columns.ts';
-import { callRows, completedRows, lateFacts, requestsCompleted, sharedTimelines } from './call-rows.ts';
+import { jsonOf, millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
+import { type BatchInput, lockedColumns, parametersOf } from './batch-columns.ts';
+import { callRows, completedRows, lateFacts, requestsCompleted, sharedTimelines, timelineNumber } from './call-rows.ts';
 import { callSums } from './call-sums.ts';
 import { callRecordsIn } from './call-texts.ts';
 
@@ -75,8 +75,8 @@ export async function applyBatch(
 const mayBeTwice = (error: unknown): boolean =>
   error instanceof Error && (violations.has((error as { code?: unknown }).code) || mayBeTwice(error.cause));
 
-/** PostgreSQL codes: a second value of a unique key, and none in a column that must have one. */
-const violations = new Set<unknown>(['23505', '23502']);
+/** PostgreSQL codes: a second value of a unique key, and a row that a check refuses. */
+const violations = new Set<unknown>(['23505', '23514']);
 
 /** Posts the ends of one account's calls that are in no journal, inside a larger transaction. */
 export async function postRecords(
@@ -125,11 +125,14 @@ async function postText(
 
 /** Behind the accounts' locks: no other transaction adds rows of their calls until this one ends. */
 async function callsPresent(transaction: Runner, schema: string, text: string): Promise<string[]> {
-  const ids = callRecordsIn(text).ends.map(({ id }) => id);
+  const { ends } = callRecordsIn(text);
+  const ids = ends.map(({ id }) => id);
+  const accountIds = new Set(ends.map(({ account }) => account));
   const rows = await rowsOf<{ id: string }>(
     transaction,
     sql`select id::text as id from ${tablesOf(schema)('calls')}
-        where id in (select value::uuid from json_array_elements_text(${jsonOf(ids)}))`,
+        where account_id in (select value from json_array_elements_text(${jsonOf([...accountIds])}))
+          and id in (select value::uuid from json_array_elements_text(${jsonOf(ids)}))`,
   );
   return rows.map(({ id }) => id);
 }
@@ -168,8 +171,8 @@ interface BatchResult {
   readonly imbalance: string;
   readonly owned: number;
   readonly moved: Record<string, string> | null;
-  /** Numbers of the new charges of accounts with expiring grants. */
-  readonly charged: string[] | null;
+  /** The new charges of accounts with expiring grants. */
+  readonly charged: ChargeRow[] | null;
 }
 
 /** Locks the accounts' rows, always in the same order, and reads them; adds missing ones. */
@@ -244,41 +247,32 @@ function wordingFor(schema: string, cursor: Cursor | undefined): Wording {
 }
 
 /**
- * The changes in one statement: calls, ledger, balances, totals, rollups, leases, cursor. A call that has a row fails it, as the charge
- * of an account that is not locked, because its row would have no balance.
+ * The changes in one statement: calls, balances, rollups, leases, cursor. A call that has a row fails it, as the charge of an account that
+ * is not locked, because its row would have no balance. What several batches change beside their locked accounts are rollups of all of
+ * them: all statements lock these in one order.
  */
 function statementFor(schema: string, cursor: Cursor | undefined): SQL {
   const table = tablesOf(schema);
   const requestSums = cursor?.requestSums;
   return sql`
     with facts as materialized (${lateFacts}),
+    timeline_number as (${timelineNumber(schema)}),
     shared_timelines as (${sharedTimelines(table)}),
     locked as materialized (select * from ${rowsOfLists('locked', lockedColumns)}),
-    called as (insert into ${table('calls')} ${callRows}),
+    called as (
+      insert into ${table('calls')} as calls ${callRows(schema)} returning calls.account_id, calls.seq, calls.cost, calls.held_at
+    ),
     completed as (${completedRows(table)}),
-    inserted as (
-      insert into ${table('ledger')} (account_id, kind, request_id, amount, revenue, created_at, balance_after)
-      select account, 'CHARGE', id, -cost, cost, ${instantOf(sql`at`)}, balance from ${rowsOfLists('charge', chargeColumns)}
-      returning seq, account_id, amount, revenue
-    ),
     moved as (
-      update ${table('balances')} as balances set balance = balances.balance + change.amount
-      from (select account_id, sum(amount)::bigint as amount from inserted group by account_id) as change
-      where balances.account_id = change.account_id
-      returning balances.account_id, balances.balance
+      update ${table('balances')} as balances set balance = balances.balance - locked.cost, revenue = balances.revenue + locked.cost
+      from locked where balances.account_id = locked.id and locked.cost <> 0
+      returning balances.account_id, balances.balance, balances.balance + balances.held + balances.revenue + balances.funding as sides
     ),
-    summed as (
-      update ${table('totals')} as totals set balance = totals.balance + change.amount, revenue = totals.revenue + change.revenue
-      from (
-        select coalesce(sum(amount), 0)::bigint as amount, coalesce(sum(revenue), 0)::bigint as revenue from inserted
-      ) as change
-      returning totals.balance + totals.revenue + totals.funding as imbalance
-    ),
-    ${keptOfColumns(schema, callSums, undefined, afterTotals)},
-    ${requestSums === undefined ? sql`` : sql`${requestsCompleted}, ${keptOfColumns(schema, requestSums, 'requested', afterTotals)},`}
+    ${keptOfColumns(schema, callSums, undefined)},
+    ${requestSums === undefined ? sql`` : sql`${requestsCompleted}, ${keptOfColumns(schema, requestSums, 'requested')},`}
     ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table)}
     marked as (${cursor === undefined ? sql`select 1` : movedCursor(table)})
-    select (select imbalance::text from summed) as imbalance,
+    select (select coalesce(sum(abs(sides)), 0)::text from moved) as imbalance,
       (select count(*)::int from marked) as owned,
       (select json_object_agg(account_id, balance::text) from moved) as moved,
       ${chargedRows(table)} as charged`;
@@ -298,19 +292,14 @@ function leaseRows(table: (name: string) => SQL): SQL {
   return sql`
     leased as (
       insert into ${table('leases')} as leases (account_id, node, epoch, amount, open, expires_at)
-      select locked.id, ${named('journal')}, ${named('owner')}, coalesce(change.amount, 0)::bigint, locked.open,
+      select locked.id, ${named('journal')}, ${named('owner')}, -locked.cost, locked.open,
         clock_timestamp() + ${named('leaseMs', 'bigint')} * interval '1 millisecond'
-      from locked left join (select account_id, sum(amount) as amount from inserted group by account_id) as change
-        on change.account_id = locked.id
-      where change.amount is not null
+      from locked where locked.cost <> 0
         or exists (select from ${table('leases')} as known where known.account_id = locked.id and known.node = ${named('journal')})
       on conflict (account_id, node) do update set amount = leases.amount + excluded.amount, open = excluded.open,
         expires_at = greatest(leases.expires_at, excluded.expires_at)
     ),`;
 }
-
-/** Batches move one row of totals one after another, so behind it none waits for a lock that another one has. */
-const afterTotals = sql`(select imbalance from summed) is not null`;
 
 function movedCursor(table: (name: string) => SQL): SQL {
   return sql`
@@ -321,7 +310,8 @@ function movedCursor(table: (name: string) => SQL): SQL {
 
 /** The new charges that expiring grants may have to pay. */
 function chargedRows(table: (name: string) => SQL): SQL {
-  return sql`(select json_agg(seq::text order by seq) from inserted where account_id = any (array(
-    select id from locked where exists (select from ${table('pots')} as pots
-      where pots.account_id = locked.id and remaining > 0 offset 0))))`;
+  return sql`(select json_agg(json_build_object('seq', seq::text, 'accountId', account_id, 'cost', cost::text,
+      'heldAt', ${millisecondsOf(sql`held_at`)}) order by seq) from called
+    where seq is not null and account_id = any (array(select id from locked where exists (
+      select from ${table('grant_balances')} as known where known.account_id = locked.id and remaining > 0 offset 0))))`;
 }

@@ -5,12 +5,22 @@ import type { Database } from '../../common/domain/database.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
 import { keySlices, sliceRows } from '../../common/kit/key-slices.ts';
 import { named, rowsOfColumns } from '../../common/rollups/named-parameters.ts';
-import { instantOf, rowsOf, tablesOf } from '../model/sql.ts';
-import { callColumns } from './batch-columns.ts';
+import { instantOf, nextOf, rowsOf, tablesOf } from '../model/sql.ts';
+import { callColumns, timelineColumns } from './batch-columns.ts';
 
 /** The columns that are no money: they may be added later, and are removed. */
 const factColumns = [
-  ...['operation', 'protocol', 'asked_model', 'last_provider', 'last_model', 'streamed', 'status', 'outcome', 'tries'],
+  ...[
+    'operation',
+    'protocol',
+    'requested_model',
+    'last_provider',
+    'last_model',
+    'streamed',
+    'status',
+    'outcome',
+    'tries',
+  ],
   ...['error_kind', 'error_code', 'first_byte_ms', 'total_ms', 'bytes_in', 'bytes_out', 'dropped', 'story'],
   ...['timelines', 'timeline'],
 ];
@@ -45,26 +55,28 @@ export const moneyColumns = [
   ...['tier', 'ratio', 'attempts', 'held_at', 'created_at'],
 ];
 
+/** What of the movement stays in the database when the call is archived. */
+export const movementColumns = ['seq', 'balance_after'];
+
 /** Facts of calls that have rows already. */
 export const lateFacts = sql`
     select * from json_to_recordset(${named('late', 'json')}) as facts (
       id uuid, operation text, protocol text, asked text, provider text, target text, streamed boolean, status smallint,
       outcome text, "errorKind" text, "errorCode" text, tries smallint, "firstByteMs" real, "totalMs" real, "bytesIn" integer,
-      "bytesOut" bigint, dropped text[], story text, place integer)`;
+      "bytesOut" bigint, dropped text[], story text)`;
 
-/** The timelines of a batch as one row, each in the place of its facts, unless they are few. */
+/** The timelines of each account with many in the batch as one row. All rows have one number. */
 export function sharedTimelines(table: (name: string) => SQL): SQL {
   return sql`
-    insert into ${table('call_timelines')} (newest, stories)
-    select ${named('newest', 'uuid')}, string_to_array(${named('stories')}, ${named('separator')}, ${named('nothing')})
-    where ${named('isShared', 'boolean')} returning id`;
+    insert into ${table('call_timelines')} (account_id, id, newest, stories)
+    select account, (select id from timeline_number), newest, string_to_array(stories, ${named('nothing')}) from ${rowsOfColumns(timelineColumns, ['account', 'newest', 'stories'])} as shared`;
 }
 
-const sharedRow = sql`(select id from shared_timelines)`;
+/** Drawn once, by the first row that needs it. */
+export const timelineNumber = (schema: string): SQL => sql`select ${nextOf(schema, 'timeline_numbers')} as id`;
+
 const factValues = sql`facts.streamed, facts.status, facts.outcome, facts."errorKind", facts."errorCode", facts.tries,
-    facts."firstByteMs", facts."totalMs", facts."bytesIn", facts."bytesOut", facts.dropped,
-    case when ${sharedRow} is null then facts.story end, case when facts.story is not null then ${sharedRow} end,
-    case when facts.story is not null and ${sharedRow} is not null then facts.place end`;
+    facts."firstByteMs", facts."totalMs", facts."bytesIn", facts."bytesOut", facts.dropped, facts.story`;
 
 const names = sql.raw(callColumns.map(({ name }) => name).join(', '));
 const values = callColumns.map(({ name, cast }) => {
@@ -73,29 +85,31 @@ const values = callColumns.map(({ name, cast }) => {
   return cast === 'time' ? instantOf(value) : sql`${value}::${sql.raw(cast)}`;
 });
 
-/** Rows of the ends of calls, with the facts of their requests that came with them. */
-export const callRows = sql`
-  (${names}, timelines)
-  select ${sql.join(values, sql`, `)}, case when timeline is not null then ${sharedRow} end from ${rowsOfColumns(callColumns)} as given`;
+/** Rows of the ends of calls, with the facts of their requests that came with them. A charge is a movement, which has a number. */
+export const callRows = (schema: string): SQL => sql`
+  (${names}, seq, timelines)
+  select ${sql.join(values, sql`, `)},
+    case when balance_after is not null then ${nextOf(schema, 'movement_numbers')} end,
+    case when timeline is not null then (select id from timeline_number) end
+  from ${rowsOfColumns(callColumns)} as given`;
 
 /** The summed columns of a row: to hand the whole row on would cost more than the sums. */
 const summed = sql`calls.id, calls.account_id, calls.key_id, calls.model, calls.provider, calls.settled, calls.cost,
   calls.own_cost, calls.absorbed, calls.classes, calls.created_at, calls.operation, calls.outcome, calls.status, calls.first_byte_ms, calls.total_ms,
-  calls.error_kind, calls.error_code, calls.asked_model, calls.last_provider`;
+  calls.error_kind, calls.error_code, calls.requested_model, calls.last_provider`;
 
 /** Adds request facts to call rows that an earlier batch inserted. Their ids apart: from JSON the planner expects so many that it reads the whole table. */
 export function completedRows(table: (name: string) => SQL): SQL {
   return sql`
     update ${table('calls')} as calls set operation = facts.operation, protocol = facts.protocol,
-      asked_model = nullif(facts.asked, calls.model), last_provider = nullif(facts.provider, calls.provider),
+      requested_model = nullif(facts.asked, calls.model), last_provider = nullif(facts.provider, calls.provider),
       last_model = nullif(facts.target, calls.target_model),
-      (streamed, status, outcome, error_kind, error_code, tries, first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story,
-        timelines, timeline) = row (${factValues})
+      (streamed, status, outcome, error_kind, error_code, tries, first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story) = row (${factValues})
     from facts where calls.id = any (${named('lateIds', 'uuid[]')}) and calls.id = facts.id and calls.status is null
     returning ${summed}`;
 }
 
-const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesce(asked_model, model) as model,
+const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesce(requested_model, model) as model,
   coalesce(last_provider, provider) as provider, operation, outcome, status, error_kind, error_code, first_byte_ms, total_ms,
   to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint::float8 / 1000) as received_at`;
 
@@ -142,9 +156,9 @@ async function forgetTimelines(orm: Database['orm'], table: ReturnType<typeof ta
     const [row] = await rowsOf<{ removed: number }>(
       orm,
       sql`with old as (
-          select id from ${timelines} where id < coalesce((select id from ${timelines} where newest >= ${until}::uuid order by id limit 1),
+          select account_id, id from ${timelines} where id < coalesce((select id from ${timelines} where newest >= ${until}::uuid order by id limit 1),
             9223372036854775807) order by id limit ${sliceRows}::int
-        ), removed as (delete from ${timelines} as timelines using old where timelines.id = old.id returning 1)
+        ), removed as (delete from ${timelines} as timelines using old where timelines.account_id = old.account_id and timelines.id = old.id returning 1)
         select count(*)::int as removed from removed`,
     );
     removed = row!.removed;

@@ -194,7 +194,9 @@ export class Entries {
     const repaid = overdrawn < amount ? overdrawn : amount;
     if (repaid <= 0n) return;
     const grantBalance: GrantBalance = { grantId, remaining: amount, expiresAt, windows };
-    await this.tables.allocate([{ grant: grantBalance, amount: money(repaid), seq, heldAt: this.at }]);
+    await this.tables.allocate([
+      { grant: grantBalance, amount: money(repaid), accountId: this.accountId, seq, heldAt: this.at },
+    ]);
   }
 
   /**
@@ -217,7 +219,14 @@ export class Entries {
       detail: { reason, ...detail },
     });
     const allocations = allocate(grantBalances, spent, wallet, amount, this.at);
-    const placed = allocations.map((each): PlacedAllocation => ({ ...each, seq, heldAt: this.at }));
+    const placed = allocations.map(
+      (each): PlacedAllocation => ({
+        ...each,
+        accountId: this.accountId,
+        seq,
+        heldAt: this.at,
+      }),
+    );
     await this.tables.allocate(placed);
     return true;
   }

@@ -99,13 +99,14 @@ export class SqlEntryRows implements EntryRows {
 
   async openGrant(grantId: string, amount: Money, expiresAt: number): Promise<void> {
     await this.#runner.execute(
-      sql`insert into ${this.#table('pots')} (grant_id, account_id, remaining, expires_at)
+      sql`insert into ${this.#table('grant_balances')} (grant_id, account_id, remaining, expires_at)
           values (${grantId}::uuid, ${this.#accountId}, ${amount.toString()}::bigint, ${time(expiresAt)})`,
     );
   }
 
   async emptyGrant(grantId: string): Promise<void> {
-    await this.#runner.execute(sql`update ${this.#table('pots')} set remaining = 0 where grant_id = ${grantId}::uuid`);
+    await this.#runner.execute(sql`update ${this.#table('grant_balances')} set remaining = 0
+          where account_id = ${this.#accountId} and grant_id = ${grantId}::uuid`);
   }
 
   async allocate(allocations: readonly PlacedAllocation[]): Promise<void> {
@@ -117,11 +118,9 @@ export class SqlEntryRows implements EntryRows {
     const [posted] = await rowsOf<{ seq: string }>(
       this.#runner,
       sql`with moved as (
-            update ${this.#table('balances')} set balance = ${balance.toString()}::bigint where account_id = ${this.#accountId}
-            returning balance + held as total
-          ), summed as (
-            update ${this.#table('totals')} set balance = balance + ${amount.toString()}::bigint,
+            update ${this.#table('balances')} set balance = ${balance.toString()}::bigint,
               revenue = revenue + ${revenue.toString()}::bigint, funding = funding + ${funding.toString()}::bigint
+            where account_id = ${this.#accountId} returning balance + held as total
           )
           insert into ${this.#table('ledger')}
             (account_id, kind, grant_id, reference, amount, revenue, funding, balance_after, detail, created_at)

@@ -16,12 +16,10 @@ export function sqlRefundRows(runner: Runner, schema: string, accountId: string)
     async chargeOf(requestId) {
       const [row] = await rowsOf<{ cost: string; refunded: string }>(
         runner,
-        // The charge of an archived call is a row of the ledger alone.
         sql`select cost::text as cost, (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds
               where refunds.request_id = ${requestId}::uuid) as refunded
-            from (select cost, account_id, settled from ${table('calls')} where id = ${requestId}::uuid
-              union all select revenue, account_id, true from ${table('ledger')} where request_id = ${requestId}::uuid) as charges
-            where account_id = ${accountId} and settled limit 1`,
+            from (select cost from ${table('calls')} where account_id = ${accountId} and id = ${requestId}::uuid and settled
+              union all select cost from ${table('archived_charges')} where account_id = ${accountId} and id = ${requestId}::uuid) as charges`,
       );
       return row && { cost: BigInt(row.cost), refunded: BigInt(row.refunded) };
     },

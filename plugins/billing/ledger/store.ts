@@ -109,7 +109,7 @@ async function readEnd(orm: Orm, schema: string, requestId: string): Promise<End
         left join (select settled, exists (select from json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt
             where attempt->>'result' not in ('refused', 'not_sent')) as ran
           from ${table('calls')} where id = ${requestId}::uuid
-          union all select true, true from ${table('ledger')} where request_id = ${requestId}::uuid limit 1) as ended on true`,
+          union all select true, true from ${table('archived_charges')} where id = ${requestId}::uuid limit 1) as ended on true`,
   );
   const { settled, ran, open } = row!;
   if (settled === null) return open ? 'open' : undefined;

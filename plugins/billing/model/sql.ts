@@ -8,6 +8,12 @@ export function tablesOf(schema: string): (name: string) => SQL {
   return (name) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
 }
 
+/** The next number of a sequence. A value of its own would be looked up by name for each row. */
+export function nextOf(schema: string, sequence: string): SQL {
+  const name = `"${schema.replaceAll('"', '""')}".${sequence}`;
+  return sql.raw(`nextval('${name.replaceAll("'", "''")}'::regclass)`);
+}
+
 /** A value as a JSON parameter. Passed as text, so that no driver encodes it a second time. */
 export function jsonOf(value: unknown): SQL {
   return sql`${JSON.stringify(value)}::text::json`;

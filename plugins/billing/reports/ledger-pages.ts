@@ -1,4 +1,4 @@
-/** Statements: the ledger's rows, newest first, each with its change and the balance after it. */
+/** Statements: movements of money, newest first, each with its change and the balance after it. */
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { LedgerQueries, LedgerRow } from '../../common/domain/admin/ledger.ts';
@@ -9,7 +9,7 @@ import { callsIn } from '../archive/format.ts';
 import type { ChargeStore } from '../archive/reader.ts';
 import { jsonOf, millisecondsOf, rowsOf, tablesOf } from '../model/sql.ts';
 
-/** Rows outside of calls: few, with indices of their own. */
+/** Movements outside of calls: few, in a table of their own. */
 const entryKinds = ['CREDIT', 'DEBIT', 'PURCHASE', 'REFUND', 'PAYOUT', 'EXPIRE'];
 const knownKinds: ReadonlySet<string> = new Set([...entryKinds, 'CHARGE']);
 
@@ -57,13 +57,20 @@ export async function ledgerPage(
     sql`select shown.seq::text as seq, shown.account_id, kind, request_id::text as request_id,
           coalesce(reference, detail->>'reference') as reference,
           case when request_id is null then detail when calls.id is not null then ${detailOfCall} end as detail,
-          amount::text as change, balance_after::text as balance_after, ${millisecondsOf(sql`shown.created_at`)} as at
-        from (select * from ${table('ledger')} as ledger where ${sql.join(conditions, sql` and `)}
-          order by ledger.seq desc limit ${limit}::int) as shown
-        left join ${table('calls')} as calls on calls.id = shown.request_id
+          amount::text as change, shown.balance_after::text as balance_after, ${millisecondsOf(sql`shown.created_at`)} as at
+        from (select * from ${sourceOf(table, filter)} as moved where ${sql.join(conditions, sql` and `)}
+          order by moved.seq desc limit ${limit}::int) as shown
+        left join ${table('calls')} as calls on calls.account_id = shown.account_id and calls.id = shown.request_id
         order by shown.seq desc`,
   );
   return pageOf(await withArchived(store, rows), page, (row) => row.seq, viewOf);
+}
+
+/** Where the filter's kinds are. */
+function sourceOf(table: ReturnType<typeof tablesOf>, { kinds }: Filter): SQL {
+  if (kinds === undefined || kinds.includes('CHARGE')) return table('movements');
+  return sql`(select account_id, seq, kind, null::uuid as request_id, reference, amount, balance_after, detail, created_at
+    from ${table('ledger')})`;
 }
 
 const detailOfCall = sql`jsonb_strip_nulls(jsonb_build_object('model', model, 'usage', classes, 'estimated', estimated, 'reason', reason,
@@ -102,7 +109,7 @@ function conditionsOf(accountId: string | undefined, { kinds, from, until }: Fil
   if (accountId !== undefined) conditions.push(sql`account_id = ${accountId}`);
   if (from !== undefined) conditions.push(sql`created_at >= ${instantText(from)}::timestamptz`);
   if (until !== undefined) conditions.push(sql`created_at < ${instantText(until)}::timestamptz`);
-  if (after !== undefined) conditions.push(sql`ledger.seq < ${after}::bigint`);
+  if (after !== undefined) conditions.push(sql`moved.seq < ${after}::bigint`);
   return conditions;
 }
 
@@ -110,8 +117,7 @@ function kindsIn(kinds: readonly string[]): SQL {
   if (kinds.length === 0 || kinds.some((kind) => !knownKinds.has(kind))) {
     throw new GatewayError('invalid_request', `"kinds" are among ${[...knownKinds].join(', ')}.`, { field: 'kinds' });
   }
-  const chosen = sql`kind in (select value from json_array_elements_text(${jsonOf(kinds)}))`;
-  return kinds.every((kind) => entryKinds.includes(kind)) ? sql`request_id is null and ${chosen}` : chosen;
+  return sql`kind in (select value from json_array_elements_text(${jsonOf(kinds)}))`;
 }
 
 function viewOf(row: Row): StatementRow {

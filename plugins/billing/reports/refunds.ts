@@ -43,8 +43,8 @@ export async function refundsIn(store: ChargeStore, filter: ChargeFilter): Promi
           calls.id is not null as is_stored, given.account_id, calls.key_id, calls.model, calls.provider, calls.own_cost is not null as is_costed
         from ${table('ledger')} as given
         join ${table('refunds')} as refunds on refunds.grant_id = given.grant_id
-        left join ${table('calls')} as calls on calls.id = refunds.request_id
-        where given.request_id is null and given.kind = 'REFUND' and ${within(filter)}
+        left join ${table('calls')} as calls on calls.account_id = given.account_id and calls.id = refunds.request_id
+        where given.kind = 'REFUND' and ${within(filter)}
           ${filter.accountId === undefined ? sql`` : sql`and given.account_id = ${filter.accountId}`}`,
   );
   const archived = [...new Set(rows.filter((row) => !row.is_stored).map((row) => row.request_id))];

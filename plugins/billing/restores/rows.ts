@@ -71,7 +71,7 @@ function knowledge(orm: Orm, table: Table): Pick<RestoreRows, 'identity' | 'move
               ledger.amount::text as amount, coalesce(ledger.detail->>'reason', '') as reason, ledger.detail->>'of' as of,
               ${millisecondsOf(sql`grants.expires_at`)} as expires, ${millisecondsOf(sql`ledger.created_at`)} as at
             from ${table('ledger')} as ledger left join ${table('grants')} as grants on grants.id = ledger.grant_id
-            where ledger.request_id is null and ledger.created_at >= ${time(at)}::timestamptz and ledger.kind <> 'EXPIRE'
+            where ledger.created_at >= ${time(at)}::timestamptz and ledger.kind <> 'EXPIRE'
               and (ledger.kind <> 'CREDIT' or grants.kind <> 'plan')
             order by ledger.created_at desc, ledger.seq desc limit ${limit}::int`,
       );

@@ -255,9 +255,9 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
 /**
  * Parts of a WITH that add sums of rows that were added up in memory (sums-in-memory.ts), and of `source`: rows that the statement itself
  * has found beside them, with columns of the table. What comes to hours that other parts have already goes to those as well: the lock
- * keeps `foldSums` from passing them meanwhile. `after`: a condition that makes the statement's other locks come first.
+ * keeps `foldSums` from passing them meanwhile.
  */
-export function keptOfColumns(schema: string, sums: SumTable, source: string | undefined, after: SQL): SQL {
+export function keptOfColumns(schema: string, sums: SumTable, source: string | undefined): SQL {
   const typed = [
     { name: 'at', type: 'bigint' },
     ...sums.dimensions.map(({ name }) => ({ name, type: 'text' })),
@@ -271,20 +271,20 @@ export function keptOfColumns(schema: string, sums: SumTable, source: string | u
   const columns = sql.join([...dimensions, ...sums.measures.map(({ name }) => column(name))], sql`, `);
   const made = sql`select ${sql.raw(String(finePart))} as part, to_timestamp(at::float8 / 1000) as at, ${columns}
     from ${rowsOfColumns(given, names)} as given`;
-  if (source === undefined) return keptAs(schema, sums, made, after);
+  if (source === undefined) return keptAs(schema, sums, made);
   const found = grouped(sums, rowShape(sums), sql.raw(source), isFine);
-  return keptAs(schema, sums, grouped(sums, keptShape, sql`(${made} union all ${found}) as given`, isFine), after);
+  return keptAs(schema, sums, grouped(sums, keptShape, sql`(${made} union all ${found}) as given`, isFine));
 }
 
 const isFine = sql`part.number = ${sql.raw(String(finePart))}`;
 
-function keptAs(schema: string, sums: SumTable, made: SQL, after: SQL): SQL {
+function keptAs(schema: string, sums: SumTable, made: SQL): SQL {
   const [folded, fine] = [partOf(sums, 'folded'), partOf(sums, 'fine')];
   const isLate = sql`part.number <> ${sql.raw(String(finePart))} and at < (select until from ${folded})
     and (not part.rich or at >= (select rich from ${folded}))`;
   // The other parts are made of the few sums of the fine one, not of the rows.
   return sql`
-    ${folded} as (select folded as until, rich_from as rich from ${namesOf(schema, sums).state} where ${after} for share),
+    ${folded} as (select folded as until, rich_from as rich from ${namesOf(schema, sums).state} for share),
     ${fine} as materialized (${made}),
     ${addedWith(schema, sums, sql`select * from ${fine} union all ${grouped(sums, keptShape, sql`(select * from ${fine}) as made`, isLate)}`)}`;
 }

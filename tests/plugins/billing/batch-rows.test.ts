@@ -36,7 +36,6 @@ const end = fc.record({
   place,
   settles: fc.constantFrom(true, true, false),
   took: fc.constantFrom(0, 400, 3_600_000),
-  account: fc.constantFrom(...accounts),
   key: fc.constantFrom(...keys),
   model: named,
   plan: maybe(wild),
@@ -85,6 +84,8 @@ const attemptOf = (provider: string, number: number) => {
   return { ...sent, result: 'answered' } as const;
 };
 
+/** A request has one account. */
+const accountAt = (at: number) => accounts[at % accounts.length]!;
 const arrivalOf = (at: number) => start + at * 400_000;
 
 function recordOf(drawn: End | Facts, number: number): JournalRecord {
@@ -98,7 +99,16 @@ function recordOf(drawn: End | Facts, number: number): JournalRecord {
   const target = provider === undefined ? {} : isOld ? {} : { provider, target: 'theirs' };
   const attempts: EndRecord['attempts'] =
     provider === undefined ? [] : [isOld ? attemptOf(provider, number) : [number, 0, 0]];
-  const ended = { id, at, ...values, held: '9', heldAt: isOld ? undefined : at - took, attempts, ...target };
+  const ended = {
+    id,
+    at,
+    ...values,
+    held: '9',
+    heldAt: isOld ? undefined : at - took,
+    attempts,
+    ...target,
+    account: accountAt(drawn.place),
+  };
   if (!settles) return { kind: 'VOID', ...ended, input: undefined };
   const terms = { price: { input: '7' }, ratio: '1/1', version: 'v1', tier, estimated: isOld, terminal: true };
   return {
@@ -177,7 +187,7 @@ function rowOf({ end: ended, facts: its }: Row) {
     ...{ price: orNull(settled?.price), price_version: orNull(settled?.version), tier: orNull(settled?.tier) },
     ...{ ratio: orNull(settled?.ratio), attempts: ended.attempts, held_at: `${ended.heldAt ?? ended.at}` },
     ...{ created_at: `${ended.at}`, operation: orNull(its?.operation), protocol: orNull(its?.protocol) },
-    asked_model: its === undefined ? null : unless(its.asked, ended.model),
+    requested_model: its === undefined ? null : unless(its.asked, ended.model),
     last_provider: its === undefined ? null : unless(its.provider, provider),
     last_model: its === undefined ? null : unless(its.target, model),
     ...{ streamed: orNull(its?.streamed), status: orNull(its?.status), outcome: orNull(its?.outcome) },
@@ -206,17 +216,17 @@ async function compare({ orm, schema }: TestDatabase, oracle: Oracle): Promise<v
     sql`select id::text, account_id, key_id, model, plan, settled, reason, provider, target_model, classes,
           estimated_input::text, held::text, cost::text, own_cost::text, absorbed::text, estimated, terminal, finish, price, price_version,
           tier, ratio, attempts, (extract(epoch from held_at) * 1000)::bigint::text as held_at,
-          (extract(epoch from created_at) * 1000)::bigint::text as created_at, operation, protocol, asked_model, last_provider, last_model,
+          (extract(epoch from created_at) * 1000)::bigint::text as created_at, operation, protocol, requested_model, last_provider, last_model,
           streamed, status, outcome, error_kind, error_code, tries, first_byte_ms::float8 as first_byte_ms, total_ms::float8 as total_ms,
-          bytes_in, bytes_out::text, dropped, coalesce(story,
-            (select stories[calls.timeline] from ${table('call_timelines')} as kept where kept.id = calls.timelines)) as story
+          bytes_in, bytes_out::text, dropped, coalesce(story, (select stories[calls.timeline] from ${table('call_timelines')} as kept
+            where kept.account_id = calls.account_id and kept.id = calls.timelines)) as story
         from ${table('calls')} as calls order by id`,
   );
   const wanted = [...oracle.rows.values()].map(rowOf).sort((one, other) => (one.id < other.id ? -1 : 1));
   assert.deepEqual(JSON.parse(JSON.stringify([...rows])), JSON.parse(JSON.stringify(wanted)));
   const movements = await rowsOf<Record<string, string>>(
     orm,
-    sql`select account_id, request_id::text as id, amount::text, balance_after::text as balance, revenue::text from ${table('ledger')} order by seq`,
+    sql`select account_id, request_id::text as id, amount::text, balance_after::text as balance, revenue::text from ${table('movements')} order by seq`,
   );
   assert.deepEqual(
     movements.map(({ account_id, id, amount, balance, revenue }) => ({ account_id, id, amount, balance, revenue })),

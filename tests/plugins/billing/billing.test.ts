@@ -32,7 +32,7 @@ test('a call is held and charged for its usage, and leaves a ledger row and a ca
   await world.tick('write the ledger');
   assert.equal(await world.balance(), usd('0.9977'));
   const rows = await world.rows(
-    sql`select kind, amount::text, revenue::text, balance_after::text, request_id from ${world.table('ledger')} order by seq`,
+    sql`select kind, amount::text, revenue::text, balance_after::text, request_id from ${world.table('movements')} order by seq`,
   );
   assert.deepEqual(rows, [
     { kind: 'CREDIT', amount: '1000000000', revenue: '0', balance_after: '1000000000', request_id: null },
@@ -92,7 +92,9 @@ test('a call that cannot be paid leaves nothing behind', async () => {
   assert.equal(error.status, 402);
   await world.stop();
   assert.equal(world.journalText(), '');
-  const [row] = await world.rows<{ count: number }>(sql`select count(*)::int as count from ${world.table('ledger')}`);
+  const [row] = await world.rows<{ count: number }>(
+    sql`select count(*)::int as count from ${world.table('movements')}`,
+  );
   assert.equal(row!.count, 1);
 });
 
@@ -126,7 +128,7 @@ test('rows have the plan of their call, also when a crash cut it off', async () 
   await using again = await world.crash();
   const rows = await again.rows<{ plan: string | null; charge: string }>(
     sql`select plan, kind as charge from ${again.table('calls')} as calls
-        join ${again.table('ledger')} as ledger on request_id = id order by plan`,
+        join ${again.table('movements')} as ledger on request_id = id order by plan`,
   );
   assert.deepEqual(
     rows.map(({ plan: on, charge }) => [on, charge]),

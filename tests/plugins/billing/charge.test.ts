@@ -219,7 +219,7 @@ test('every charge in the ledger can be calculated again from the row of its cal
   await world.tick('write the ledger');
   const rows = await world.rows<{ charged: string } & Formula>(
     sql`select coalesce(revenue, 0)::text as charged, classes, price, ratio from ${world.table('calls')} as calls
-        left join ${world.table('ledger')} as ledger on kind = 'CHARGE' and request_id = id`,
+        left join ${world.table('movements')} as ledger on kind = 'CHARGE' and request_id = id`,
   );
   assert.equal(rows.length, 3);
   for (const { charged, ...formula } of rows) assert.equal(recomputed(formula), BigInt(charged));

@@ -36,7 +36,7 @@ test('an answer that outgrows its hold extends it by a step, and the settlement 
   const [call] = await world.rows(sql`select held::text, cost::text from ${world.table('calls')}`);
   assert.deepEqual(call, { held: '5500000', cost: '4600000' });
   const rows = await world.rows(
-    sql`select kind, amount::text from ${world.table('ledger')} where request_id is not null order by seq`,
+    sql`select kind, amount::text from ${world.table('movements')} where request_id is not null order by seq`,
   );
   assert.deepEqual(rows, [{ kind: 'CHARGE', amount: '-4600000' }], 'what was only set aside has not moved');
   assert.equal((await world.audit()).ok, true);

@@ -172,7 +172,7 @@ test('every row of the outcome table has its cost, and leaves one end, its usage
       const { attempts: tried, ...call } = known!;
       assert.deepEqual(call, { kind, ...end, estimated: estimated ?? false });
       const charges = await world.rows(
-        sql`select kind, (-amount)::text as cost from ${world.table('ledger')} where request_id = ${exchange.id}`,
+        sql`select kind, (-amount)::text as cost from ${world.table('movements')} where request_id = ${exchange.id}`,
       );
       assert.deepEqual(charges, end.cost === '0' ? [] : [{ kind: 'CHARGE', cost: end.cost }]);
       const free = end.reason === 'unknown' ? 'in_vain' : 'free';

@@ -118,7 +118,7 @@ test('the grant that expires first is spent first; a call that began before pays
   world.host.advance(hourMs / 4);
   await Promise.all(Array.from({ length: 5 }, () => poolService(world).view('alice')));
   const rows = await world.rows<{ kind: string; amount: string }>(
-    sql`select kind, amount::text as amount from ${world.table('ledger')} where kind = 'EXPIRE'`,
+    sql`select kind, amount::text as amount from ${world.table('movements')} where kind = 'EXPIRE'`,
   );
   assert.deepEqual(rows, [{ kind: 'EXPIRE', amount: '-7000000' }]);
   assert.equal(await world.balance(), usd('1'));
@@ -149,7 +149,7 @@ test('a grant pays for calls made before its expiry, even if the database has th
   world.host.advance(hourMs);
   assert.equal((await poolService(world).view('alice')).balance, 0n);
   const rows = await world.rows<{ amount: string }>(
-    sql`select amount::text as amount from ${world.table('ledger')} where kind = 'EXPIRE'`,
+    sql`select amount::text as amount from ${world.table('movements')} where kind = 'EXPIRE'`,
   );
   assert.deepEqual(rows, [{ amount: '-1000000' }]);
   await world.stop();
@@ -162,7 +162,7 @@ test('an authorization for days is paid only by the grant that it counted on', a
   const give = { kind: 'promotion', reason: 'test', expiresAt };
   const lapses = () =>
     world.rows<{ amount: string }>(
-      sql`select amount::text as amount from ${world.table('ledger')} where kind = 'EXPIRE' order by seq`,
+      sql`select amount::text as amount from ${world.table('movements')} where kind = 'EXPIRE' order by seq`,
     );
   for (const reference of ['spring', 'summer'])
     await world.host.get(ledger).credit('alice', usd('0.004'), { ...give, reference });
@@ -267,7 +267,7 @@ test('a due plan and concurrent calls spend a balance once, and concurrent renew
   await Promise.all(views);
   await world.tick('write the ledger');
   const [row] = await world.rows<{ balance: string }>(
-    sql`select min(balance_after)::text as balance from ${world.table('ledger')}`,
+    sql`select min(balance_after)::text as balance from ${world.table('movements')}`,
   );
   const admitted = calls.filter(({ status }) => status === 'fulfilled').length;
   const held = usd('0.003') * BigInt(admitted);
@@ -383,17 +383,17 @@ test('each credit without a reference on the command line is a credit of its own
 test('the audit finds a grant whose rest is wrong, a row that another grant paid, and a refund that is too high', async () => {
   const damages: [string[], (world: World) => Promise<unknown>][] = [
     [['M1', 'M3'], (world) => world.rows(sql`update ${world.table('balances')} set held = held + 1`)],
-    [['P2'], (world) => world.rows(sql`update ${world.table('pots')} set remaining = remaining + 1`)],
+    [['P2'], (world) => world.rows(sql`update ${world.table('grant_balances')} set remaining = remaining + 1`)],
     [
       ['M2', 'P2', 'P3', 'P3'],
       async (world) => {
-        await world.rows(sql`alter table ${world.table('draws')} disable trigger immutable`);
+        await world.rows(sql`alter table ${world.table('allocations')} disable trigger immutable`);
         await world.rows(
-          sql`update ${world.table('draws')} set amount = amount - 1 where seq = (select max(seq) from ${world.table('draws')})`,
+          sql`update ${world.table('allocations')} set amount = amount - 1 where seq = (select max(seq) from ${world.table('allocations')})`,
         );
-        await world.rows(sql`update ${world.table('pots')} set remaining = remaining + 1`);
+        await world.rows(sql`update ${world.table('grant_balances')} set remaining = remaining + 1`);
         await world.rows(
-          sql`update ${world.table('draws')} set amount = amount - 1 where seq = (select min(seq) from ${world.table('draws')})`,
+          sql`update ${world.table('allocations')} set amount = amount - 1 where seq = (select min(seq) from ${world.table('allocations')})`,
         );
       },
     ],

@@ -124,7 +124,7 @@ test('a repeated batch with a new row gives each row its right balance', async (
   world.host.advance(50);
   await world.tick('write the ledger');
   const rows = await world.rows(
-    sql`select amount::text, balance_after::text as balance from ${world.table('ledger')} order by seq`,
+    sql`select amount::text, balance_after::text as balance from ${world.table('movements')} order by seq`,
   );
   assert.deepEqual(rows, [
     { amount: '1000000000', balance: '1000000000' },

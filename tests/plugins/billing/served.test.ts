@@ -107,7 +107,7 @@ test('own answers: money adds up, each call has one row with one charge, and the
       await world.tick('write the ledger');
       const rows = await world.rows<Row>(
         sql`select cost::text as cost, reason, own_cost::text as own, absorbed::text as absorbed, provider, target_model as target, settled,
-              (select coalesce(sum(-amount), 0)::text from ${world.table('ledger')} where request_id = calls.id and kind = 'CHARGE') as charges
+              (select coalesce(sum(-amount), 0)::text from ${world.table('movements')} where request_id = calls.id and kind = 'CHARGE') as charges
             from ${world.table('calls')} as calls where id = ${made.id}::uuid`,
       );
       assert.equal(rows.length, 1);

@@ -158,7 +158,7 @@ test("the call's row has the written-off cost beside its cost, its attempts have
   const own = cost({ input: 900, output: 5 }, price);
   const rows = await world.rows(
     sql`select kind, revenue::text as revenue, funding::text as funding, absorbed::text as absorbed
-        from ${world.table('ledger')} join ${world.table('calls')} on id = request_id`,
+        from ${world.table('movements')} join ${world.table('calls')} on id = request_id`,
   );
   const charge = cost({ input: 900, output: 50 }, price);
   assert.deepEqual(rows, [{ kind: 'CHARGE', revenue: `${charge}`, funding: '0', absorbed: `${own}` }]);

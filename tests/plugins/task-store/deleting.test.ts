@@ -29,9 +29,9 @@ const orders = [
   ['/v1/videos', '/v1/videos', { model: 'film', prompt: 'Waves', seconds: '2' }],
 ] as const;
 
-async function rows(table: 'ledger' | 'calls', requestId: string): Promise<{ kind?: string; amount?: string }[]> {
+async function rows(table: 'movements' | 'calls', requestId: string): Promise<{ kind?: string; amount?: string }[]> {
   const { orm, schema } = gateway.gateway.find(database)!;
-  const id = sql.identifier(table === 'ledger' ? 'request_id' : 'id');
+  const id = sql.identifier(table === 'movements' ? 'request_id' : 'id');
   const found = sql`select * from ${sql.identifier(schema)}.${sql.identifier(table)} where ${id} = ${requestId}`;
   return (await orm.execute(found)) as { kind?: string; amount?: string }[];
 }
@@ -43,7 +43,7 @@ for (const [orderedAt, tasksAt, order] of orders) {
     const id = json.data?.id ?? json.id;
     const task = await ended(alice, `${tasksAt}/${id}`);
     const requestId = headers.get('x-request-id')!.replace(/^req_/, '');
-    const kept = await rows('ledger', requestId);
+    const kept = await rows('movements', requestId);
     assert.deepEqual(
       kept.map(({ kind }) => kind),
       ['CHARGE'],
@@ -63,7 +63,7 @@ for (const [orderedAt, tasksAt, order] of orders) {
     const listed = JSON.stringify((await alice.send('GET', '/v1/tasks')).json);
     assert.ok(!listed.includes(id), listed);
 
-    assert.deepEqual(await rows('ledger', requestId), kept);
+    assert.deepEqual(await rows('movements', requestId), kept);
     assert.equal((await rows('calls', requestId)).length, 1);
     await alice.hasPaid(before, -kept.reduce((sum, { amount }) => sum + BigInt(amount!), 0n));
   });

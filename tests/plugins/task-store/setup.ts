@@ -351,7 +351,7 @@ export async function openTestbed(world: VendorWorld): Promise<Testbed> {
       rowsOf(
         database.orm,
         sql`select tasks.id, state, (select array_agg(settled) from ${table('calls')} as calls where calls.id = tasks.request_id) as settled,
-              (select array_agg(ledger.kind order by seq) from ${table('ledger')} as ledger
+              (select array_agg(ledger.kind order by seq) from ${table('movements')} as ledger
                 where ledger.request_id = tasks.request_id) as kinds
             from ${table('tasks')} as tasks order by tasks.id`,
       ),

@@ -54,8 +54,8 @@ async function openAccount({ orm, schema }: TestDatabase, balance: bigint, held 
   const accountId = randomUUID();
   const balances = tablesOf(schema)('balances');
   await orm.execute(
-    sql`insert into ${balances} (account_id, balance, held)
-        values (${accountId}, ${balance.toString()}::bigint, ${held.toString()}::bigint)`,
+    sql`insert into ${balances} (account_id, balance, held, funding)
+        values (${accountId}, ${balance.toString()}::bigint, ${held.toString()}::bigint, ${(-balance - held).toString()}::bigint)`,
   );
   return accountId;
 }
@@ -309,7 +309,7 @@ test("a lease is bounded by the windows' rest and by grants that expire during i
             ${windows === null ? null : id}::text, ${windows}::json, ${windows === null ? null : new Date(now).toISOString()}::timestamptz)`,
     );
     await orm.execute(
-      sql`insert into ${table('pots')} values (${id}::uuid, ${accountId}, ${amount.toString()}::bigint, ${new Date(expiresAt).toISOString()}::timestamptz)`,
+      sql`insert into ${table('grant_balances')} (grant_id, account_id, remaining, expires_at) values (${id}::uuid, ${accountId}, ${amount.toString()}::bigint, ${new Date(expiresAt).toISOString()}::timestamptz)`,
     );
   };
   // 100 in all: 40 whose day window lets 10 be spent, 30 that expire in ten seconds, 30 that never do.

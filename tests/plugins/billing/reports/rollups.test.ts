@@ -254,13 +254,14 @@ test('calls from before the rollups are in them', async () => {
   await write(database, calls);
   const kept = ['call_sums', 'call_sums_groups', 'call_sums_state'].map(tablesOf(schema));
   for (const table of kept) await orm.execute(sql`drop table ${table}`);
-  await orm.execute(sql`drop index ${sql.identifier(schema)}.ledger_entries_at`);
   for (const name of ['014-sums', '017-cached-media', '023-uncosted']) {
     const migration = readFileSync(
       new URL(`../../../../plugins/billing/migrations/${name}.sql`, import.meta.url),
       'utf8',
     );
-    for (const statement of migration.replaceAll('{schema}', `"${schema}"`).split(/;$/m))
+    // That of the ledger is not of the sums.
+    const own = migration.replace(/^create index ledger.*$/m, '');
+    for (const statement of own.replaceAll('{schema}', `"${schema}"`).split(/;$/m))
       await orm.execute(sql.raw(statement));
   }
   assert.deepEqual(await checkSums(orm, schema, callSums), []);
@@ -305,7 +306,9 @@ testOnServer(
       for (let hour = 1; !isDone; hour++) await foldSums(orm, schema, callSums, start + hour * 5 * hourMs, 20);
     };
     const folding = fold();
-    await Promise.all([part('node', sample.slice(0, 1_000))(), part('other', sample.slice(1_000))()]);
+    // No account has calls in both: nothing but the rollups makes one wait for the other.
+    const others = sample.slice(1_000).map((each) => ({ ...each, account: `${each.account}-2` }));
+    await Promise.all([part('node', sample.slice(0, 1_000))(), part('other', others)()]);
     isDone = true;
     await folding;
     assert.deepEqual(await checkSums(orm, schema, callSums), []);
