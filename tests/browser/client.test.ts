@@ -60,6 +60,7 @@ test('a key is made, shown once, used in the snippets, changed and revoked', { s
   assert.match(key, /^sk-\S{10,}$/);
   await page.keyboard.press('Escape');
   await once.waitFor();
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Copy');
   await once.getByRole('button', { name: 'I have saved it' }).click();
   const setUp = page.getByRole('dialog', { name: 'Set up a client with this key' });
   assert.match((await setUp.locator('pre').first().textContent())!, new RegExp(`/v1/chat/completions[\\s\\S]*${key}`));
@@ -69,6 +70,7 @@ test('a key is made, shown once, used in the snippets, changed and revoked', { s
   await setUp.getByText(`$env:ANTHROPIC_AUTH_TOKEN = "${key}"`).waitFor();
   await page.keyboard.press('Escape');
   await setUp.waitFor({ state: 'hidden' });
+  await page.waitForFunction(`document.activeElement.textContent === 'Create key'`);
   await page.reload();
   await page.getByText(name).waitFor();
   assert.equal((await page.content()).includes(key), false, 'nothing keeps the key');
@@ -195,6 +197,21 @@ test('the keyboard alone reaches the content, and a change of language changes e
   await page.getByRole('menuitem', { name: '中文' }).click();
   await page.getByRole('heading', { name: '首页', level: 1 }).waitFor();
   assert.equal(await page.evaluate('document.documentElement.lang'), 'zh');
+  const look = page.getByRole('combobox', { name: '搜索' });
+  await page.keyboard.press('Control+k');
+  await look.fill('english');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search' }).fill('colours: dark');
+  await page.keyboard.press('Enter');
+  await page.locator('html[data-mantine-color-scheme=dark]').waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search' }).fill('credit');
+  await page.getByText('Nothing fits.').waitFor();
+  await page.getByRole('combobox', { name: 'Search' }).fill('create a k');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Create key' }).waitFor();
   await page.context().close();
 });
 

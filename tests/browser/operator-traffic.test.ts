@@ -75,9 +75,11 @@ test('filters of requests are kept in the address, and a row opens its page by k
   await page.waitForURL(/model=claude-sonnet-5/);
   await page.reload();
   assert.equal(await page.getByRole('combobox', { name: 'Model', exact: true }).inputValue(), 'claude-sonnet-5');
-  const first = page.getByRole('row', { name: /claude-sonnet-5/ }).first();
-  await first.getByRole('button').focus();
-  await page.keyboard.press('Enter');
+  await page
+    .getByRole('row', { name: /claude-sonnet-5/ })
+    .first()
+    .waitFor();
+  for (const key of ['j', 'j', 'k', 'Enter']) await page.keyboard.press(key);
   const drawer = page.getByRole('dialog', { name: 'Request' });
   await drawer.getByText('What happened').waitFor();
   await drawer.getByText('Received').waitFor();
@@ -85,6 +87,13 @@ test('filters of requests are kept in the address, and a row opens its page by k
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
   assert.doesNotMatch(page.url(), /open=/);
+  await page.getByRole('combobox', { name: 'Model', exact: true }).fill('jj');
+  assert.equal(await page.getByRole('combobox', { name: 'Model', exact: true }).inputValue(), 'jj');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search' }).fill('credit client@exa');
+  await page.getByRole('option', { name: /^Credit: Ada Client/ }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: /^Credit/ }).waitFor();
 });
 
 test('a page of requests shows its row numbers and the number of all', { skip: cannotRun }, async () => {

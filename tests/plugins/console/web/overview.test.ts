@@ -71,25 +71,50 @@ test('errors are counted by their code, or else by their kind', () => {
   ]);
 });
 
-test('a few letters find pages, models, keys and accounts; an id opens its request for those who may see it', () => {
+test('a few letters find pages, models, keys, accounts and actions; an id opens its request for those who may see it', () => {
   const sources: Sources = {
     pages: [
       { name: 'Audit log', path: '/admin/audit' },
       { name: 'Usage', path: '/usage' },
     ],
     models: ['gpt-5.4', 'claude-sonnet-5'],
-    keys: [{ id: 'k1', name: 'laptop' }],
+    keys: [{ id: 'k1', name: 'laptop', prefix: 'sk-7Qx' }],
     accounts: [{ id: 'a/1', name: 'x', person: { name: 'Ada', email: 'ada@a.test' } }],
     requests: 'operator',
+    batches: 'operator',
+    tasks: true,
+    actions: [
+      { name: 'Create a key', to: '/keys', search: { new: '1' } },
+      { name: 'Credit', asks: 'account', search: { act: 'credit' } },
+      { name: 'Refund', asks: 'request', search: { act: 'refund' } },
+    ],
   };
+  const bare: Sources = { ...sources, accounts: [], tasks: false, actions: [] };
   assert.deepEqual(
-    placesFor('lo', { ...sources, accounts: [] }).map(({ name }) => name),
+    placesFor('lo', bare).map(({ name }) => name),
     ['Audit log'],
   );
-  assert.deepEqual(placesFor('son', { ...sources, accounts: [] })[0]!.search, { open: 'claude-sonnet-5' });
+  assert.deepEqual(placesFor('son', bare)[0]!.search, { open: 'claude-sonnet-5' });
   assert.equal(placesFor('ada', sources).at(-1)!.to, '/admin/accounts/a%2F1');
   const id = '01993c2e-7f9a-7cc0-8000-000000000001';
   assert.equal(placesFor(` ${id} `, sources)[0]!.to, `/admin/requests/${id}`);
   assert.deepEqual(placesFor(id, { ...sources, requests: 'own' })[0]!.search, { open: id });
-  assert.deepEqual(placesFor(id, { ...sources, requests: 'none', accounts: [] }), []);
+  assert.deepEqual(placesFor(id, { ...bare, requests: 'none' }), []);
+  assert.deepEqual(
+    placesFor(id, sources).map(({ kind, to }) => [kind, to]),
+    [
+      ['request', `/admin/requests/${id}`],
+      ['action', `/admin/requests/${id}`],
+      ['task', '/tasks'],
+    ],
+  );
+  assert.deepEqual(placesFor('sk-7q', bare)[0]!.search, { keyId: 'k1' });
+  assert.equal(placesFor('batch_abc', bare)[0]!.to, '/admin/batches');
+  assert.deepEqual(placesFor('batch_abc', { ...bare, batches: 'none' }), []);
+  assert.equal(placesFor('cre', sources)[0]!.to, '/keys');
+  assert.equal(placesFor('cred', sources)[0]!.fill, 'Credit ');
+  const [credit] = placesFor('credit ada', sources);
+  assert.deepEqual([credit!.to, credit!.search], ['/admin/accounts/a%2F1', { act: 'credit' }]);
+  assert.deepEqual(placesFor(`Refund ${id}`, sources)[0]!.search, { act: 'refund' });
+  assert.deepEqual(placesFor('refund ada', sources), []);
 });

@@ -1,4 +1,4 @@
-/** Goes anywhere by a few letters: pages, models, keys, accounts, requests by their id. Loaded when it is opened. */
+/** Goes anywhere and does things by a few letters: pages, models, keys, accounts, requests by their id, actions. Loaded when it is opened. */
 import { Group, Kbd, Modal, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
@@ -9,10 +9,12 @@ import { useTranslation } from 'react-i18next';
 import { get } from '../api/client.ts';
 import { keysQuery, modelsQuery } from '../api/models.ts';
 import { has, seesOperatorPages, useMe } from '../api/session.ts';
+import type { Feature, Me } from '../api/types.ts';
 import { clientPages } from '../pages/client/index.ts';
 import { operatorPages } from '../pages/operator/index.ts';
 import { pluginPages } from '../pages/plugin-page/pages.ts';
-import { type FoundAccount, type Place, placesFor, type Sources } from './command-places.ts';
+import { useActions } from './command-actions.ts';
+import { askedOf, type FoundAccount, type Place, placesFor, type Sources } from './command-places.ts';
 import { shown } from './sidebar.tsx';
 
 interface CommandProps {
@@ -42,11 +44,19 @@ function Search({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
   const [text, setText] = useState('');
   const [marked, setMarked] = useState(0);
-  const places = placesFor(text, useSources(text));
+  const sources = useSources(text);
+  const places = placesFor(text, sources);
+  const waits = (askedOf(text, sources.actions)?.rest.length ?? 9) < 2;
   const go = (place: Place | undefined) => {
     if (place === undefined) return;
+    if (place.fill !== undefined) {
+      setText(place.fill);
+      setMarked(0);
+      return;
+    }
     onClose();
-    void navigate({ to: place.to, search: place.search });
+    place.run?.();
+    if (place.to !== undefined) void navigate({ to: place.to, search: place.search ?? {} });
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -73,33 +83,47 @@ function Search({ onClose }: { readonly onClose: () => void }) {
         }}
         onKeyDown={onKeyDown}
       />
-      <div id="command-places" role="listbox" aria-label={t('shell.command.title')} className="command-places">
-        {places.map((place, index) => (
-          <UnstyledButton
-            key={`${place.kind} ${place.name} ${place.to}`}
-            id={`command-${index}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={index === marked}
-            className="command-place"
-            onPointerMove={() => setMarked(index)}
-            onClick={() => go(place)}
-          >
-            <Text span fz="sm" truncate>
-              {place.name}
-            </Text>
-            <Text span fz="xs" c="dimmed" className="nowrap">
-              {t(`shell.command.kind.${place.kind}`)}
-            </Text>
-          </UnstyledButton>
-        ))}
-      </div>
+      <Places places={places} marked={marked} onMark={setMarked} onGo={go} />
       {places.length === 0 && (
         <Text fz="sm" c="dimmed" role="status">
-          {t('shell.command.none')}
+          {waits ? t('shell.command.writeMore') : t('shell.command.none')}
         </Text>
       )}
     </Stack>
+  );
+}
+
+interface PlacesProps {
+  readonly places: readonly Place[];
+  readonly marked: number;
+  readonly onMark: (index: number) => void;
+  readonly onGo: (place: Place) => void;
+}
+
+function Places({ places, marked, onMark, onGo }: PlacesProps) {
+  const { t } = useTranslation();
+  return (
+    <div id="command-places" role="listbox" aria-label={t('shell.command.title')} className="command-places">
+      {places.map((place, index) => (
+        <UnstyledButton
+          key={`${place.kind} ${place.name} ${place.to ?? ''}`}
+          id={`command-${index}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === marked}
+          className="command-place"
+          onPointerMove={() => onMark(index)}
+          onClick={() => onGo(place)}
+        >
+          <Text span fz="sm" truncate>
+            {place.name}
+          </Text>
+          <Text span fz="xs" c="dimmed" className="nowrap">
+            {t(`shell.command.kind.${place.kind}`)}
+          </Text>
+        </UnstyledButton>
+      ))}
+    </div>
   );
 }
 
@@ -110,7 +134,8 @@ function useSources(text: string): Sources {
   const mine = me.account === null ? [] : [...shown(clientPages, me), ...pluginPages(me, 'own')];
   const forOperators = asOperator ? [...shown(operatorPages, me), ...pluginPages(me, 'operators')] : [];
   const pages = [...forOperators, ...mine];
-  const [wanted] = useDebouncedValue(text.trim(), 200);
+  const actions = useActions();
+  const [wanted] = useDebouncedValue(askedOf(text, actions)?.rest ?? text.trim(), 200);
   const models = useQuery(modelsQuery).data?.rows ?? [];
   const keys = useQuery({ ...keysQuery, enabled: me.account !== null && has(me, 'accounts') }).data?.rows ?? [];
   const accounts = useQuery({
@@ -123,10 +148,18 @@ function useSources(text: string): Sources {
   return {
     pages: pages.map(({ path, link }) => ({ name: link!.text(), path })),
     models: models.map(({ id }) => id),
-    keys: keys.map(({ id, name }) => ({ id, name })),
+    keys: keys.map(({ id, name, prefix }) => ({ id, name, prefix })),
     accounts: wanted.length >= 2 ? (accounts ?? []) : [],
-    requests: has(me, 'requests') ? (asOperator ? 'operator' : 'own') : 'none',
+    requests: reachOf(me, 'requests'),
+    batches: reachOf(me, 'batches'),
+    tasks: me.account !== null && has(me, 'tasks'),
+    actions,
   };
+}
+
+function reachOf(me: Me, feature: Feature) {
+  if (!has(me, feature)) return 'none';
+  return seesOperatorPages(me) ? 'operator' : 'own';
 }
 
 const keyList = [

@@ -9,9 +9,11 @@ interface CopyButtonProps {
   readonly label?: string;
   /** With a word beside the picture. */
   readonly wide?: boolean;
+  /** The first thing in a dialog. */
+  readonly focused?: boolean;
 }
 
-export function CopyButton({ text, label, wide = false }: CopyButtonProps) {
+export function CopyButton({ text, label, wide = false, focused }: CopyButtonProps) {
   const { t } = useTranslation();
   return (
     <Copier value={text} timeout={1500}>
@@ -26,6 +28,7 @@ export function CopyButton({ text, label, wide = false }: CopyButtonProps) {
               leftSection={icon}
               onClick={copy}
               aria-label={said}
+              data-autofocus={focused}
             >
               {copied ? t('shell.copied') : t('shell.copy')}
             </Button>

@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { has, signOut, useMe, usePerson } from '../api/session.ts';
 import { BalanceChip } from './balance-chip.tsx';
 import { ColorsMenu, LanguageMenu } from './header-menus.tsx';
+import { isTyping } from './typing.ts';
 
 export function HeaderTools() {
   const me = useMe();
@@ -104,7 +105,5 @@ function CommandButton() {
 
 function modeOf({ key, metaKey, ctrlKey, altKey, target }: KeyboardEvent): 'search' | 'keys' | undefined {
   if (key.toLowerCase() === 'k' && (metaKey || ctrlKey) && !altKey) return 'search';
-  const isTyping =
-    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
-  return key === '?' && !isTyping && !metaKey && !ctrlKey ? 'keys' : undefined;
+  return key === '?' && !isTyping(target) && !metaKey && !ctrlKey ? 'keys' : undefined;
 }

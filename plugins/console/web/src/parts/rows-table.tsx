@@ -15,8 +15,9 @@ import {
   tableFeatures,
   useTable,
 } from '@tanstack/react-table';
-import { type KeyboardEvent, lazy, type ReactNode, Suspense } from 'react';
+import { type KeyboardEvent, lazy, type ReactNode, type RefObject, Suspense, useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
+import { isElsewhere, isTyping } from './typing.ts';
 
 /** The value in a CSV file, and the one that rows are sorted by. */
 export type Cell = string | number | boolean | null | undefined;
@@ -90,6 +91,8 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
     getRowId: rowKey,
     state: { columnVisibility: Object.fromEntries(hidden.map((key) => [key, false])) },
   });
+  const box = useRef<HTMLElement>(null);
+  useRowKeys(box, onOpen !== undefined);
   const shown = columns.filter(({ key }) => !hidden.includes(key));
   const toRow = (row: { readonly original: Row; readonly id: string }) => (
     <OneRow key={row.id} row={row.original} columns={shown} onOpen={onOpen} />
@@ -101,6 +104,7 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
     <>
       {/* Scrolls by itself where its columns do not fit, and can be reached by the keyboard to do so. */}
       <section
+        ref={box}
         className="table-box"
         data-stale={stale || undefined}
         aria-label={label}
@@ -148,17 +152,38 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
   );
 }
 
-/** j and k, or the arrows, go from row to row; Enter presses the button of a row. */
+/** j and k, or the arrows inside of the table, go from row to row; Enter presses the button of a row. */
 function walkRows(event: KeyboardEvent<HTMLElement>): void {
   const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
-  const isTyping = event.target instanceof HTMLInputElement;
-  if (step === undefined || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('.row-button')];
+  if (step === undefined || isTyping(event.target) || hasModifier(event)) return;
+  if (goTo(event.currentTarget, step)) event.preventDefault();
+}
+
+/** j and k from anywhere on the page, for its first table with rows that open. */
+function useRowKeys(box: RefObject<HTMLElement | null>, opens: boolean): void {
+  useEffect(() => {
+    if (!opens) return undefined;
+    const onKeyDown = (event: globalThis.KeyboardEvent) => {
+      const step = { j: 1, k: -1 }[event.key];
+      const here = box.current;
+      if (step === undefined || here === null || event.defaultPrevented || hasModifier(event)) return;
+      if (isElsewhere(event.target) || document.querySelector('.table-box:has(.row-button)') !== here) return;
+      if (goTo(here, step)) event.preventDefault();
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, [box, opens]);
+}
+
+const hasModifier = ({ ctrlKey, metaKey, altKey }: Pick<KeyboardEvent, 'ctrlKey' | 'metaKey' | 'altKey'>) =>
+  ctrlKey || metaKey || altKey;
+
+function goTo(box: HTMLElement, step: number): boolean {
+  const rows = [...box.querySelectorAll<HTMLElement>('.row-button')];
   const place = rows.indexOf(document.activeElement as HTMLElement);
   const next = rows[place === -1 && step < 0 ? rows.length - 1 : place + step];
-  if (next === undefined) return;
-  event.preventDefault();
-  next.focus();
+  next?.focus();
+  return next !== undefined;
 }
 
 /** Amounts and counts by size, times and names by text. */

@@ -33,13 +33,11 @@ export function SecretOnce({ title, secret, onSaved, children }: SecretOnceProps
           <Code block className="secret-text" data-testid="secret">
             {secret}
           </Code>
-          <CopyButton text={secret ?? ''} wide />
+          <CopyButton text={secret ?? ''} wide focused />
         </Group>
         {children}
         <Group justify="flex-end">
-          <Button onClick={onSaved} data-autofocus>
-            {t('shell.secret.saved')}
-          </Button>
+          <Button onClick={onSaved}>{t('shell.secret.saved')}</Button>
         </Group>
       </Stack>
     </Modal>

@@ -3,7 +3,7 @@ import { Button, Drawer, Modal, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconKey, IconPlus } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { askAgain } from '../../api/again.ts';
 import { send } from '../../api/client.ts';
@@ -25,8 +25,9 @@ export default function Keys() {
   const [edited, setEdited] = useState<KeyRow>();
   const [revoked, setRevoked] = useState<KeyRow>();
   const columns = useKeyColumns({ onEdit: setEdited, onRevoke: setRevoked });
+  const button = useRef<HTMLButtonElement>(null);
   const create = (
-    <Button leftSection={<IconPlus size={16} />} onClick={() => change({ new: '1' })}>
+    <Button ref={button} leftSection={<IconPlus size={16} />} onClick={() => change({ new: '1' })}>
       {t('client.keys.create')}
     </Button>
   );
@@ -38,12 +39,14 @@ export default function Keys() {
           path="/keys"
           columns={columns}
           rowKey={({ id }) => id}
-          empty={
-            <EmptyState icon={IconKey} title={t('client.keys.none')} hint={t('client.keys.noneHint')} action={create} />
-          }
+          empty={<EmptyState icon={IconKey} title={t('client.keys.none')} hint={t('client.keys.noneHint')} />}
         />
       </Panel>
-      <CreateKey opened={search['new'] !== undefined} onClose={() => change({ new: undefined })} />
+      <CreateKey
+        opened={search['new'] !== undefined}
+        onClose={() => change({ new: undefined })}
+        onDone={() => button.current?.focus()}
+      />
       <EditKey row={edited} onClose={() => setEdited(undefined)} />
       <RevokeKey row={revoked} onClose={() => setRevoked(undefined)} />
     </Page>
@@ -55,8 +58,15 @@ function useKeysChanged() {
   return () => Promise.all([askAgain(queries, listKey('/keys')), askAgain(queries, keysQuery.queryKey)]);
 }
 
+interface CreateKeyProps {
+  readonly opened: boolean;
+  readonly onClose: () => void;
+  /** The last dialog is closed. */
+  readonly onDone: () => void;
+}
+
 /** Terms → the key, once → how to set a client up with it. Then the key is forgotten. */
-function CreateKey({ opened, onClose }: { readonly opened: boolean; readonly onClose: () => void }) {
+function CreateKey({ opened, onClose, onDone }: CreateKeyProps) {
   const { t } = useTranslation();
   const changed = useKeysChanged();
   const [made, setMade] = useState<NewKey>();
@@ -77,6 +87,8 @@ function CreateKey({ opened, onClose }: { readonly opened: boolean; readonly onC
       <Modal
         opened={saved && made !== undefined}
         onClose={() => setMade(undefined)}
+        returnFocus={false}
+        onExitTransitionEnd={onDone}
         title={t('client.keys.setUp')}
         size="xl"
       >

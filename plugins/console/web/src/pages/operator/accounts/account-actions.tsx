@@ -9,19 +9,28 @@ import {
   IconStack2,
   IconX,
 } from '@tabler/icons-react';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
+import { useSearchState } from '../../../parts/search-state.ts';
 import { useActs } from '../parts/act.tsx';
 import type { AccountDetail } from '../types.ts';
 import { AdmissionDialog, MoneyDialog, MultiplierDialog, PlanDialog } from './account-dialogs.tsx';
 
-type Dialog = 'credit' | 'debit' | 'plan' | 'multiplier' | 'admission';
+const dialogs = ['credit', 'debit', 'plan', 'multiplier', 'admission'] as const;
+type Dialog = (typeof dialogs)[number];
 
 export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
   const { t } = useTranslation();
   const me = useMe();
+  const [search, change] = useSearchState();
+  const wanted = dialogs.find((one) => one === search['act']);
   const [dialog, setDialog] = useState<Dialog>();
+  useEffect(() => {
+    if (wanted === undefined) return;
+    setDialog(wanted);
+    change({ act: undefined });
+  });
   if (!useActs()) return null;
   const { account } = detail;
   const close = () => setDialog(undefined);

@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { listKey } from '../../../parts/data-table.tsx';
 import { Money } from '../../../parts/money.tsx';
+import { useSearchState } from '../../../parts/search-state.ts';
 import { Act, useActs } from '../parts/act.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { answerKey } from '../parts/load.tsx';
@@ -77,8 +78,13 @@ function ChargeFacts({ charge, attempts }: ChargeFactsProps) {
 
 function Refund({ id, left }: { readonly id: string; readonly left: string }) {
   const { t } = useTranslation();
-  const [opened, dialog] = useDisclosure(false);
+  const [search, change] = useSearchState();
+  const [opened, dialog] = useDisclosure(search['act'] === 'refund');
   const [amount, setAmount] = useState(left);
+  const close = () => {
+    dialog.close();
+    if (search['act'] !== undefined) change({ act: undefined });
+  };
   if (isNothing(left))
     return (
       <Text fz="sm" c="dimmed">
@@ -96,7 +102,7 @@ function Refund({ id, left }: { readonly id: string; readonly left: string }) {
       </Button>
       <Act
         opened={opened}
-        onClose={dialog.close}
+        onClose={close}
         title={t('operator.traffic.requests.refundTitle', { name: shortId(id) })}
         text={t('operator.traffic.requests.refundText', { amount: `$${left}` })}
         action={t('operator.traffic.requests.refund')}
