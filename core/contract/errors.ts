@@ -29,6 +29,8 @@ export interface ErrorDetails {
   field?: string;
   /** Machine-readable reason within the kind, such as `model_not_found` or `rpm`. Protocols send it as their `code`. */
   code?: string;
+  /** Clients get `code` for a limit, too, where their protocol has one code for all limits. Set for the code of a rule. */
+  ownCode?: boolean;
   /** How long the client should wait before it tries again. Becomes `retry-after`. */
   retryAfterMs?: number;
   /** false: a repetition could be billed twice or cannot help. Becomes `x-should-retry: false`, which official SDKs obey. */
@@ -46,6 +48,7 @@ export class GatewayError extends Error {
   readonly status: number;
   readonly field: string | undefined;
   readonly code: string | undefined;
+  ownCode: boolean;
   readonly retryAfterMs: number | undefined;
   readonly shouldRetry: boolean | undefined;
   readonly headers: Record<string, string> | undefined;
@@ -56,10 +59,17 @@ export class GatewayError extends Error {
     this.status = errorStatus[kind];
     this.field = details.field;
     this.code = details.code;
+    this.ownCode = details.ownCode === true;
     this.retryAfterMs = details.retryAfterMs;
     this.shouldRetry = details.shouldRetry;
     this.headers = details.headers;
   }
+}
+
+/** Throws what a rule has thrown: the code of its refusal is its own. */
+export function rethrowOfRule(error: unknown): never {
+  if (error instanceof GatewayError) error.ownCode ||= error.code !== undefined;
+  throw error;
 }
 
 const passing = new WeakSet<Error>();

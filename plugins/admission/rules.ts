@@ -1,5 +1,5 @@
 /** Asks rules for reservations of a call, all or none, and ends each of them once. */
-import { GatewayError } from '../../core/contract/errors.ts';
+import { GatewayError, rethrowOfRule } from '../../core/contract/errors.ts';
 import type { Log as FullLog } from '../../core/contract/host-tools.ts';
 import { within } from '../common/kit/waits/within.ts';
 import type { AdmissionEnd, AdmissionRule, AdmittedCall, CallToAdmit } from '../common/wire/admission-rules.ts';
@@ -50,7 +50,7 @@ export class Rules {
       if (!(requested instanceof Promise)) return textOf(requested);
       return textOf(await this.#bounded(requested, (late) => this.#releaseLate(rule, late, call, log)));
     } catch (error) {
-      if (error instanceof GatewayError) throw error;
+      if (error instanceof GatewayError) rethrowOfRule(error);
       log.error({ error, rule: rule.name }, 'an admission rule failed to reserve');
       if (this.#settings().broken === 'allow') return undefined;
       throw new GatewayError('overloaded', 'This call cannot be admitted at the moment.', {

@@ -47,10 +47,11 @@ export function storedError(error: GatewayError | UpstreamRefusal): StoredAnswer
   };
 }
 
-function detailsOf({ field, code, retryAfterMs, shouldRetry, headers }: GatewayError): StoredError['details'] {
+function detailsOf({ field, code, ownCode, retryAfterMs, shouldRetry, headers }: GatewayError): StoredError['details'] {
   return {
     ...(field === undefined ? {} : { field }),
     ...(code === undefined ? {} : { code }),
+    ...(ownCode ? { ownCode } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(shouldRetry === undefined ? {} : { shouldRetry }),
     ...(headers === undefined ? {} : { headers }),

@@ -6,6 +6,7 @@ import {
   type Notice,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
+import { rethrowOfRule } from '../../core/contract/errors.ts';
 import { z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { call, ruled, vendorBatch } from '../common/domain/calls.ts';
@@ -87,8 +88,13 @@ function run(
   from = 0,
 ): Promise<void> | undefined {
   for (let index = from; index < rules.length; index++) {
-    const waits = rules[index]!.prompt(texts, context);
-    if (waits !== undefined) return waits.then(() => run(rules, texts, context, index + 1));
+    let waits: void | Promise<void>;
+    try {
+      waits = rules[index]!.prompt(texts, context);
+    } catch (error) {
+      return rethrowOfRule(error);
+    }
+    if (waits !== undefined) return waits.catch(rethrowOfRule).then(() => run(rules, texts, context, index + 1));
   }
   return undefined;
 }

@@ -69,13 +69,14 @@ function changed(
   gatewayError: GatewayError,
   details: { retryAfterMs: number | undefined; shouldRetry?: boolean },
 ): unknown {
-  const { kind, message, field, code, headers, cause } = gatewayError;
+  const { kind, message, field, code, ownCode, headers, cause } = gatewayError;
   const { retryAfterMs } = details;
   const shouldRetry = details.shouldRetry ?? gatewayError.shouldRetry;
   const kept: ErrorDetails = {
     ...(field === undefined ? {} : { field }),
     ...(code === undefined ? {} : { code }),
     ...(headers === undefined ? {} : { headers }),
+    ownCode,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(shouldRetry === undefined ? {} : { shouldRetry }),
     cause,

@@ -15,11 +15,12 @@ import { errorShape } from '../common/domain/error-shape.ts';
 import { catalog } from '../common/domain/models.ts';
 import { sessionProtocols, target } from '../common/domain/upstreams.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
+import { googleErrorAnswer } from '../common/kit/google-error.ts';
 import { promptRules } from '../common/wire/prompt-rules.ts';
 import { acceptLive, acceptRealtime } from './accept.ts';
 import { configSchema, type WebSocketsConfig } from './config.ts';
 import { type Arrival, Connections } from './connections.ts';
-import { liveError, liveProtocols } from './live/live.ts';
+import { liveProtocols } from './live/live.ts';
 import { tokenEndpoints } from './live/token-endpoints.ts';
 import { LiveTokens } from './live/tokens.ts';
 import { callsEndpoint, stepEndpoint } from './realtime/endpoints.ts';
@@ -56,7 +57,7 @@ const steps: ReadonlyMap<Endpoint, RelayProtocol> = new Map([
       [
         stepEndpoint(protocol, {
           operation: 'realtime',
-          renderError: liveError,
+          renderError: googleErrorAnswer,
           describes: [{ summary: 'Opens a live session; the request upgrades to a WebSocket.' }],
         }),
         protocol,

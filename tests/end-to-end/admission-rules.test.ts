@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { GatewayError } from '../../core/contract/errors.ts';
+import { type ErrorDetails, GatewayError } from '../../core/contract/errors.ts';
 import { accounts } from '../../plugins/common/domain/accounts.ts';
 import { accountAdmin } from '../../plugins/common/domain/admin/accounts.ts';
 import { ledgerQueries } from '../../plugins/common/domain/admin/ledger.ts';
@@ -230,28 +230,44 @@ const chat = (text: string, more: object = {}, headers = {}) =>
   post('/v1/chat/completions', { model: 'm', messages: said(text), ...more }, headers);
 const kinds = () => recorded.map(({ what, rule }) => `${what} ${rule}`);
 
-function refuseSecond(kind: 'rate_limited' | 'insufficient_balance' = 'rate_limited'): void {
+function refuseSecond(
+  kind: 'rate_limited' | 'insufficient_balance' = 'rate_limited',
+  details: ErrorDetails = { code: 'team_budget_reached', retryAfterMs: 3_000 },
+): void {
   acts['second'] = () => {
-    const details = { code: 'team_budget_reached', retryAfterMs: 3_000 };
     throw new GatewayError(kind, 'The budget of this team is used up.', details);
   };
 }
 
 /** Where the protocol has another place for it. */
-const codes: Record<string, RegExp> = { messages: /rate_limit_error/, 'generate-content': /RESOURCE_EXHAUSTED/ };
-const refused = ['chat', 'responses', 'messages', 'generate-content', 'embeddings', 'speech', 'images', 'videos'];
-for (const title of refused) {
+const places: Record<string, RegExp> = {
+  messages: /"type":"rate_limit_error",.*"details":\{"error_code":"team_budget_reached"\}/,
+  'generate-content': /"status":"RESOURCE_EXHAUSTED",.*"reason":"TEAM_BUDGET_REACHED"/,
+  "Google's embeddings": /"status":"RESOURCE_EXHAUSTED",.*"reason":"TEAM_BUDGET_REACHED"/,
+};
+const googleEmbedding = { content: { parts: [{ text: 'Hello' }] } };
+const refused: Record<string, () => Promise<unknown>> = {
+  "Google's embeddings": () => post('/v1beta/models/e:embedContent', googleEmbedding),
+};
+for (const title of ['chat', 'responses', 'messages', 'generate-content', 'embeddings', 'speech', 'images', 'videos'])
+  refused[title] = operations[title]![1];
+for (const [title, request] of Object.entries(refused)) {
   test(`${title} that the second rule refuses: the client gets its error with its code, and the first rule releases once`, async () => {
     refuseSecond();
-    const answer = (await operations[title]![1]()) as Response;
+    const answer = (await request()) as Response;
     assert.equal(answer.status, 429);
     assert.equal(answer.headers.get('retry-after'), '3');
     const text = await answer.text();
     assert.match(text, /The budget of this team is used up/);
-    assert.match(text, codes[title] ?? /"code":"rate_limit_exceeded"/);
+    assert.match(text, places[title] ?? /"code":"team_budget_reached"/);
     assert.deepEqual(kinds(), ['reserve first', 'release first']);
   });
 }
+
+test("a 429 of a rule without a code has the protocol's own", async () => {
+  refuseSecond('rate_limited', {});
+  assert.match(await (await chat('Hello')).text(), /"code":"rate_limit_exceeded"/);
+});
 
 test("a rule's own code reaches the client with 402", async () => {
   refuseSecond('insufficient_balance');
@@ -264,7 +280,7 @@ test('a refused turn and a refused session end with an error, and release their 
   refuseSecond();
   const client = await talk(gateway.origin, key);
   const [error] = await client.turn({ model: 'm', input: 'Hello' });
-  assert.equal(error.error.code, 'rate_limit_exceeded');
+  assert.equal(error.error.code, 'team_budget_reached');
   await client.close();
   const refusedUpgrade = await refusal(gateway.origin, '/v1/realtime?model=talk', { authorization: `Bearer ${key}` });
   assert.equal(refusedUpgrade.status, 429);

@@ -38,14 +38,14 @@ export interface Envelope {
 
 export function envelope(error: GatewayError): Envelope {
   const [type, code] = typeByKind[error.kind];
-  // Clients act on this one code when a limit is hit; which limit it was is in the message.
+  // Clients act on this one code when a limit of the gateway is hit; which limit it was is in the message.
   const isLimit = error.kind === 'rate_limited';
   return {
     error: {
       message: error.message,
       type: isLimit && tokenLimits.has(error.code ?? '') ? 'tokens' : type,
       param: error.field ?? null,
-      code: isLimit ? code : (error.code ?? code),
+      code: isLimit && !error.ownCode ? code : (error.code ?? code),
     },
   };
 }

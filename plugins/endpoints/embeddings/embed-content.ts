@@ -3,9 +3,9 @@ import type { ClientRequest } from '../../../core/contract/message.ts';
 import { isObject, type JsonObject, listOf, oneOrMany } from '../../../core/json/json.ts';
 import { invalid, type RequestBody } from '../../../core/json/request-body.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
+import { googleErrorAnswer } from '../../common/kit/google-error.ts';
 import { checkLength, isAbsent, positiveOf, readJson, unsupportedByModel } from '../checks.ts';
 import type { EndpointDescription, Limits, Prepared } from '../description.ts';
-import { googleError } from '../errors.ts';
 import { heldTokens } from '../estimate.ts';
 import { objectMember } from '../whole-json.ts';
 import { googleKey, wire } from '../wires.ts';
@@ -49,7 +49,7 @@ function endpoint(prefix: string): EndpointDescription {
             : converted(items, method, target),
       };
     },
-    renderError: googleError,
+    renderError: googleErrorAnswer,
   };
 }
 

@@ -1,6 +1,5 @@
 /** Gemini Live: the first message names the model, a turn ends with `turnComplete`, and refusals are closes with a reason. */
-import { type ErrorKind, GatewayError } from '../../../core/contract/errors.ts';
-import type { Answer } from '../../../core/contract/message.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import { isObject, objectOf, textOf, tryParseBytes } from '../../../core/json/json.ts';
 import { applyEdits, editsFor, findMember, scanObject } from '../../../core/json/splice.ts';
 import type { Usage } from '../../common/domain/usage.ts';
@@ -129,23 +128,4 @@ function asksForTurn(data: Buffer): boolean {
 
 function secondSetup(): GatewayError {
   return new GatewayError('invalid_request', 'A session is set up once; open another one.', { field: 'setup' });
-}
-
-const statuses: Readonly<Partial<Record<ErrorKind, string>>> = {
-  invalid_request: 'INVALID_ARGUMENT',
-  unauthenticated: 'UNAUTHENTICATED',
-  insufficient_balance: 'FAILED_PRECONDITION',
-  forbidden: 'PERMISSION_DENIED',
-  not_found: 'NOT_FOUND',
-  rate_limited: 'RESOURCE_EXHAUSTED',
-  upgrade_required: 'FAILED_PRECONDITION',
-  overloaded: 'UNAVAILABLE',
-  upstream_failed: 'UNAVAILABLE',
-  upstream_timeout: 'DEADLINE_EXCEEDED',
-};
-
-/** google.rpc.Status, for refusals over HTTP. */
-export function liveError({ kind, message, status: code }: GatewayError): Answer {
-  const error = { code, message, status: statuses[kind] ?? 'INTERNAL' };
-  return { status: code, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ error }) };
 }

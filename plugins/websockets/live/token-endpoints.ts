@@ -5,9 +5,9 @@ import type { Answer } from '../../../core/contract/message.ts';
 import { isObject, type JsonObject, textOf, tryParseBytes } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import { caller } from '../../common/domain/accounts.ts';
+import { googleErrorAnswer } from '../../common/kit/google-error.ts';
 import { checkedModel } from '../realtime/secret-endpoints.ts';
 import { pathsIn } from './constraints.ts';
-import { liveError } from './live.ts';
 import type { LiveTokens, NewToken } from './tokens.ts';
 
 const longestBytes = 64 * 1024;
@@ -25,7 +25,7 @@ export function tokenEndpoints(host: Tools, tokens: LiveTokens): Endpoint[] {
     path: `/${version}/auth_tokens`,
     body: 'whole',
     operation: 'realtime-secrets',
-    renderError: liveError,
+    renderError: googleErrorAnswer,
     describes:
       version === 'v1alpha'
         ? [

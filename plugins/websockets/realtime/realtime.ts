@@ -172,7 +172,8 @@ export class RealtimeDialect implements Dialect {
 
   error(error: GatewayError, shape?: ShapeMembers): string {
     const shown = envelope(error).error;
-    const code = error.kind === 'insufficient_balance' ? 'insufficient_balance' : shown.code;
+    const isBalance = error.kind === 'insufficient_balance' && !error.ownCode;
+    const code = isBalance ? 'insufficient_balance' : shown.code;
     return JSON.stringify({
       type: 'error',
       event_id: `event_${randomUUID()}`,

@@ -29,6 +29,8 @@ for (const kind of kinds) {
       assert.equal(reported.message, 'What happened.');
       assert.equal(reported.param, 'messages[0]');
       assert.equal(reported.code, kind === 'rate_limited' ? 'rate_limit_exceeded' : 'why');
+      const own = new GatewayError(kind, 'x', { code: 'why', ownCode: true });
+      assert.equal(render(protocol, own).error.code, 'why');
       assert.equal(typeof reported.type, 'string');
     }
     const message = render('messages', error);

@@ -1,11 +1,11 @@
 /** The generate-content protocol. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
+import { googleErrorAnswer } from '../../../common/kit/google-error.ts';
 import { isBlank, isBlankBut, openingWhere } from '../../../common/wire/opening-frames.ts';
 import type { Protocol, ProtocolEndpoint } from '../../../common/wire/protocols.ts';
 import { geminiCodec } from './codec.ts';
-import { dialectOf } from './encode/client-frames.ts';
+import { dialectOf, streamError } from './encode/client-frames.ts';
 import { JsonArrayReader } from './encode/json-array.ts';
-import { renderError, streamError } from './errors.ts';
 import { imageCall } from './image-call.ts';
 import { parsePath, preflightGemini } from './preflight.ts';
 import { arrayAsSse, relayRequest, reshapeFor } from './relay.ts';
@@ -82,7 +82,7 @@ export const gemini: Protocol = {
     createReader: (onFrame) => new JsonArrayReader(onFrame),
     reshape: arrayAsSse,
   },
-  renderError,
+  renderError: googleErrorAnswer,
   streamError,
   // Google's clients in Python and Go fail on comments. That in Go cuts a stream at two line ends of one kind.
   idleFrame: (lastFrame) => (lastFrame?.at(-2) === carriageReturn ? blankLines.windows : blankLines.unix),

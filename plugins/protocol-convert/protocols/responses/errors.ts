@@ -60,7 +60,8 @@ export function failureFrames(
   shape: ShapeMembers = {},
 ): string {
   const { type, param } = envelope(error).error;
-  const code = error.code !== undefined && knownCodes.has(error.code) ? error.code : codes[error.kind];
+  const isShown = error.code !== undefined && (error.ownCode || knownCodes.has(error.code));
+  const code = isShown ? error.code : codes[error.kind];
   const details = { code: code ?? 'server_error', message: messageOf(error) };
   const response = respond({ status: 'failed', error: details });
   const place = { type: 'error', sequence_number: number };

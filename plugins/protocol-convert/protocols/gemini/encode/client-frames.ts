@@ -2,10 +2,11 @@
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, type JsonObject, tryParse } from '../../../../../core/json/json.ts';
 import type { ShapeMembers } from '../../../../common/domain/error-shape.ts';
+import { googleError } from '../../../../common/kit/google-error.ts';
 import { formatFrame } from '../../../../common/kit/sse.ts';
+import type { BrokenStream } from '../../../../common/wire/protocols.ts';
 import { isSpecRequest } from '../decode/flat-request.ts';
 import { payloadText } from '../decode/payload.ts';
-import { streamError } from '../errors.ts';
 import { specAnswer } from './spec-answer.ts';
 
 /** The client's dialect. */
@@ -76,4 +77,10 @@ export class ClientFrames {
   errorFrames(frames: string): string {
     return this.dialect.isSse ? frames : `${payloadText(Buffer.from(frames)) ?? '{}'}\n`;
   }
+}
+
+/** An error object instead of a chunk: official SDKs throw on it if its `code` is a status, so an error shape is added beside it. */
+export function streamError(error: GatewayError, { shape }: Pick<BrokenStream, 'shape'>): string {
+  const body = googleError(error);
+  return formatFrame(JSON.stringify({ ...body, ...shape, ...body }));
 }

@@ -1,10 +1,6 @@
-/** Renders errors in the generate-content protocol (google.rpc.Status), before an answer and inside a stream. Pure. */
-
-import type { ErrorKind, GatewayError } from '../../../../core/contract/errors.ts';
-import type { Answer } from '../../../../core/contract/message.ts';
-import type { ShapeMembers } from '../../../common/domain/error-shape.ts';
-import { formatFrame } from '../../../common/kit/sse.ts';
-import type { BrokenStream } from '../../../common/wire/protocols.ts';
+/** The error body of Google's protocols: google.rpc.Status. Pure. */
+import type { ErrorKind, GatewayError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
 
 const statuses: Readonly<Record<ErrorKind, string>> = {
   invalid_request: 'INVALID_ARGUMENT',
@@ -27,9 +23,18 @@ const statuses: Readonly<Record<ErrorKind, string>> = {
   upstream_timeout: 'DEADLINE_EXCEEDED',
 };
 
-function errorBody(error: GatewayError, shape?: ShapeMembers): string {
+export interface GoogleError {
+  readonly error: {
+    readonly code: number;
+    readonly message: string;
+    readonly status: string;
+    readonly details?: readonly object[];
+  };
+}
+
+export function googleError(error: GatewayError): GoogleError {
   const details = detailsOf(error);
-  const body = {
+  return {
     error: {
       code: error.status,
       message: error.message,
@@ -37,7 +42,15 @@ function errorBody(error: GatewayError, shape?: ShapeMembers): string {
       ...(details.length === 0 ? {} : { details }),
     },
   };
-  return JSON.stringify({ ...body, ...shape, ...body });
+}
+
+/** The error as an answer with this body. */
+export function googleErrorAnswer(error: GatewayError): Answer {
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(googleError(error)),
+  };
 }
 
 /** The reason, the field and the retry delay, each in the detail type that official clients read. */
@@ -56,16 +69,4 @@ function detailsOf(error: GatewayError): object[] {
     details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay });
   }
   return details;
-}
-
-export function renderError(error: GatewayError): Answer {
-  return { status: error.status, headers: { 'content-type': 'application/json' }, body: errorBody(error) };
-}
-
-/**
- * An error object instead of a chunk: official SDKs throw on it if its `code` is a status, so an error shape is added beside
- * it.
- */
-export function streamError(error: GatewayError, { shape }: Pick<BrokenStream, 'shape'>): string {
-  return formatFrame(errorBody(error, shape));
 }
