@@ -3,7 +3,7 @@ import type { ClientRequest } from '../../../core/contract/message.ts';
 import { isObject, type JsonObject, listOf, oneOrMany } from '../../../core/json/json.ts';
 import { invalid, type RequestBody } from '../../../core/json/request-body.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
-import { googleErrorAnswer } from '../../common/kit/google-error.ts';
+import { googleErrorAnswer } from '../../common/kit/error-envelope.ts';
 import { checkLength, isAbsent, positiveOf, readJson, unsupportedByModel } from '../checks.ts';
 import type { EndpointDescription, Limits, Prepared } from '../description.ts';
 import { heldTokens } from '../estimate.ts';

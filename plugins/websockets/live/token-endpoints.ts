@@ -5,7 +5,7 @@ import type { Answer } from '../../../core/contract/message.ts';
 import { isObject, type JsonObject, textOf, tryParseBytes } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import { caller } from '../../common/domain/accounts.ts';
-import { googleErrorAnswer } from '../../common/kit/google-error.ts';
+import { googleErrorAnswer } from '../../common/kit/error-envelope.ts';
 import { checkedModel } from '../realtime/secret-endpoints.ts';
 import { pathsIn } from './constraints.ts';
 import type { LiveTokens, NewToken } from './tokens.ts';

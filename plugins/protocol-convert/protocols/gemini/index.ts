@@ -1,6 +1,6 @@
 /** The generate-content protocol. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
-import { googleErrorAnswer } from '../../../common/kit/google-error.ts';
+import { googleErrorAnswer } from '../../../common/kit/error-envelope.ts';
 import { isBlank, isBlankBut, openingWhere } from '../../../common/wire/opening-frames.ts';
 import type { Protocol, ProtocolEndpoint } from '../../../common/wire/protocols.ts';
 import { geminiCodec } from './codec.ts';

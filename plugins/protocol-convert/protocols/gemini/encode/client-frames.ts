@@ -2,7 +2,7 @@
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, type JsonObject, tryParse } from '../../../../../core/json/json.ts';
 import type { ShapeMembers } from '../../../../common/domain/error-shape.ts';
-import { googleError } from '../../../../common/kit/google-error.ts';
+import { googleError } from '../../../../common/kit/error-envelope.ts';
 import { formatFrame } from '../../../../common/kit/sse.ts';
 import type { BrokenStream } from '../../../../common/wire/protocols.ts';
 import { isSpecRequest } from '../decode/flat-request.ts';
