@@ -2,7 +2,7 @@
 
 /** A command of `npm run -s gateway -- NAME …`. Its result is printed as JSON with `--json`, by `print` otherwise. */
 export interface Command {
-  /** `keys create`; one or two words. */
+  /** `keys create`; one to three words. */
   readonly name: string;
   readonly summary: string;
   /** Positional arguments in order, `<name>` or `[name]`. */

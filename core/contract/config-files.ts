@@ -15,9 +15,22 @@ export interface ConfigNotice {
   readonly where?: string;
 }
 
+/** Why a file is not written: `shipped`: an update of the product replaces it; `mounted`: this process may not write it. */
+export type ReadOnlyReason = 'shipped' | 'mounted';
+
+export interface ConfigFileView {
+  readonly name: string;
+  readonly text: string;
+  readonly writable: boolean;
+  /** Why forms do not write it; undefined: they do. A shipped file may be writable as a text. */
+  readonly readOnly: ReadOnlyReason | undefined;
+  /** Names of the files that it includes, each laid over those before it, and the file over all of them. */
+  readonly includes: readonly string[];
+}
+
 export interface ConfigView {
   /** The files that the gateway was read from, the main file first, with their text. */
-  readonly files: readonly { readonly name: string; readonly text: string; readonly writable: boolean }[];
+  readonly files: readonly ConfigFileView[];
   /** JSON Schema of a gateway file. */
   readonly schema: object;
   /** Remarks on what runs. */
@@ -62,6 +75,8 @@ export interface ConfigFiles {
   checkAll(texts: readonly ConfigText[]): Promise<ConfigCheck>;
   /** As `save`: writes all of the files or none. A command writes only; the serving gateway applies. `previous`: what `onDisk` returned. */
   saveAll(texts: readonly ConfigText[], previous: ReadonlyMap<string, string | undefined>): Promise<ConfigCheck>;
+  /** Applies the running texts again, as what they refer to has changed; files that wait for a signal wait on. */
+  reapply(): Promise<ConfigCheck>;
 }
 
 export const configFiles = defineService<ConfigFiles>('config files');

@@ -1,7 +1,8 @@
 /** Shows, checks and atomically saves the gateway's own configuration files. */
 import { constants } from 'node:fs';
 import { access, chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, relative, resolve } from 'node:path';
+import { basename, dirname, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { ConfigCheck, ConfigFiles, ConfigSource, ConfigText, ConfigView } from '../contract/config-files.ts';
 import { GatewayError } from '../contract/errors.ts';
 import { configSchema } from './json-schema.ts';
@@ -22,16 +23,22 @@ export class GatewayConfigFiles implements ConfigFiles {
 
   async view(): Promise<ConfigView> {
     const { generation, loadedAt } = this.#reloader;
-    const read = [...this.#runtime.file.yaml.files];
+    const { files: read, includes } = this.#runtime.file.yaml;
     this.#schema ??= configSchema(this.#runtime.plugins.map(({ plugin }) => plugin));
     return {
       files: await Promise.all(
-        read.map(async ([path, text]) => ({
-          name: display(path),
-          // From disk, since `save` compares with what is there.
-          text: await readFile(path, 'utf8').catch(() => text),
-          writable: await mayReplace(path),
-        })),
+        [...read].map(async ([path, text]) => {
+          const writable = await mayReplace(path);
+          const readOnly = (await isShipped(path)) ? 'shipped' : writable ? undefined : 'mounted';
+          return {
+            name: display(path),
+            // From disk, since `save` compares with what is there.
+            text: await readFile(path, 'utf8').catch(() => text),
+            writable,
+            readOnly,
+            includes: (includes.get(path) ?? []).map(display),
+          } as const;
+        }),
       ),
       schema: await this.#schema,
       notices: this.#runtime.notices(),
@@ -90,6 +97,10 @@ export class GatewayConfigFiles implements ConfigFiles {
     return this.#reloader.reload();
   }
 
+  reapply(): Promise<ConfigCheck> {
+    return this.#reloader.reapply();
+  }
+
   #drafts(texts: readonly ConfigText[]): ReadonlyMap<string, string> {
     return new Map(texts.map(({ path, text }) => [this.#keptPath(path), text]));
   }
@@ -126,6 +137,20 @@ async function mayReplace(path: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+const shippedFolder = fileURLToPath(new URL('../../config/', import.meta.url));
+/** Other files in that folder are the operator's own. */
+const shippedNames = new Set(
+  ['alt', 'demo', 'demo-alt', 'fleet', 'main', 'models', 'passthrough', 'sandbox', 'shared', 'vendors'].map(
+    (name) => `${name}.yaml`,
+  ),
+);
+
+/** Whether an update of the product replaces this file. */
+export async function isShipped(path: string): Promise<boolean> {
+  const [real, folder] = await Promise.all([path, shippedFolder].map((one) => realpath(one).catch(() => one)));
+  return dirname(real!) === resolve(folder!) && shippedNames.has(basename(real!));
 }
 
 const textOf = (path: string) => readFile(path, 'utf8').catch(() => undefined);

@@ -59,6 +59,7 @@ export class Reloader {
   #turn: Promise<unknown> = Promise.resolve();
   #waiting: Promise<ConfigCheck> | undefined;
   #waitingSecrets: Promise<ConfigCheck> | undefined;
+  #waitingReapply: Promise<ConfigCheck> | undefined;
   #generation = 0;
   #loadedAt: number;
 
@@ -155,9 +156,23 @@ export class Reloader {
     return this.#waitingSecrets;
   }
 
-  async #readAgain(source: ConfigSource, texts?: Drafts): Promise<ConfigCheck> {
+  /** Applies the running texts to all plugins, whether or not their values differ. */
+  reapply(): Promise<ConfigCheck> {
+    const { runtime } = this.#options;
+    this.#waitingReapply ??= this.#inTurn(() => {
+      this.#waitingReapply = undefined;
+      return this.#readAgain(
+        'file',
+        { texts: runtime.file.yaml.files, mayRead: () => true, mayTakeSecret: () => true },
+        true,
+      );
+    });
+    return this.#waitingReapply;
+  }
+
+  async #readAgain(source: ConfigSource, texts?: Drafts, always = false): Promise<ConfigCheck> {
     const outcome = await this.#prepare(texts);
-    if (!(outcome instanceof ConfigError)) return this.#applyConfig(outcome, source);
+    if (!(outcome instanceof ConfigError)) return this.#applyConfig(outcome, source, always);
     this.#refuse(outcome);
     return refused(outcome);
   }
@@ -249,21 +264,23 @@ export class Reloader {
     return commits;
   }
 
-  #applyConfig(prepared: Prepared, source: ConfigSource): ConfigCheck {
+  /** `always`: all plugins commit though no section has changed. */
+  #applyConfig(prepared: Prepared, source: ConfigSource, always = false): ConfigCheck {
     const { runtime } = this.#options;
     const { reachable, changes, commits } = prepared;
     if (runtime.isStopping) throw new GatewayError('overloaded', 'The gateway is shutting down.');
     const applied = changes.filter(({ restart }) => !restart).map(({ section }) => section);
     const waiting = changes.filter(({ restart }) => restart).map(({ section }) => section);
-    runtime.applyConfig(reachable, applied.length === 0 ? [] : commits);
-    if (applied.length > 0) {
+    const isApplied = always || applied.length > 0;
+    runtime.applyConfig(reachable, isApplied ? commits : []);
+    if (isApplied) {
       this.#generation++;
       this.#loadedAt = runtime.clock.now();
     }
     const fields = { generation: this.#generation, sections: applied };
     runtime.log.info(
       fields,
-      applied.length === 0 ? 'the files contain no change that can be applied' : 'the changed files are in force',
+      isApplied ? 'the changed files are in force' : 'the files contain no change that can be applied',
     );
     if (waiting.length > 0) runtime.log.warn({ sections: waiting }, 'these changes wait for a restart');
     this.watch();

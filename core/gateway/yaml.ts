@@ -40,6 +40,8 @@ export interface LoadedYaml {
   readonly isUnread: boolean;
   /** Every file that was read, the main one first: its text by absolute path. */
   readonly files: ReadonlyMap<string, string>;
+  /** The files that each of them includes, in the order in which they are laid over one another. */
+  readonly includes: ReadonlyMap<string, readonly string[]>;
   /** Files with secrets that the values name, by absolute path, with what stands in them. */
   readonly secretFiles: ReadonlyMap<string, string | undefined>;
   /** Secrets of plugins' sources that the values name and that were not given. */
@@ -67,6 +69,7 @@ export interface Drafts {
 interface Loading {
   readonly drafts: Drafts | undefined;
   readonly files: Map<string, string>;
+  readonly includes: Map<string, readonly string[]>;
   readonly filling: Filling;
   readonly problems: Problem[];
   readonly remarks: Remark[];
@@ -89,6 +92,7 @@ export function loadYaml(
   const loading: Loading = {
     drafts,
     files: new Map(),
+    includes: new Map(),
     filling,
     problems: [],
     remarks: [],
@@ -103,6 +107,7 @@ export function loadYaml(
     remarks: loading.remarks,
     isUnread: loading.isUnread,
     files: loading.files,
+    includes: loading.includes,
     secretFiles: filling.files,
     wanted: filling.wanted,
     hide: (text) => filling.hide(text),
@@ -158,9 +163,11 @@ function loadFile(file: string, loading: Loading, above: readonly string[], incl
   substitute(document.contents, [], { at, loading, directory: dirname(file) });
   const own = toValues(document, at, loading);
   const includedFrom = document.get('include', true);
-  const included = [own['include'] ?? []].flat().map((name, index) => {
+  const names = [own['include'] ?? []].flat().map((name) => resolve(dirname(file), String(name)));
+  loading.includes.set(file, names);
+  const included = names.map((name, index) => {
     const item = isSeq(includedFrom) ? includedFrom.items[index] : includedFrom;
-    return loadFile(resolve(dirname(file), String(name)), loading, [...above, file], at(item as Node));
+    return loadFile(name, loading, [...above, file], at(item as Node));
   });
   // After those of its includes: its own take precedence.
   rememberPlaces(document.contents, [], at, loading);

@@ -64,12 +64,15 @@ function addPluginCommand(
   { name, summary, arguments: positional = [], options = {}, run }: PluginCommand,
   before: () => void,
 ): void {
-  const [group, leaf] = name.split(' ') as [string, string | undefined];
-  const parent =
-    leaf === undefined
-      ? program
-      : (program.commands.find((known) => known.name() === group) ?? program.command(group).description(`${group} …`));
-  const command = parent.command(leaf ?? group).description(summary);
+  const words = name.split(' ');
+  const parent = words
+    .slice(0, -1)
+    .reduce(
+      (above, group) =>
+        above.commands.find((known) => known.name() === group) ?? above.command(group).description(`${group} …`),
+      program,
+    );
+  const command = parent.command(words.at(-1)!).description(summary);
   for (const argument of positional) command.argument(argument);
   for (const [flags, description] of Object.entries(options)) command.option(flags, description);
   command.action(async (...received: unknown[]) => {

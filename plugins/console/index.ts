@@ -53,6 +53,7 @@ export default definePlugin<ConsoleConfig>({
       services.batchAdmin,
       services.upstreamAdmin,
       services.upstreamProbes,
+      services.vendorSecrets,
       services.catalog,
       services.priceQueries,
       services.multipliers,

@@ -7,6 +7,7 @@ import { traitsSchema } from '../common/domain/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
 import { headerSchema, type WrittenAuth } from './credentials.ts';
 import { ownAddresses, presets, presetsForForms, unknownPreset, withPreset } from './presets.ts';
+import { nameProblem, referenceIn } from './secrets/reference-text.ts';
 
 const name = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/i, `${what} is letters, digits, dots, dashes and underscores`);
@@ -68,13 +69,18 @@ const queueSchema = z.strictObject({
 });
 
 /** A credential file, as JSON over any lines, becomes one line; `auth` needs a scheme that reads it. */
-const keyText = secretText()
+export const keyText = secretText()
   .max(16_000)
   .transform((key) => (key.trimStart().startsWith('{') ? oneLine(key) : key))
   .refine(
     (key) => /^(?:[\x21-\x7e]{0,4000}|\{[\x20-\x7e]*\})$/.test(key),
     'a key is printable ASCII without spaces, and without "Bearer" before it',
-  );
+  )
+  .superRefine((key, context) => {
+    const name = referenceIn(key);
+    const problem = name === undefined ? undefined : nameProblem(name);
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: `the name behind "secret:" ${problem}` });
+  });
 
 function oneLine(json: string): string {
   const parsed = tryParse(json);
@@ -110,7 +116,7 @@ const entrySchema = z.strictObject({
     .refine((keys) => keys.length <= 1_000, 'at most 1000 keys')
     .optional()
     .describe(
-      'One key or a list, each as text or as { key, proxy }; used in turn. Empty entries are dropped; without any key the provider is left out. Not needed for a scheme of auth that finds its secret elsewhere.',
+      'One key or a list, each as text, as secret:NAME for a stored secret, or as { key, proxy }; used in turn. Empty entries are dropped; without any key the provider is left out. Not needed for a scheme of auth that finds its secret elsewhere.',
     ),
   optional: z
     .boolean()

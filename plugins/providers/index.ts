@@ -1,12 +1,13 @@
 /** Vendors as data: their protocols, base URLs and keys, and the choice of a key for each call. */
+import { configFiles } from '../../core/contract/config-files.ts';
 import { definePlugin, type Host } from '../../core/contract/contract.ts';
 import { upstreamAdmin, upstreamHealth } from '../common/domain/admin/upstreams.ts';
+import { vendorSecrets } from '../common/domain/admin/vendor-secrets.ts';
 import { database } from '../common/domain/database.ts';
 import {
   endpointProtocols,
   localUpstreams,
   mediaProtocols,
-  type Providers,
   providers,
   sessionProtocols,
   translations,
@@ -16,9 +17,11 @@ import { providerCommands } from './commands.ts';
 import { type ProvidersConfig, providersSchema } from './config.ts';
 import { ownSchemes, Schemes } from './credentials.ts';
 import { credentialFaults, localFaults, providerFaults, providerWarnings, type Spoken, spokenBy } from './mistakes.ts';
+import { RunningVendors } from './running.ts';
+import { openSecrets } from './secrets/open.ts';
 import { Switches } from './switches.ts';
 import { openUpstreamAdmin } from './upstream-admin.ts';
-import { mostConnections, moveGates, vendorsOf } from './vendors.ts';
+import { mostConnections } from './vendors.ts';
 
 const rereadMs = 60_000;
 
@@ -29,72 +32,69 @@ export default definePlugin<ProvidersConfig>({
   extends: [vendorCredentials],
   services: {
     optional: [
-      ...[localUpstreams, database, upstreamHealth, translations],
+      ...[configFiles, localUpstreams, database, upstreamHealth, translations],
       ...[mediaProtocols, endpointProtocols, sessionProtocols],
     ],
-    provides: [providers, upstreamAdmin],
+    provides: [providers, upstreamAdmin, vendorSecrets],
   },
   async setup(host, written) {
-    let config = written;
     for (const scheme of ownSchemes) host.extend(vendorCredentials, scheme);
     const schemes = new Schemes(host);
-    let vendors = vendorsOf(config, host, schemes);
-    const service: Providers = {
-      find: (name) => vendors.known.get(name),
-      list: () => [...vendors.known.values()],
-      configured: () => new Map(Object.entries(config).map(([name, { speaks }]) => [name, Object.keys(speaks)])),
-      acquireKey: (name, model, except, preference) =>
-        vendors.rings.get(name)?.take(model, except, preference) ?? { retryAfterMs: 0 },
-      findKey: (name, credential, model) => vendors.rings.get(name)?.findKey(credential, model),
-      coolDown: (credential, model, forMs, reason, about) =>
-        vendors.ringOfCredential.get(credential)?.coolDown(credential, model, forMs, reason, about),
-      isDisabled: (name) => vendors.rings.get(name)?.isDisabled ?? false,
-    };
-    host.provide(providers, service);
     const store = host.find(database);
     await store?.migrate('providers', new URL('./migrations/', import.meta.url));
+    let running: RunningVendors | undefined;
+    const secrets = await openSecrets(host, store, {
+      config: () => running?.config ?? written,
+      changed: () => takeUp(host, running),
+      hasWorked: (name, text) => running?.hasAnswered(host.find(upstreamHealth), name, text) ?? false,
+    });
+    const { lookup } = secrets;
+    const vendors = new RunningVendors(written, { host, schemes, lookup, replaced: () => switches.reapply() });
+    const rings = () => vendors.vendors.rings;
     const switches = new Switches({
       database: store,
       clock: host.clock,
       log: host.log,
       applyDisabled: (off) => {
-        for (const ring of vendors.rings.values()) ring.applyDisabled(off);
+        for (const ring of rings().values()) ring.applyDisabled(off);
       },
       clearCooldown: (name) => {
-        vendors.rings.get(name)?.clearCooldown();
+        rings().get(name)?.clearCooldown();
         host.find(upstreamHealth)?.reset(name);
       },
     });
+    running = vendors;
+    host.provide(providers, vendors.service());
     if (host.mode !== 'check') await switches.load();
     // In case an announcement is lost.
     if (store !== undefined) host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
     const admin = openUpstreamAdmin(
-      () => ({ config, ...vendors }),
+      () => ({ config: vendors.config, ...vendors.vendors }),
       switches,
       () => host.find(upstreamHealth),
     );
     host.provide(upstreamAdmin, admin);
     return {
       checks: {
-        notices: () => [...vendors.notices, ...providerWarnings(config, spokenIn(host))],
-        problems: () => [...faultsOf(config, host), ...credentialFaults(config, schemes.all())],
-        upstreamConnections: (perPool) => mostConnections(config, perPool),
+        notices: () => [...vendors.vendors.notices, ...providerWarnings(vendors.config, spokenIn(host))],
+        problems: () => [...faultsOf(vendors.config, host), ...credentialFaults(vendors.config, schemes.all())],
+        upstreamConnections: (perPool) => mostConnections(vendors.config, perPool),
       },
-      commandLine: { commands: providerCommands(admin) },
-      reload: {
-        prepare(changed) {
-          const next = vendorsOf(changed, host, schemes, vendors);
-          return () => {
-            moveGates(vendors, next, changed);
-            config = changed;
-            vendors = next;
-            switches.reapply();
-          };
-        },
-      },
+      commandLine: { commands: [...providerCommands(admin), ...secrets.commands], secrets: secrets.rotated },
+      health: { refuses: secrets.refuses },
+      reload: { prepare: (changed) => vendors.prepare(changed) },
     };
   },
 });
+
+/** What depends on which vendors have a key, such as the list of models, is applied again. */
+function takeUp(host: Host, running: RunningVendors | undefined): void {
+  if (running?.refresh() !== true || host.mode !== 'serve') return;
+  host
+    .find(configFiles)
+    ?.reapply()
+    .catch((error: unknown) => host.log.error({ error }, 'the changed keys of vendors could not be applied'));
+}
 
 const faultsOf = (config: ProvidersConfig, host: Host) => [
   ...providerFaults(config, spokenIn(host)),

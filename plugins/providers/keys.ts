@@ -102,6 +102,11 @@ export class KeyRing {
     return this.#keys.map((key) => key.credential);
   }
 
+  /** The name of the key with this text. */
+  credentialOf(text: string): string | undefined {
+    return this.#keys.find((key) => key.key.reveal() === text)?.credential;
+  }
+
   /** Whether an operator has disabled the whole provider. */
   get isDisabled(): boolean {
     return this.#isDisabled;

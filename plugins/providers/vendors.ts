@@ -8,6 +8,7 @@ import { isOneAuth, type ProviderConfig, type ProvidersConfig } from './config.t
 import type { Schemes, WrittenAuth } from './credentials.ts';
 import { type Alarm, Gate, type GateRules } from './gate.ts';
 import { KeyRing } from './keys.ts';
+import { filledIn, namesIn, type SecretLookup, secretNotices } from './secrets/references.ts';
 
 export interface Vendors {
   readonly known: ReadonlyMap<string, Provider>;
@@ -21,16 +22,23 @@ export interface Vendors {
 }
 
 /** `earlier`: the state that this one replaces. Cooldowns, slots and queues carry over; nothing of it changes yet. */
-export function vendorsOf(config: ProvidersConfig, host: Host, schemes: Schemes, earlier?: Vendors): Vendors {
+export function vendorsOf(
+  config: ProvidersConfig,
+  host: Host,
+  schemes: Schemes,
+  lookup: SecretLookup,
+  earlier?: Vendors,
+): Vendors {
   const known = new Map<string, Provider>();
   const rings = new Map<string, KeyRing>();
   const gates = new Map<string, Gate>();
   const ringOfCredential = new Map<string, KeyRing>();
   const retired = new Map([...(earlier?.retired ?? []), ...(earlier?.rings ?? [])]);
-  const keyless: string[] = [];
-  for (const [name, section] of Object.entries(config)) {
+  const keyless: Keyless[] = [];
+  for (const [name, written] of Object.entries(config)) {
+    const section = filledIn(written, lookup);
     if (section.keys.length === 0) {
-      if (!section.optional) keyless.push(name);
+      keyless.push({ name, missing: namesIn(written), isOptional: section.optional });
       continue;
     }
     const networks = networksOf(section);
@@ -46,7 +54,14 @@ export function vendorsOf(config: ProvidersConfig, host: Host, schemes: Schemes,
     rings.set(name, ring);
     for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
   }
-  return { known, rings, gates, retired, ringOfCredential, notices: withoutKey(keyless) };
+  return {
+    known,
+    rings,
+    gates,
+    retired,
+    ringOfCredential,
+    notices: [...withoutKey(keyless, lookup), ...secretNotices(config, lookup)],
+  };
 }
 
 /** By the place of the key; undefined: every key reaches the vendor directly. */
@@ -57,13 +72,27 @@ function networksOf(section: ProviderConfig): readonly (UpstreamNetwork | undefi
   return networks.some((network) => network !== undefined) ? networks : undefined;
 }
 
-function withoutKey(names: readonly string[]): Notice[] {
-  if (names.length === 0) return [];
+interface Keyless {
+  readonly name: string;
+  /** Secrets that its settings refer to. */
+  readonly missing: readonly string[];
+  readonly isOptional: boolean;
+}
+
+function withoutKey(providers: readonly Keyless[], { state }: SecretLookup): Notice[] {
+  // What cannot be decrypted is said by itself.
+  const found = providers.filter(({ missing, isOptional }) =>
+    missing.length === 0 ? !isOptional : missing.every((name) => state(name) !== 'unreadable'),
+  );
+  const [first, ...others] = found;
+  if (first === undefined) return [];
+  const missing = found.flatMap((one) => one.missing.filter((name) => state(name) === 'missing'));
+  const how = `"gateway providers secret set ${missing.length === 1 ? missing[0] : 'NAME'}" stores it`;
   const text =
-    names.length === 1
-      ? `provider "${names[0]}" has no key and is left out`
-      : `providers without a key are left out: ${names.join(', ')}`;
-  return [{ level: 'warning', text, path: [names[0]!, 'keys'] }];
+    others.length === 0
+      ? `provider "${first.name}" has no key and is left out${missing.length === 0 ? '' : `: ${how}`}`
+      : `providers without a key are left out: ${found.map(({ name }) => name).join(', ')}${missing.length === 0 ? '' : `; ${how}, where one is named by secret:NAME`}`;
+  return [{ level: 'warning', text, path: [first.name, 'keys'] }];
 }
 
 /** Replaces `earlier` by `next`: new limits apply at once, and gates without a limit admit all waiting requests. */

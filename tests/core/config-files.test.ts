@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { type ConfigFiles, configFiles } from '../../core/contract/config-files.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
+import { isShipped } from '../../core/gateway/config-files.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 
 const secretKey = 'very-secret-value-of-a-variable';
@@ -23,7 +24,7 @@ let gateway: TestGateway;
 afterEach(() => gateway.stop());
 
 async function open(text = yaml): Promise<{ configFiles: ConfigFiles; name: string }> {
-  gateway = await startGateway(text, { environment: { VENDOR_KEY: secretKey } });
+  gateway = await startGateway(text, { environment: { VENDOR_KEY: secretKey, UPSTREAM_URL: 'http://127.0.0.1:9' } });
   return { configFiles: gateway.gateway.find(configFiles)!, name: join(gateway.directory, 'gateway.yaml') };
 }
 
@@ -43,10 +44,10 @@ test('the view has every file as written, without the values of variables, and t
   await configFiles.save(name, `include: more/base.yaml\n${before}`, before);
   const view = await configFiles.view();
   assert.deepEqual(
-    view.files.map((file) => [file.name, file.writable]),
+    view.files.map((file) => [file.name, file.writable, file.readOnly, file.includes]),
     [
-      [name, true],
-      [base, true],
+      [name, true, undefined, [base]],
+      [base, true, undefined, []],
     ],
   );
   assert.equal(view.files[0]!.text, await onDisk());
@@ -54,6 +55,19 @@ test('the view has every file as written, without the values of variables, and t
   assert(!JSON.stringify(view).includes(secretKey));
   assert.equal(view.generation, 1);
   assert('passthrough' in (view.schema as { properties: object }).properties);
+});
+
+test('the view has the tree of files wherever the gateway lies, and says which of them come with the product', async () => {
+  const { configFiles, name } = await open('include: config/passthrough.yaml\n'.concat(yaml));
+  const shipped = { name: 'config/passthrough.yaml', readOnly: 'shipped', includes: [] };
+  assert.deepEqual(
+    (await configFiles.view()).files.map(({ name, readOnly, includes }) => ({ name, readOnly, includes })),
+    [{ name, readOnly: undefined, includes: [shipped.name] }, shipped],
+  );
+  const folder = new URL('../../config/', import.meta.url);
+  const listed = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
+  for (const file of listed) assert(await isShipped(new URL(file, folder).pathname), file);
+  assert.equal(await isShipped(new URL('mine.yaml', folder).pathname), false);
 });
 
 test('a check returns the changes, and every problem with its line, and changes nothing', async () => {

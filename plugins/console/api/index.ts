@@ -18,6 +18,7 @@ import { priceRoutes } from './admin/prices.ts';
 import { operatorTaskRoutes } from './admin/tasks.ts';
 import { requestRoutes, trafficRoutes } from './admin/traffic.ts';
 import { upstreamRoutes } from './admin/upstreams.ts';
+import { vendorSecretRoutes } from './admin/vendor-secrets.ts';
 import { modelRoutes } from './catalog/models.ts';
 import { publicRoutes } from './catalog/public.ts';
 import { batchRoutes } from './files/batches.ts';
@@ -54,6 +55,7 @@ const topics = [
   bodyRoutes,
   recordingRoutes,
   upstreamRoutes,
+  vendorSecretRoutes,
   accountRoutes,
   accountChangeRoutes,
   peopleRoutes,

@@ -66,7 +66,7 @@ test('an actor with an unknown role has no access', () => {
 
 test('a route outside the table is a 404 for operators too', async () => {
   const send = caller(fakeConsole(), 'operator');
-  for (const route of ['GET /admin', 'GET /admin/secrets', 'PUT /me', 'DELETE /keys', 'POST /usage'])
+  for (const route of ['GET /admin', 'GET /admin/vaults', 'PUT /me', 'DELETE /keys', 'POST /usage'])
     assert.equal((await send(route)).status, 404, route);
 });
 

@@ -32,7 +32,18 @@ const view = route(
   'The files that this gateway was read from',
   answers(
     z.object({
-      files: z.array(z.object({ name: z.string(), text: z.string(), writable: z.boolean() })),
+      files: z.array(
+        z.object({
+          name: z.string(),
+          text: z.string(),
+          writable: z.boolean(),
+          readOnly: z
+            .enum(['shipped', 'mounted'])
+            .nullable()
+            .describe('Why forms do not write it: an update replaces it, or this process may not. null: they do.'),
+          includes: z.array(z.string()).describe('The files below it, each laid over those before it.'),
+        }),
+      ),
       schema: z.record(z.string(), z.unknown()).describe('JSON Schema of a gateway file.'),
       notices: notices.describe('What `check` prints of the configuration as it runs.'),
       loadedAt: instant,
@@ -65,8 +76,10 @@ export function configRoutes(services: ConsoleServices) {
       const { files, schema, notices: said, loadedAt, generation } = await need(services, configFiles).view();
       // Auditors see the settings, never the secrets.
       const masked = actorOf(c).role !== 'operator';
-      const shown = files.map(({ name, text, writable }) => ({
+      const shown = files.map(({ name, text, writable, readOnly, includes }) => ({
         name,
+        readOnly: readOnly ?? null,
+        includes: [...includes],
         text: masked ? withoutSecrets(text) : text,
         writable: writable && !masked,
       }));

@@ -125,8 +125,8 @@ const fakeNotices: readonly ConfigNotice[] = [
 
 export function fakeConfig(now: () => number): ConfigFiles {
   const files = [
-    { name: 'main.yaml', text: mainText, writable: true },
-    { name: 'shared.yaml', text: sharedText, writable: true },
+    { name: 'main.yaml', text: mainText, writable: true, readOnly: undefined, includes: ['shared.yaml'] },
+    { name: 'shared.yaml', text: sharedText, writable: true, readOnly: undefined, includes: [] },
   ];
   let generation = 1;
   let loadedAt = now();
@@ -152,6 +152,7 @@ export function fakeConfig(now: () => number): ConfigFiles {
       generation,
     }),
     check,
+    reapply: () => check('', ''),
     async save(name, text, previous) {
       const index = files.findIndex((file) => file.name === name);
       const file = files[index];

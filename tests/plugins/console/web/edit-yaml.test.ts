@@ -190,25 +190,26 @@ test('a tier and a model added to the shipped catalogue are read as entered, and
   fc.assert(
     fc.property(places, names, amountMaps, (place, name, entered) => {
       const path = [...place, name];
-      const before = layersOf([{ name: 'a.yaml', text, writable: true }]);
+      const before = layersOf([{ name: 'a.yaml', text, writable: true, includes: [] }]);
       // What an alias writes is left to people.
       fc.pre(!namesAt(before, place).includes(name) && fileFor(before, path) !== undefined);
       const changed = withMember(text, path, entered)!;
-      const after = layersOf([{ name: 'a.yaml', text: changed, writable: true }]);
+      const after = layersOf([{ name: 'a.yaml', text: changed, writable: true, includes: [] }]);
       assert.deepEqual(wholeAt(after, path), Object.fromEntries(entered));
       // At most the line that the tier is written into is another one.
       const gone = lines.filter((line) => !changed.includes(line));
       assert.ok(gone.length <= 1, gone.join('\n'));
       const other = withName(changed, path, 'z renamed')!;
       assert.deepEqual(
-        wholeAt(layersOf([{ name: 'a.yaml', text: other, writable: true }]), [...place, 'z renamed']),
+        wholeAt(layersOf([{ name: 'a.yaml', text: other, writable: true, includes: [] }]), [...place, 'z renamed']),
         Object.fromEntries(entered),
       );
       // What was added is taken out without a trace, as far as values go.
       assert.deepEqual(
-        wholeAt(layersOf([{ name: 'a.yaml', text: withMember(changed, path, undefined)!, writable: true }]), [
-          'models',
-        ]),
+        wholeAt(
+          layersOf([{ name: 'a.yaml', text: withMember(changed, path, undefined)!, writable: true, includes: [] }]),
+          ['models'],
+        ),
         wholeAt(before, ['models']),
       );
     }),
@@ -220,13 +221,15 @@ test('a whole value is merged from all files, with the digits of its numbers, th
   const layers = layersOf([
     {
       name: 'a.yaml',
-      text: 'include: b.yaml\nm: { price: { input: 1.50, above: { 200k: { input: 2 } } } }',
+      text: 'm: { price: { input: 1.50, above: { 200k: { input: 2 } } } }',
       writable: true,
+      includes: ['b.yaml'],
     },
     {
       name: 'b.yaml',
       text: 's: &s { flex: 0.50 }\nm: { price: { input: 1, output: 4.0, service: *s }, list: [1.0] }',
       writable: true,
+      includes: [],
     },
   ]);
   assert.deepEqual(wholeAt(layers, ['m', 'price']), {
@@ -241,7 +244,7 @@ test('a whole value is merged from all files, with the digits of its numbers, th
 
 testHistory('writing existing values again gives the same bytes', () => {
   for (const text of shipped) {
-    const layers = layersOf([{ name: 'a.yaml', text, writable: true }]);
+    const layers = layersOf([{ name: 'a.yaml', text, writable: true, includes: [] }]);
     const values = parse(text, { merge: true });
     for (const path of pathsOf(text)
       .filter((path) => !path.includes('added'))
@@ -259,21 +262,28 @@ testHistory('writing existing values again gives the same bytes', () => {
 test('files are merged as the gateway reads them, and a member is written in its own file', () => {
   const layers = layersOf([
     {
-      name: 'config/demo.yaml',
-      text: 'include: [main.yaml, ../box.yaml]\nplans: { offers: { free: { price: 0 } } }',
+      name: '/etc/gateway/demo.yaml',
+      text: 'plans: { offers: { free: { price: 0 } } }',
       writable: true,
+      includes: ['config/main.yaml', 'box.yaml'],
     },
     {
       name: 'config/main.yaml',
-      text: 'include: shared.yaml\nplans: { default: free, offers: { pro: { price: 20 } } }',
+      text: 'plans: { default: free, offers: { pro: { price: 20 } } }',
       writable: true,
+      includes: ['config/shared.yaml'],
     },
-    { name: 'config/shared.yaml', text: 'providers: { openai: { keys: "${A}" } }\nlog: info', writable: false },
-    { name: 'box.yaml', text: 'log: debug\ntraits: &t { a: 1 }\nmodels: { x: *t }', writable: true },
+    {
+      name: 'config/shared.yaml',
+      text: 'providers: { openai: { keys: "${A}" } }\nlog: info',
+      writable: false,
+      includes: [],
+    },
+    { name: 'box.yaml', text: 'log: debug\ntraits: &t { a: 1 }\nmodels: { x: *t }', writable: true, includes: [] },
   ]);
   assert.deepEqual(
     layers.map(({ name }) => name),
-    ['config/demo.yaml', 'box.yaml', 'config/main.yaml', 'config/shared.yaml'],
+    ['/etc/gateway/demo.yaml', 'box.yaml', 'config/main.yaml', 'config/shared.yaml'],
   );
   assert.equal(valueAt(layers, ['log']), 'debug');
   assert.equal(valueAt(layers, ['plans', 'offers', 'pro', 'price']), '20');
@@ -281,8 +291,12 @@ test('files are merged as the gateway reads them, and a member is written in its
   assert.equal(valueAt(layers, ['constructor']), undefined);
   assert.deepEqual(namesAt(layers, ['plans', 'offers']), ['pro', 'free']);
   assert.equal(fileFor(layers, ['plans', 'offers', 'pro', 'price'])?.name, 'config/main.yaml');
-  assert.equal(fileFor(layers, ['plans', 'offers', 'new', 'price'])?.name, 'config/demo.yaml');
+  assert.equal(fileFor(layers, ['plans', 'offers', 'new', 'price'])?.name, '/etc/gateway/demo.yaml');
+  assert.equal(fileFor(layers, ['providers', 'new'])?.name, '/etc/gateway/demo.yaml');
   // It may not be written: what lies over it takes the change.
   assert.equal(fileFor(layers, ['providers', 'openai', 'keys'])?.name, 'config/main.yaml');
   assert.equal(fileFor(layers, ['models', 'x', 'a']), undefined);
+  const own = layersOf(layers.map((layer) => ({ ...layer, writable: layer.name === '/etc/gateway/demo.yaml' })));
+  assert.equal(fileFor(own, ['plans', 'offers', 'pro', 'price'])?.name, '/etc/gateway/demo.yaml');
+  assert.equal(fileFor(layersOf(layers.map((layer) => ({ ...layer, writable: false }))), ['log']), undefined);
 });

@@ -3,7 +3,6 @@ export default {
   title: 'Configuration',
   intro: 'The gateway file as it runs. A change is checked and shown before anything happens.',
   readOnly: 'read only',
-  readOnlyHint: 'The gateway may not write this file. Change it where it comes from, then reload.',
   loaded: 'As it runs. Reloads so far: {{generation}}. Loaded',
   leave: 'Your changes are not saved. Leave the page?',
   editor: 'Gateway file {{file}}',
@@ -84,6 +83,13 @@ export default {
     tab: 'Forms',
     title: { vendors: 'Vendors', prices: 'Models', plans: 'Plans', ratios: 'Ratios', signUp: 'Sign-up' },
     sameFile: 'The forms write the same file; its tab shows the text.',
+    tree: {
+      writesTo: 'Changes are written to {{file}}. Files that come with the product are read only here.',
+      writesNowhere: 'Forms cannot write any file of this gateway. A stored key of a shipped vendor needs none.',
+      shipped:
+        '{{file}} comes with the product, and the next update replaces it: serve a file of your own with “include: {{file}}”.',
+      mounted: '{{file}} cannot be written by this process: change it where it comes from, then reload.',
+    },
     inText: 'Written in a form that only the text shows.',
     refused: 'This place can only be changed in the text.',
     secretHint: 'Names of environment variables; the secrets themselves stay out of the file.',

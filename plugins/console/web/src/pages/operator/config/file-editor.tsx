@@ -39,9 +39,9 @@ export function FileEditor({ draft, schema, at }: FileEditorProps) {
   return (
     <Panel>
       <Stack gap="sm">
-        {!file.writable && acts && (
+        {file.readOnly !== null && acts && (
           <Text fz="sm" c="dimmed">
-            {t('operator.config.readOnlyHint')}
+            {t(`operator.config.forms.tree.${file.readOnly}`, { file: file.name })}
           </Text>
         )}
         {draft.isOvertaken && <Overtaken onTake={takeTheirs} />}

@@ -1,11 +1,12 @@
 /** Forms for the settings that change most; a changed file is checked, compared and saved like its text. */
-import { Stack, Tabs } from '@mantine/core';
+import { Alert, Stack, Tabs, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Panel } from '../../../../parts/page.tsx';
 import { useSearchState } from '../../../../parts/search-state.ts';
 import { ErrorState } from '../../../../parts/states.tsx';
 import { useActs } from '../../parts/act.tsx';
+import type { ConfigFile } from '../../sale-types.ts';
 import { CheckResult } from '../check-result.tsx';
 import { DraftFoot, Overtaken } from '../draft-foot.tsx';
 import type { Draft } from '../drafts.ts';
@@ -32,13 +33,21 @@ export function Forms({ drafts, schema }: { readonly drafts: readonly Draft[]; r
   const [search, change] = useSearchState();
   const acts = useActs();
   const checks = useChecks(drafts);
-  const layers = layersOf(drafts.map(({ file, text }) => ({ name: file.name, text, writable: file.writable })));
+  const layers = layersOf(
+    drafts.map(({ file, text }) => ({
+      name: file.name,
+      text,
+      writable: file.writable && file.readOnly === null,
+      includes: file.includes,
+    })),
+  );
   const problems = checks.flatMap(({ check }) => check.data?.problems ?? []);
   const offered = forms.filter(({ plugin }) => runs(layers, plugin));
   const opened = offered.find(({ name }) => name === search['form']) ?? offered[0];
   return (
     <FormProvider value={{ layers, drafts, problems, schema: schema as SchemaNode, readOnly: !acts }}>
       <Stack gap="sm">
+        {acts && <WrittenFile files={drafts.map(({ file }) => file)} layers={layers} />}
         <Panel>
           <Tabs
             value={opened?.name ?? null}
@@ -63,6 +72,24 @@ export function Forms({ drafts, schema }: { readonly drafts: readonly Draft[]; r
         {acts && checks.map(({ draft, check }) => <Changed key={draft.file.name} draft={draft} check={check} />)}
       </Stack>
     </FormProvider>
+  );
+}
+
+/** Where changes are written; where nowhere, why. */
+function WrittenFile({ files, layers }: { readonly files: readonly ConfigFile[]; readonly layers: readonly Layer[] }) {
+  const { t } = useTranslation();
+  const file = layers.find(({ writable }) => writable)?.name;
+  if (file !== undefined)
+    return (
+      <Text fz="sm" c="dimmed">
+        {t('operator.config.forms.tree.writesTo', { file })}
+      </Text>
+    );
+  const [top] = files;
+  return (
+    <Alert color="yellow" variant="light" title={t('operator.config.forms.tree.writesNowhere')}>
+      {top !== undefined && t(`operator.config.forms.tree.${top.readOnly ?? 'mounted'}`, { file: top.name })}
+    </Alert>
   );
 }
 

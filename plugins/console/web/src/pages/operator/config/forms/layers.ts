@@ -5,7 +5,10 @@ import type { Path } from './edit-yaml.ts';
 export interface LayerFile {
   readonly name: string;
   readonly text: string;
+  /** Whether forms write it: it is the operator's own, and not read-only. */
   readonly writable: boolean;
+  /** Names of the files below it, the one that comes first at the end. */
+  readonly includes: readonly string[];
 }
 export interface Layer extends LayerFile {
   readonly root: Node | null;
@@ -27,23 +30,10 @@ export function layersOf(files: readonly LayerFile[]): readonly Layer[] {
   const visit = (layer: Layer | undefined) => {
     if (layer === undefined || order.includes(layer)) return;
     order.push(layer);
-    const included = writtenAt(layer.root, ['include']);
-    const names = typeof included === 'string' ? [included] : Array.isArray(included) ? included : [];
-    for (const name of names.toReversed()) visit(layers.get(beside(layer.name, name)));
+    for (const name of layer.includes.toReversed()) visit(layers.get(name));
   };
   visit(layers.get(files[0]?.name ?? ''));
   return order;
-}
-
-/** `../a.yaml` beside `config/x/main.yaml`. */
-function beside(file: string, name: string): string {
-  if (name.startsWith('/')) return name;
-  const parts = file.split('/').slice(0, -1);
-  for (const part of name.split('/')) {
-    if (part === '..' && parts.length > 0 && parts.at(-1) !== '..') parts.pop();
-    else if (part !== '.') parts.push(part);
-  }
-  return parts.join('/');
 }
 
 function nodeAt(root: Node | null, path: Path): Node | null | undefined {
@@ -141,15 +131,15 @@ function isAliased(root: Node | null, path: Path): boolean {
 }
 
 /**
- * The file in which a member is written, else the one that has most of its path. Files before it override it: if it is
- * read-only, the nearest writable file before it; undefined: there is none.
+ * The file to write a member in: the one that has it or its entry, or where that is not written, the nearest one that overrides it and is. What no file has is new: it
+ * is written in the first file, the operator's own. undefined: there is none.
  */
 export function fileFor(layers: readonly Layer[], path: Path): Layer | undefined {
-  for (let length = path.length; length >= 0; length--) {
-    const at = layers.findIndex(({ root }) => length === 0 || nodeAt(root, path.slice(0, length)) !== undefined);
+  for (let length = path.length; length > 1; length--) {
+    const at = layers.findIndex(({ root }) => nodeAt(root, path.slice(0, length)) !== undefined);
     if (at < 0) continue;
     const chosen = layers.slice(0, at + 1).findLast(({ writable }) => writable);
     return chosen !== undefined && isAliased(chosen.root, path) ? undefined : chosen;
   }
-  return undefined;
+  return layers.find(({ writable }) => writable);
 }

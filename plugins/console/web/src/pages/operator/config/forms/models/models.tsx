@@ -6,12 +6,13 @@ import { useTranslation } from 'react-i18next';
 import { modelKinds } from '../../../../../../../../common/domain/models.ts';
 import { Waiting } from '../../../../../parts/states.tsx';
 import { useForms } from '../context.ts';
-import { ChoiceField, ListField, TextField } from '../fields.tsx';
+import { ChoiceField, TextField } from '../fields.tsx';
 import { namesAt, valueAt } from '../layers.ts';
 import { Picker } from '../picker.tsx';
 import { Example } from './example.tsx';
 import { kindOf, sizesOf } from './model-kinds.ts';
 import { PriceSheet } from './price-sheet.tsx';
+import { TargetField } from './target-field.tsx';
 
 const NewModel = lazy(() => import('./new-model.tsx'));
 
@@ -61,12 +62,7 @@ function Model({ name }: { readonly name: string }) {
           <TextField key={one} path={[...at, one]} label={t(`operator.config.forms.size.${one}`)} usual="–" />
         ))}
       </SimpleGrid>
-      <ListField
-        path={[...at, 'targets']}
-        label={t('operator.config.forms.targets')}
-        hint={t('operator.config.forms.targetsHint')}
-        known={namesAt(layers, ['providers'])}
-      />
+      <TargetField path={[...at, 'targets']} />
       <PriceSheet at={[...at, 'price']} kind={kind} legend={t('operator.config.forms.price')} />
       <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
         <TextField

@@ -1,0 +1,15 @@
+/** The text `secret:NAME`, which stands in a gateway file for a stored secret. Pure. */
+
+const namePattern = /^[a-z][a-z0-9._-]{0,62}$/i;
+const mark = 'secret:';
+const nameRule = 'letters, digits, dots, dashes and underscores, with a letter first';
+
+/** The name in a reference; undefined: the text is no reference. */
+export function referenceIn(text: string): string | undefined {
+  return text.startsWith(mark) ? text.slice(mark.length) : undefined;
+}
+
+/** Why a name cannot be that of a secret, as the end of a sentence; undefined: it can. */
+export function nameProblem(name: string): string | undefined {
+  return namePattern.test(name) ? undefined : `must be ${nameRule}`;
+}
