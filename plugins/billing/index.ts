@@ -41,7 +41,7 @@ import { type Files, nodeFiles } from './journal/segments.ts';
 import { openCallRows } from './ledger/call-rows.ts';
 import { callSums } from './ledger/call-sums.ts';
 import { statementOf } from './reports/ledger-pages.ts';
-import { openLedgerQueries } from './reports/ledger-queries.ts';
+import { openLedgerQueries, withPages } from './reports/ledger-queries.ts';
 import { journalOf } from './reports/nodes.ts';
 import { admitByBalance, requireFunds } from './reservations/admission.ts';
 import { noticesOfOverdraft } from './reservations/bound.ts';
@@ -210,7 +210,8 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
   const journal = () =>
     journalOf(self(), state.config.journal.backlog, state.runtime?.reservations.accepting() ?? true);
   const charges = { orm: store.orm, schema: store.schema, archive: archive.reader, now: () => host.clock.now() };
-  host.provide(ledgerQueries, openLedgerQueries({ store: charges, audit: check, self, journal, mismatch }));
+  const queries = openLedgerQueries({ store: charges, audit: check, self, journal, mismatch });
+  host.provide(ledgerQueries, withPages(queries, charges, store.pages));
   const commands = commandsOf({
     ...{ host, store, archive, watch, ledger: ledgerService.ledger, pool: ledgerService.pool },
     statement: (accountId, limit) => statementOf(charges, accountId, limit),

@@ -172,7 +172,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
   const people = openPeople({ ...ground, store: peopleStore, mailer, domains, settings: { name, origin } });
   const providers = oidc.map((provider) => ({ id: provider.id, name: provider.name }));
   const services: ConsoleServices = {
-    find: host.find,
+    find: (service) => forPages(host.find(service)),
     clock,
     people,
     tokens,
@@ -209,4 +209,9 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
   const folder = new URL('./web/dist/', import.meta.url);
   const files = new Files({ folder, mediaOrigins: settings.media_origins, clock, random: host.random });
   return { services, mailer, site: createSite({ services, signIn, files, origin }) };
+}
+
+/** Queries that a replica may answer are answered by it. */
+function forPages<T>(found: T): T {
+  return (found as { pages?: T } | undefined)?.pages ?? found;
 }

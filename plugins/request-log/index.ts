@@ -23,7 +23,7 @@ import { bodyCommands } from './bodies/commands.ts';
 import { openBodies } from './bodies/open.ts';
 import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
-import { openRequestQueries } from './queries.ts';
+import { requestQueriesOf } from './queries.ts';
 import { RowQueue } from './queue.ts';
 import { addRows, requestSumsWith } from './request-sums.ts';
 import { callFactsFrom, rowOf } from './row.ts';
@@ -57,7 +57,7 @@ export default definePlugin({
     const calls = () => host.find(callRows);
     const sums = requestSumsWith(() => calls()?.view);
     let noted = 0;
-    const queries = openRequestQueries({ ...store, sums }, calls, () => noted);
+    const queries = requestQueriesOf(store, sums, calls, () => noted);
     host.provide(requestQueries, queries);
     host.provide(requestSumTable, sums);
     host.provide(requestSumsAudit, {

@@ -1,8 +1,9 @@
 /** The service `requestQueries`: pages of rows, single rows, and sums. */
 import type { RequestQueries, RequestSort } from '../common/domain/admin/requests.ts';
 import type { CallRows } from '../common/domain/call-facts.ts';
-import { isUuid } from '../common/domain/database.ts';
+import { type Database, isUuid } from '../common/domain/database.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
+import type { SumTable } from '../common/rollups/table.ts';
 import { type Reader, type Row, readFirst } from './first-rows.ts';
 import { rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
 import { recentGroupsOf } from './recent.ts';
@@ -21,8 +22,20 @@ import {
 
 const newestFirst: RequestSort = { by: 'time', order: 'desc' };
 
+/** Those of `database`, and for pages those of its replica, if it has one. */
+export function requestQueriesOf(
+  { orm, schema, pages }: Pick<Database, 'orm' | 'schema' | 'pages'>,
+  sums: SumTable,
+  ...rest: [calls: () => CallRows | undefined, written: () => number]
+): RequestQueries {
+  const queries = openRequestQueries({ orm, schema, sums }, ...rest);
+  return pages === undefined
+    ? queries
+    : { ...queries, pages: openRequestQueries({ orm: pages, schema, sums }, ...rest) };
+}
+
 /** `calls`: the rows of calls that are requests, where there are any. `written`: how many requests this process has recorded. */
-export function openRequestQueries(
+function openRequestQueries(
   { orm, schema, sums }: Store,
   calls: () => CallRows | undefined,
   written: () => number,

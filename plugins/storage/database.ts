@@ -15,6 +15,7 @@ import { readOwner } from './embedded/lock.ts';
 import { Health } from './health.ts';
 import { channelOf, Listener } from './listener.ts';
 import { migrate, prepareSchema } from './migrate.ts';
+import { Replica, replicaLookMs } from './replica.ts';
 import { StartWait, type StartWaitOptions } from './start-wait.ts';
 import { warmUpThread } from './thread.ts';
 import { missingTls } from './tls.ts';
@@ -34,6 +35,8 @@ export interface DatabaseOptions {
   /** An empty server is meant, though the data directory has an embedded database. */
   readonly mayBeEmpty?: boolean;
   readonly bridgeMs?: number;
+  /** A server that follows this one, and how far behind it may be for pages and exports. */
+  readonly replica?: { readonly url: string; readonly lagMs: number } | undefined;
   /** Wakes the other processes' readers of changes beside the database's own notifications. */
   readonly notifier?: ChangeNotifier | undefined;
 }
@@ -76,6 +79,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     await source.close();
     throw error;
   }
+  const replica = replicaOf(host, source, options);
   const health = new Health(host, {
     outage,
     work: () => changes.poll(),
@@ -104,24 +108,42 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
       return result;
     },
     onChange: (topic, listener) => changes.onChange(topic, listener),
-    ...traitsOf(source, options),
+    ...traitsOf(source, options, replica),
     healthy: () => source.alive() && health.isGood(),
     awayMs: () => outage.lastsMs ?? 0,
     close: async () => {
-      await listener.close();
+      await Promise.all([listener.close(), replica?.close()]);
       await source.close();
     },
   };
 }
 
-type Traits = Pick<Database, 'makesParameters' | 'shared' | 'bridgeMs' | 'onCopy'>;
+/** Commands read the database itself: what they say must be of now. */
+function replicaOf(host: Host, source: Source, { replica, maxConnections }: DatabaseOptions) {
+  if (replica === undefined || !source.shared || host.mode !== 'serve') return undefined;
+  const name = describeUrl(replica.url);
+  const { clock, log } = host;
+  const opened = new Replica({
+    name,
+    primary: source.connection.orm,
+    replica: connect({ ...source.options, target: { url: replica.url }, maxConnections }),
+    lagMs: replica.lagMs,
+    clock,
+    log,
+  });
+  host.every(replicaLookMs, 'look how far behind the replica is', () => opened.look());
+  return opened;
+}
 
-function traitsOf({ shared, onCopy }: Source, { bridgeMs = 0 }: DatabaseOptions): Traits {
+type Traits = Pick<Database, 'makesParameters' | 'shared' | 'bridgeMs' | 'onCopy' | 'pages' | 'replica'>;
+
+function traitsOf({ shared, onCopy }: Source, { bridgeMs = 0 }: DatabaseOptions, replica: Replica | undefined): Traits {
   return {
     makesParameters: true,
     shared,
     bridgeMs: shared ? bridgeMs : 0,
     ...(onCopy === undefined ? {} : { onCopy }),
+    ...(replica === undefined ? {} : { pages: replica.orm, replica: () => replica.state }),
   };
 }
 

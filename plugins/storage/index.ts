@@ -1,6 +1,6 @@
 /** Storage: the database of a gateway, embedded or a Postgres server, as the service `database`. */
 import type { Command } from '../../core/contract/commands.ts';
-import { definePlugin } from '../../core/contract/contract.ts';
+import { definePlugin, type Fault } from '../../core/contract/contract.ts';
 import { count, duration, z } from '../../core/contract/schema.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { counters } from '../common/domain/counters.ts';
@@ -56,6 +56,19 @@ export default definePlugin({
       .describe(
         'How long a Postgres server may be away while known keys and accounts are served, each within what the process has leased of it.',
       ),
+    replica: z
+      .string()
+      .refine((value) => value === '' || (postgresUrl.test(value) && URL.canParse(value)), {
+        error: 'must be a URL such as postgres://user:password@host:5432/name',
+      })
+      .default('')
+      .describe(
+        'A Postgres server that follows `database`, from which pages and exports are read; empty: from `database`. Calls and money are not.',
+      ),
+    replica_lag: duration()
+      .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 3_600_000, 'must be from 1s to 1h')
+      .prefault('10s')
+      .describe('How far behind `replica` may be; while it is further behind or away, pages are read from `database`.'),
     start_empty: z
       .boolean()
       .default(false)
@@ -72,7 +85,7 @@ export default definePlugin({
     if (host.mode === 'check') {
       host.provide(database, closedDatabase(host.schema, config.database !== 'embedded'));
       return {
-        checks: { singleProcess: () => singleProcess(config.database) },
+        checks: { singleProcess: () => singleProcess(config.database), problems: () => replicaProblems(config) },
       };
     }
     const isShared = config.counters !== 'memory' && host.mode === 'serve';
@@ -90,6 +103,7 @@ export default definePlugin({
       startTimeoutMs: config.start_timeout,
       mayBeEmpty: config.start_empty,
       bridgeMs: config.bridge,
+      replica: config.replica === '' ? undefined : { url: config.replica, lagMs: config.replica_lag },
       notifier: shared,
     });
     host.provide(database, opened);
@@ -105,6 +119,7 @@ export default definePlugin({
         ready: () => opened.healthy() || (opened.awayMs?.() ?? 0) < (opened.bridgeMs ?? 0),
         stores: () => ({
           database: stateOf(opened),
+          ...(opened.replica === undefined ? {} : { replica: opened.replica().isUsed ? 'ok' : 'away' }),
           ...(shared === undefined ? {} : { counters: stateOf(shared) }),
         }),
       },
@@ -124,6 +139,16 @@ const stateOf = (store: { healthy(): boolean }) => (store.healthy() ? 'ok' : 'aw
 function isCountersUrl(text: string): boolean {
   const urls = text.split(',');
   return urls.every((url) => redisUrl.test(url) && URL.canParse(url));
+}
+
+function replicaProblems({ database, replica }: { readonly database: string; readonly replica: string }): Fault[] {
+  if (replica === '' || database !== 'embedded') return [];
+  return [
+    {
+      path: ['replica'],
+      message: 'the embedded database has no replica: set storage.database to the server that it follows',
+    },
+  ];
 }
 
 function singleProcess(location: string): string | undefined {

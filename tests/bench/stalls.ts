@@ -1,4 +1,7 @@
-/** `npm run bench:stalls`: the longest turn of the gateway's event loop while it handles large and hostile bodies. The method is in README.md. */
+/**
+ * `npm run bench:stalls [-- TEXT]`: the longest turn of the gateway's event loop while it handles large and hostile bodies (those with TEXT in
+ * their name). The method is in README.md.
+ */
 import { gzipSync } from 'node:zlib';
 import { answerOf, measuredCore, otherCore, start, stop } from './processes.ts';
 import { modelOf, type ProtocolName } from './words.ts';
@@ -117,7 +120,7 @@ async function send({ path, body, encoding }: Case): Promise<number> {
 }
 
 console.log('longest turn of the event loop, ms of processor time; best and worst of the rounds after the first\n');
-for (const each of cases) {
+for (const each of cases.filter(({ name }) => name.includes(process.argv[2] ?? ''))) {
   const longest: number[] = [];
   let status = 0;
   for (let round = 0; round <= rounds; round++) {

@@ -29,6 +29,42 @@ export interface LedgerQueriesOptions {
 
 export function openLedgerQueries({ store, audit, self, journal, mismatch }: LedgerQueriesOptions): LedgerQueries {
   const { orm, schema } = store;
+  let checking: Promise<Reconciliation> | undefined;
+  return {
+    ...rowsAndSums(store),
+    charge: (requestId, accountId) => findCharge(store, requestId, accountId),
+    balances: (accountIds) => balancesOf(orm, schema, accountIds),
+    // Reads every row, so only one runs at a time; concurrent callers share its result.
+    reconcile: () => {
+      checking ??= audit()
+        .then((report) => {
+          if (!report.ok) mismatch(report.violations.length);
+          return reconciled(report, self().at);
+        })
+        .finally(() => {
+          checking = undefined;
+        });
+      return checking;
+    },
+    nodes: () => listNodes(orm, schema, self()),
+    journal,
+  };
+}
+
+/** Pages read rows and sums by `orm`, if it is there. Single charges and balances are what refunds and grants are decided by. */
+export function withPages(
+  queries: LedgerQueries,
+  store: ChargeStore,
+  orm: ChargeStore['orm'] | undefined,
+): LedgerQueries {
+  if (orm === undefined) return queries;
+  return { ...queries, pages: { ...queries, ...rowsAndSums({ ...store, orm }) } };
+}
+
+type RowsAndSums = Omit<LedgerQueries, 'pages' | 'charge' | 'balances' | 'reconcile' | 'nodes' | 'journal'>;
+
+function rowsAndSums(store: ChargeStore): RowsAndSums {
+  const { orm, schema } = store;
   const sumsOf = (bounds: readonly number[], accountId?: string) => callSumsOf(store, bounds, accountId);
   const between: LedgerQueries['spendBetween'] = async (filter, bounds) => {
     const sums = await sumsOf(bounds, filter.accountId);
@@ -38,11 +74,9 @@ export function openLedgerQueries({ store, audit, self, journal, mismatch }: Led
     ]);
     return slotsLessRefunds(slots, refunds);
   };
-  let checking: Promise<Reconciliation> | undefined;
   return {
     ledger: (accountId, filter, page) => ledgerPage(store, accountId, filter, page),
     chargesOf: (requestIds, accountId) => chargesOf(store, requestIds, accountId),
-    charge: (requestId, accountId) => findCharge(store, requestId, accountId),
     spend: async (filter, by, limit) => {
       const sums = await sumsOf([filter.from, filter.until], filter.accountId);
       const [groups, refunds] = await Promise.all([
@@ -70,21 +104,6 @@ export function openLedgerQueries({ store, audit, self, journal, mismatch }: Led
       ]);
       return { ...movements, calls: calls[0]! };
     },
-    balances: (accountIds) => balancesOf(orm, schema, accountIds),
-    // Reads every row, so only one runs at a time; concurrent callers share its result.
-    reconcile: () => {
-      checking ??= audit()
-        .then((report) => {
-          if (!report.ok) mismatch(report.violations.length);
-          return reconciled(report, self().at);
-        })
-        .finally(() => {
-          checking = undefined;
-        });
-      return checking;
-    },
-    nodes: () => listNodes(orm, schema, self()),
-    journal,
   };
 }
 

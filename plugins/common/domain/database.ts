@@ -5,6 +5,13 @@ import { defineService } from '../../../core/contract/contract.ts';
 /** The gateway's database, by drizzle. Tables live in `schema`: use `pgSchema(database.schema)`. */
 export interface Database {
   readonly orm: Orm;
+  /**
+   * Statements of pages and exports, each by itself: from a replica that may be a little behind, where there is one; absent: from `orm`.
+   * Never for a decision about money.
+   */
+  readonly pages?: Orm;
+  /** How the replica is; absent: there is none. */
+  replica?(): ReplicaState;
   readonly schema: string;
   /** Applies the numbered SQL files of one plugin, once each, in order. `{schema}` in them is replaced, quoted. */
   migrate(plugin: string, directory: URL): Promise<void>;
@@ -46,6 +53,13 @@ export class MadeParameters {
 }
 
 export type Orm = PgDatabase<PgQueryResultHKT, Record<string, never>>;
+
+export interface ReplicaState {
+  /** false: it is away or too far behind, and pages read the database itself. */
+  readonly isUsed: boolean;
+  /** How far it was behind at the last look; undefined: not known. */
+  readonly lagMs: number | undefined;
+}
 
 /** The gateway's own schema of its database. Provided by `storage`. */
 export const database = defineService<Database>('database');

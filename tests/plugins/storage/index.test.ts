@@ -14,7 +14,15 @@ const problemsOf = (section: unknown) =>
   schema.safeParse(section).error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
 
 /** What is not written. */
-const usual = { counters: 'memory', counters_within: 50, start_timeout: 60_000, bridge: 120_000, start_empty: false };
+const usual = {
+  counters: 'memory',
+  counters_within: 50,
+  start_timeout: 60_000,
+  bridge: 120_000,
+  start_empty: false,
+  replica: '',
+  replica_lag: 10_000,
+};
 
 test('an empty section means an embedded database', () => {
   assert.deepEqual(schema.parse({}), { database: 'embedded', ...usual, pool: 10 });
@@ -26,11 +34,9 @@ test('a Postgres URL and a number as text are accepted', () => {
   const cluster = 'rediss://:secret@one:6379,rediss://:secret@two:6379';
   assert.deepEqual(schema.parse({ counters: cluster, counters_within: '1s' }), {
     database: 'embedded',
+    ...usual,
     counters: cluster,
     counters_within: 1_000,
-    start_timeout: 60_000,
-    bridge: 120_000,
-    start_empty: false,
     pool: 10,
   });
 });
@@ -43,8 +49,24 @@ test('an unusable section is refused with a sentence that shows no secret', () =
   assert.deepEqual(problemsOf({ counters: 'http://:secret@cache:6379' }), [
     'counters must be "memory", or a URL such as redis://host:6379; those of a cluster are separated by commas',
   ]);
+  assert.deepEqual(problemsOf({ replica: 'http://:secret@replica' }), [
+    'replica must be a URL such as postgres://user:password@host:5432/name',
+  ]);
   assert.deepEqual(problemsOf({ pool: 0 }), ['pool must be between 1 and 500']);
   assert.equal(problemsOf({ url: 'x' })?.length, 1);
+});
+
+test('an embedded database with a replica is a fault of the section', async () => {
+  const check = async (section: object) =>
+    (await setUp(storage, fakeHost({ mode: 'check' }), section)).checks?.problems?.() ?? [];
+  const replica = 'postgres://replica/x';
+  assert.deepEqual(await check({ replica }), [
+    {
+      path: ['replica'],
+      message: 'the embedded database has no replica: set storage.database to the server that it follows',
+    },
+  ]);
+  assert.deepEqual(await check({ replica, database: 'postgres://primary/x' }), []);
 });
 
 test('no credentials in a URL are logged', () => {

@@ -120,6 +120,8 @@ export interface NodeView {
   readonly leased: Money;
 }
 export interface LedgerQueries {
+  /** The same for pages and exports, which may lack what happened in the last seconds; absent: there is no replica to read. */
+  readonly pages?: LedgerQueries;
   /** Newest first. */
   ledger(
     accountId: string | undefined,

@@ -150,6 +150,8 @@ export type RecentGroups = { readonly [By in 'model' | 'provider']: readonly Rec
 
 /** Rows of the request log; written within a second after the answer's end. */
 export interface RequestQueries {
+  /** The same for pages and exports, which may lack what happened in the last seconds; absent: there is no replica to read. */
+  readonly pages?: RequestQueries;
   list(filter: RequestListFilter, page: PageRequest): Promise<RequestPage>;
   find(id: string, accountId: string | undefined): Promise<RequestView | undefined>;
   sums(filter: RequestFilter): Promise<RequestSums>;

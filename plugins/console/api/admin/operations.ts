@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { Page } from '../../../common/domain/admin/pages.ts';
 import { roles } from '../../actor.ts';
 import type { AuditRow } from '../../people.ts';
-import { ledgerQueries } from '../../services.ts';
+import { database, ledgerQueries } from '../../services.ts';
 import { csvAnswer } from '../csv.ts';
 import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
 import { moneySums } from '../request-rows.ts';
@@ -70,6 +70,12 @@ const totalsJson = writerOf(
   }),
 );
 const [reconciliationJson, nodeJson] = [writerOf(reconciliation), writerOf(node)];
+const replica = z
+  .object({
+    isUsed: z.boolean().describe('false: it is away or too far behind, and pages read the database itself.'),
+    lagMs: z.number().nullable().describe('How far it was behind at the last look.'),
+  })
+  .openapi('Replica');
 
 const getMoney = route('get', '/admin/money', 'Money as a whole, by default of the last 30 days', answers(totals), {
   query: spanQuery.extend(zoneQuery.shape),
@@ -86,7 +92,9 @@ const nodes = route(
   'get',
   '/admin/nodes',
   'Processes that serve this gateway',
-  answers(z.object({ rows: z.array(node) })),
+  answers(
+    z.object({ rows: z.array(node), replica: replica.nullable().describe('null: pages have no replica to read.') }),
+  ),
 );
 
 export function moneyRoutes(services: ConsoleServices) {
@@ -108,7 +116,11 @@ export function moneyRoutes(services: ConsoleServices) {
     .read(nodes, async () => {
       const now = services.clock.now();
       const views = await need(services, ledgerQueries).nodes();
-      return { rows: views.map((view) => nodeJson({ ...view, silentMs: Math.max(0, now - view.seenAt) })) };
+      const { isUsed, lagMs = null } = services.find(database)?.replica?.() ?? {};
+      return {
+        rows: views.map((view) => nodeJson({ ...view, silentMs: Math.max(0, now - view.seenAt) })),
+        replica: isUsed === undefined ? null : { isUsed, lagMs },
+      };
     });
 }
 

@@ -4,7 +4,7 @@ import { Text } from '@mantine/core';
 import { IconServer } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { moneyColumn, textColumn, timeColumn, useCountColumn } from '../../../parts/columns.tsx';
-import { countText } from '../../../parts/format.ts';
+import { countText, durationText } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { Word } from '../parts/badges.tsx';
@@ -15,8 +15,14 @@ import type { NodeRow } from '../sale-types.ts';
 
 const lateMs = 60_000;
 
+interface NodesAnswer {
+  readonly rows: readonly NodeRow[];
+  /** null: pages are read from the database itself. */
+  readonly replica: { readonly isUsed: boolean; readonly lagMs: number | null } | null;
+}
+
 export default function Nodes() {
-  const nodes = useAnswer<{ rows: readonly NodeRow[] }>('/admin/nodes', {}, 5_000);
+  const nodes = useAnswer<NodesAnswer>('/admin/nodes', {}, 5_000);
   return (
     <ResourcePage
       texts="operator.traffic.nodes"
@@ -24,6 +30,7 @@ export default function Nodes() {
       source={{ answer: nodes, file: 'nodes' }}
       columns={useColumns(nodes.dataUpdatedAt)}
       rowKey={({ name }) => name}
+      panelActions={<Replica of={nodes.data?.replica} />}
     />
   );
 }
@@ -46,6 +53,18 @@ function useColumns(answeredAt: number): Column<NodeRow>[] {
     useCountColumn('leases', t('operator.traffic.nodes.leases')),
     moneyColumn('leased', t('operator.traffic.nodes.leased'), ({ leased }) => leased),
   ];
+}
+
+/** Where pages are read, and how far behind that may be. */
+function Replica({ of }: { readonly of: NodesAnswer['replica'] | undefined }) {
+  const { t } = useTranslation();
+  if (of === undefined || of === null) return null;
+  const shown = of.lagMs === null ? t('operator.traffic.nodes.lagUnknown') : durationText(of.lagMs);
+  return (
+    <Text fz="sm" c="dimmed">
+      {t(of.isUsed ? 'operator.traffic.nodes.replica' : 'operator.traffic.nodes.replicaUnused', { shown })}
+    </Text>
+  );
 }
 
 function Name({ of: { name, self } }: { readonly of: NodeRow }) {
