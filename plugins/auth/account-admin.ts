@@ -88,7 +88,7 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
   };
 }
 
-function keyProjects(store: AccountAdminStore): Pick<AccountAdmin, 'projects' | 'projectsOf'> {
+function keyProjects(store: AccountAdminStore): Pick<AccountAdmin, 'projects' | 'namesOf'> {
   return {
     async projects(accountId) {
       const rows = await store.keysInProjects(accountId, mostInProjects + 1);
@@ -98,7 +98,7 @@ function keyProjects(store: AccountAdminStore): Pick<AccountAdmin, 'projects' | 
       return [...ids].map(([project, keys]) => ({ project, keyIds: keys.map(({ id }) => id) }));
     },
 
-    projectsOf: (keyIds) => store.projectsOf(keyIds),
+    namesOf: (keyIds) => store.namesOf(keyIds),
   };
 }
 

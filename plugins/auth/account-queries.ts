@@ -1,5 +1,6 @@
 /** SQL of account administration: accounts and keys page by page, and changes of one of them. */
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
+import type { KeyNames } from '../common/domain/admin/accounts.ts';
 import { type Database, isUuid, type Orm } from '../common/domain/database.ts';
 import type { TermsRow } from './key-terms.ts';
 import type { AccountRow } from './store.ts';
@@ -168,14 +169,14 @@ function projectStatements({ orm }: Database, { keys }: AuthTables) {
       return found.map(({ id, project }) => ({ id, project: project! }));
     },
 
-    async projectsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, KeyNames>> {
       const known = ids.filter(isUuid);
       if (known.length === 0) return new Map();
       const found = await orm
-        .select({ id: keys.id, project: keys.project })
+        .select({ id: keys.id, name: keys.name, project: keys.project })
         .from(keys)
-        .where(and(isNotNull(keys.project), inArray(keys.id, known)));
-      return new Map(found.map(({ id, project }) => [id, project!]));
+        .where(inArray(keys.id, known));
+      return new Map(found.map(({ id, name, project }) => [id, { name, project: project ?? undefined }]));
     },
   };
 }

@@ -1,4 +1,5 @@
 /** Requests together with what they were charged: rows of two services joined by the request's id. */
+import type { KeyNames } from '../../common/domain/admin/accounts.ts';
 import type { ChargeView } from '../../common/domain/admin/ledger.ts';
 import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import type { RequestListFilter, RequestView } from '../../common/domain/admin/requests.ts';
@@ -8,8 +9,8 @@ import { type ConsoleServices, need, nothingHere } from './routing/router.ts';
 
 export interface ChargedRequest {
   readonly row: RequestView;
-  /** The project of its key. */
-  readonly project: string | undefined;
+  /** What its key is called. */
+  readonly key: KeyNames | undefined;
   readonly charge: ChargeView | undefined;
 }
 
@@ -23,27 +24,27 @@ export async function chargedRequests(
   const ids = rows.map(({ id }) => id);
   const found = (await services.find(ledgerQueries)?.chargesOf(ids, filter.accountId)) ?? [];
   const charges = new Map(found.map((charge) => [charge.requestId, charge]));
-  const projects = await projectsOf(services, rows);
+  const names = await keyNamesOf(services, rows);
   return {
-    rows: rows.map((row) => ({ row, project: projects.get(row.keyId ?? ''), charge: charges.get(row.id) })),
+    rows: rows.map((row) => ({ row, key: names.get(row.keyId ?? ''), charge: charges.get(row.id) })),
     next,
     sortedOf,
   };
 }
 
-/** The projects of the keys of these requests, by the keys. */
-export async function projectsOf(
+/** What the keys of these rows are called, by the keys. */
+export async function keyNamesOf(
   services: ConsoleServices,
-  rows: readonly RequestView[],
-): Promise<ReadonlyMap<string, string>> {
+  rows: readonly { readonly keyId?: string | undefined }[],
+): Promise<ReadonlyMap<string, KeyNames>> {
   const ids = new Set(rows.flatMap(({ keyId }) => keyId ?? []));
-  return (await services.find(accountAdmin)?.projectsOf([...ids])) ?? new Map();
+  return (await services.find(accountAdmin)?.namesOf([...ids])) ?? new Map();
 }
 
 /** One request of an account, or of any, with its charge and attempts. */
 export async function chargedRequest(services: ConsoleServices, id: string, accountId: string | undefined) {
   const row = await need(services, requestQueries).find(id, accountId);
   if (row === undefined) throw nothingHere('request');
-  const project = (await projectsOf(services, [row])).get(row.keyId ?? '');
-  return { row, project, charge: await services.find(ledgerQueries)?.charge(id, accountId) };
+  const key = (await keyNamesOf(services, [row])).get(row.keyId ?? '');
+  return { row, key, charge: await services.find(ledgerQueries)?.charge(id, accountId) };
 }

@@ -5,12 +5,12 @@ import type { RequestFilter } from '../../common/domain/admin/requests.ts';
 import type { PoolView } from '../../common/domain/ledger.ts';
 import { money } from '../../common/domain/money.ts';
 import { ledgerQueries, pool, requestQueries } from '../services.ts';
-import { projectsOf } from './charges.ts';
+import { keyNamesOf } from './charges.ts';
 import { bucketsOf, requestFilter, requestJson, requestRow } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, instant, iso, usd, usdText, writerOf } from './schemas.ts';
-import { spendBetween, spendOf } from './spend.ts';
+import { spendBetween, spentOf, spentSums } from './spend.ts';
 import { spanOfDays, usualZone, zoneQuery } from './time-zone.ts';
 
 export const poolAnswer = z
@@ -54,7 +54,7 @@ export async function balanceOf(services: ConsoleServices, accountId: string): P
 const writePool = writerOf(poolAnswer);
 export const poolJson = (view: PoolView) => writePool({ ...view, balance: money(view.balance + view.held) });
 
-const period = z.object({ requests: z.number(), cost: usd.nullable() });
+const period = z.object({ requests: z.number(), ...spentSums });
 const home = z
   .object({
     pool: poolAnswer.nullable(),
@@ -86,8 +86,11 @@ export function homeRoutes(services: ConsoleServices) {
 }
 
 async function periodOf(services: ConsoleServices, filter: RequestFilter) {
-  const [sums, { cost }] = await Promise.all([services.find(requestQueries)?.sums(filter), spendOf(services, filter)]);
-  return { requests: sums?.requests ?? 0, cost };
+  const [sums, { cost, refunded, spent }] = await Promise.all([
+    services.find(requestQueries)?.sums(filter),
+    spentOf(services, filter),
+  ]);
+  return { requests: sums?.requests ?? 0, cost, refunded, spent };
 }
 
 async function daysOf(services: ConsoleServices, filter: RequestFilter, tz: string) {
@@ -112,6 +115,6 @@ async function errorsOf(services: ConsoleServices, filter: RequestFilter) {
   );
   const found = pages.flatMap((page) => page.rows).sort((left, right) => right.receivedAt - left.receivedAt);
   const rows = found.slice(0, 5);
-  const projects = await projectsOf(services, rows);
-  return rows.map((row) => requestJson({ row, project: projects.get(row.keyId ?? ''), charge: undefined }));
+  const names = await keyNamesOf(services, rows);
+  return rows.map((row) => requestJson({ row, key: names.get(row.keyId ?? ''), charge: undefined }));
 }

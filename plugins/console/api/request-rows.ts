@@ -10,6 +10,7 @@ import {
   type VendorWords,
 } from '../../common/domain/admin/requests.ts';
 import type { ChargedRequest } from './charges.ts';
+import { dayAndTime, usageCells, wordOf } from './csv/cells.ts';
 import { keysOfProject, projectQuery } from './projects.ts';
 import { type ConsoleServices, nothingHere } from './routing/router.ts';
 import { countInput, id, instant, instantInput, pageOf, usage, usd, writerOf } from './schemas.ts';
@@ -24,6 +25,7 @@ const requestFields = {
   operation: z.string(),
   protocol: z.string().nullable(),
   keyId: z.string().nullable(),
+  keyName: z.string().nullable(),
   project: z.string().nullable().describe('That its key is in now.'),
   model: z.string().nullable(),
   streamed: z.boolean(),
@@ -62,9 +64,10 @@ const writeRequest = writerOf(requestRow);
 const writeOperatorRequest = writerOf(operatorRequestRow);
 
 /** Its row, with what the charge knows of it. */
-const chargedRow = ({ row, project, charge }: ChargedRequest) => ({
+const chargedRow = ({ row, key, charge }: ChargedRequest) => ({
   ...row,
-  project,
+  keyName: key?.name,
+  project: key?.project,
   provider: row.provider ?? charge?.provider,
   usage: row.usage ?? charge?.usage,
   usageEstimated: row.usageEstimated ?? charge?.estimated,
@@ -76,8 +79,18 @@ const chargedRow = ({ row, project, charge }: ChargedRequest) => ({
 export const requestJson = (request: ChargedRequest) => writeRequest(chargedRow(request));
 export const operatorRequestJson = (request: ChargedRequest) => writeOperatorRequest(chargedRow(request));
 
-/** A row of a CSV file, where the request's id has the name that it has in other files. */
-export const csvRow = <Row extends { readonly id: string }>({ id: requestId, ...row }: Row) => ({ requestId, ...row });
+/** A row of a CSV file, where the request's id has the name that it has in other files. `zone`: of the reader. */
+export const csvRow = <Row extends z.infer<typeof requestRow>>(
+  { id: requestId, keyName: key, usage, outcome, ...row }: Row,
+  zone?: string,
+) => ({
+  requestId,
+  key,
+  ...row,
+  outcome: wordOf(outcome),
+  ...dayAndTime(row.receivedAt, zone),
+  ...usageCells(usage),
+});
 
 const storyLine = z.object({ atMs: z.number(), by: z.string(), text: z.string() });
 const charge = z.object({

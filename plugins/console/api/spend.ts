@@ -2,11 +2,11 @@
 import type { ChargeFilter, SpendSums } from '../../common/domain/admin/ledger.ts';
 import { marginOf } from '../../common/domain/admin/margin.ts';
 import type { RequestFilter, RequestGroup } from '../../common/domain/admin/requests.ts';
-import { money, zero } from '../../common/domain/money.ts';
+import { money, parseUsd, zero } from '../../common/domain/money.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import { ledgerQueries, requestQueries } from '../services.ts';
 import { type ConsoleServices, need } from './routing/router.ts';
-import { usdOrNull, usdText } from './schemas.ts';
+import { usd, usdOrNull, usdText } from './schemas.ts';
 
 /** The filter for charges; undefined where it names something that charges do not have, such as an operation. */
 export function chargeFilter(filter: RequestFilter): ChargeFilter | undefined {
@@ -53,6 +53,19 @@ export function moneyJson(sums: SpendSums | undefined): MoneyJson {
 export async function spendOf(services: ConsoleServices, filter: RequestFilter): Promise<MoneyJson> {
   const [sums] = await spendBetween(services, filter, [filter.from, filter.until]);
   return sums!;
+}
+
+/** What a client has spent: one rule for every page of clients. */
+export const spentSums = {
+  cost: usd.nullable().describe('Charges of calls.'),
+  refunded: usd.nullable().describe('Given back in this time, whenever the calls were.'),
+  spent: usd.nullable().describe('cost - refunded; below zero where more was given back.'),
+};
+
+export async function spentOf(services: ConsoleServices, filter: RequestFilter) {
+  const { cost, refunded, tokens } = await spendOf(services, filter);
+  const spent = cost === null || refunded === null ? null : usdText(money(parseUsd(cost) - parseUsd(refunded)));
+  return { cost, refunded, spent, tokens };
 }
 
 /** Spend within the bounds of the requests. */

@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { TaskAdmin, TaskView } from '../../common/domain/admin/tasks.ts';
 import { ledgerQueries, taskAdmin } from '../services.ts';
-import { csvAnswer } from './csv.ts';
+import { csvAnswer } from './csv/answer.ts';
 import { type ConsoleServices, need, nothingHere, ownAccount, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import {

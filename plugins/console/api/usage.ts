@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../common/domain/admin/requests.ts';
 import { requestQueries } from '../services.ts';
 import { chargedRequest, chargedRequests } from './charges.ts';
-import { csvAnswer } from './csv.ts';
+import { csvAnswer } from './csv/answer.ts';
 import {
   attemptJson,
   bucketQuery,
@@ -25,7 +25,7 @@ import {
 import { type ConsoleServices, need, ownAccount, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, answersCsv, id, instant, iso, listed, pageQuery, usd } from './schemas.ts';
-import { spendBetween, spendOf } from './spend.ts';
+import { spendBetween, spentOf, spentSums } from './spend.ts';
 import { spanOfDays } from './time-zone.ts';
 
 const list = route('get', '/usage', 'Own requests, by default of the last 30 days', answers(sortedPage(requestRow)), {
@@ -35,7 +35,7 @@ const sums = route(
   'get',
   '/usage/sums',
   'Sums of own requests',
-  answers(requestSums.extend({ cost: usd.nullable(), tokens: z.number().nullable(), from: instant, until: instant })),
+  answers(requestSums.extend({ ...spentSums, tokens: z.number().nullable(), from: instant, until: instant })),
   { query: requestsQuery },
 );
 const series = route(
@@ -58,9 +58,12 @@ const one = route('get', '/usage/{id}', 'One own request from end to end', answe
 
 const columns = [
   'receivedAt',
+  'day',
+  'time',
   'requestId',
   'operation',
   'model',
+  'key',
   'keyId',
   'project',
   'status',
@@ -69,7 +72,9 @@ const columns = [
   'totalMs',
   'cost',
   'refunded',
-  'usage',
+  'inputTokens',
+  'outputTokens',
+  'otherUsage',
 ] as const;
 
 export function usageRoutes(services: ConsoleServices) {
@@ -79,11 +84,11 @@ export function usageRoutes(services: ConsoleServices) {
     )
     .read(sums, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
-      const [all, { cost, tokens }] = await Promise.all([
+      const [all, { tokens, ...spend }] = await Promise.all([
         need(services, requestQueries).sums(filter),
-        spendOf(services, filter),
+        spentOf(services, filter),
       ]);
-      return { ...sumsJson(all), cost, tokens, from: iso(filter.from), until: iso(filter.until) };
+      return { ...sumsJson(all), ...spend, tokens, from: iso(filter.from), until: iso(filter.until) };
     })
     .read(series, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
@@ -102,7 +107,7 @@ export function usageRoutes(services: ConsoleServices) {
     .file(csv, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
       return csvAnswer('usage', columns, async (page) =>
-        listed(await chargedRequests(services, filter, page), (request) => csvRow(requestJson(request))),
+        listed(await chargedRequests(services, filter, page), (request) => csvRow(requestJson(request), query.tz)),
       );
     })
     .read(one, async ({ param: { id }, c }) => {

@@ -230,8 +230,12 @@ test('keys with one project name are a project, of one account or of all, also o
   assert.equal((await admin.setProject(acme, web, undefined)).project, undefined);
   assert.deepEqual(await projects(acme), [['old', [also]]]);
   assert.deepEqual(
-    [...(await admin.projectsOf([web, also, none, theirs, 'nonsense']))].toSorted(),
+    [...(await admin.namesOf([web, also, none, theirs, 'nonsense']))]
+      .map(([id, { project }]) => [id, project])
+      .toSorted(),
     [
+      [web, undefined],
+      [none, undefined],
       [also, 'old'],
       [theirs, 'web'],
     ].toSorted(),

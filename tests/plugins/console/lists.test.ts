@@ -71,7 +71,7 @@ test('the ledger of one account is returned as rows and as CSV', async () => {
   for (const { accountId } of rows) assert.equal(accountId, clientAccount);
   const csv = linesOf((await send(`GET /admin/ledger.csv?accountId=${clientAccount}`)).text);
   const all = linesOf((await send('GET /admin/ledger.csv')).text);
-  for (const line of csv.slice(1)) assert.equal(line.split(',')[2], clientAccount);
+  for (const line of csv.slice(1)) assert.equal(line.split(',')[3], clientAccount);
   assert.ok(csv.length > 6 && csv.length < all.length, `${csv.length} of ${all.length}`);
 });
 
@@ -85,7 +85,7 @@ test('failures by cause and requests by duration are for operators; a cause filt
     assert.equal((await send(`GET /admin/requests?${query}`)).json.rows.length, requests);
     const csv = linesOf((await send(`GET /admin/requests.csv?${query}`)).text);
     assert.equal(csv.length, requests + 1);
-    assert.match(csv[0]!, /^receivedAt,requestId,/);
+    assert.match(csv[0]!, /^receivedAt,day,time,requestId,/);
   }
   const durations = (await send('GET /admin/monitor/durations?from=2020-01-01T00:00:00Z')).json.rows;
   assert.equal(durations.at(-1).untilMs, null);

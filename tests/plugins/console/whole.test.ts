@@ -99,6 +99,15 @@ test('a key is made, calls, and the call is found with its price and formula', a
   assert.ok(seen.story.length > 0);
 });
 
+/** For cells without a comma in them. */
+function rowsOfCsv(text: string): Record<string, string>[] {
+  const [head, ...lines] = text
+    .trimEnd()
+    .split('\r\n')
+    .map((line) => line.split(','));
+  return lines.map((cells) => Object.fromEntries(head!.map((name, index) => [name, cells[index]!])));
+}
+
 test('home page, sums, series and models include that call', async () => {
   const home = (await ada.send('/home')).json;
   assert.equal(home.today.requests, 1);
@@ -134,10 +143,27 @@ test('home page, sums, series and models include that call', async () => {
   const model = (await ada.send('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
   assert.equal(model.lastHour.requests, 1);
   assert.ok(model.prices.lines.some((line: { class: string }) => line.class === 'input'));
-  const csv = (await ada.send('/usage.csv')).text.trimEnd().split('\r\n');
-  assert.equal(csv.length, 2);
-  assert.match(csv[0]!, /^receivedAt,requestId,.*,project,/);
-  assert.match(csv[1]!, /,web,/);
+  const usageRows = rowsOfCsv((await ada.send('/usage.csv?tz=Pacific/Kiritimati')).text);
+  const [request] = (await ada.send('/usage')).json.rows;
+  const here = Temporal.Instant.from(request.receivedAt).toZonedDateTimeISO('Pacific/Kiritimati');
+  const { input, output } = request.usage;
+  assert.deepEqual(
+    usageRows.map(({ day, key, project, outcome, cost, inputTokens, outputTokens, firstByteMs }) => [
+      ...[day, key, project, outcome, cost, inputTokens, outputTokens],
+      Number(firstByteMs) > 0 && firstByteMs!.length < 10,
+    ]),
+    [[here.toPlainDate().toString(), 'laptop', 'web', 'complete', request.cost, `${input}`, `${output}`, true]],
+  );
+  const [charged] = (await ada.send('/wallet/ledger?kind=CHARGE')).json.rows;
+  assert.deepEqual(
+    [charged.model, charged.keyName, charged.usage, charged.requestId],
+    ['gpt-5.4-mini', 'laptop', request.usage, request.id],
+  );
+  const [line] = rowsOfCsv((await ada.send('/wallet/ledger.csv?kind=CHARGE&tz=Pacific/Kiritimati')).text);
+  assert.deepEqual(
+    [line!['day'], line!['kind'], line!['model'], line!['key'], line!['inputTokens'], line!['change']],
+    [here.toPlainDate().toString(), 'call', 'gpt-5.4-mini', 'laptop', `${input}`, `-${request.cost}`],
+  );
 });
 
 test('everyone sees models with prices and their recent success, and nothing else', async () => {
@@ -213,6 +239,9 @@ test('a charge is refunded in parts, and never beyond its amount', async () => {
   assert.ok((await refund(row.cost)).status >= 400);
   const reply = (await ada.send(`/usage/${row.id}`)).json;
   assert.equal(reply.charge.refunded, reply.charge.cost);
+  const [home, sums] = [(await ada.send('/home')).json.today, (await ada.send('/usage/sums')).json];
+  for (const { cost, refunded, spent } of [home, sums])
+    assert.deepEqual([refunded, parseUsd(spent)], [row.cost, parseUsd(cost) - parseUsd(row.cost)]);
 });
 
 test('an operator changes plan and ratio, and disables and enables an account', async () => {

@@ -58,6 +58,11 @@ export interface KeyView extends KeyTerms {
   readonly revokedAt: number | undefined;
 }
 
+export interface KeyNames {
+  readonly name: string;
+  readonly project: string | undefined;
+}
+
 /** Accounts and keys. Throws `not_found` for a key of another account. */
 export interface AccountAdmin {
   /** `text`: part of a name, or an id; with it, those of `ids` are found besides. Ordered by name. */
@@ -95,8 +100,8 @@ export interface AccountAdmin {
    * projects.
    */
   projects(accountId: string | undefined): Promise<readonly Project[]>;
-  /** The projects of these keys, by their ids; at most 500. */
-  projectsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** What these keys are called, by their ids, also revoked ones; at most 500. */
+  namesOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeyNames>>;
 }
 
 export const accountAdmin = defineService<AccountAdmin>('account admin');

@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { CodeGift, CodeView } from '../../../common/domain/admin/shop.ts';
 import { plans, shopAdmin } from '../../services.ts';
-import { csvAnswer } from '../csv.ts';
+import { csvAnswer } from '../csv/answer.ts';
 import { planCard, planJson } from '../plan-cards.ts';
 import { type ConsoleServices, need } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
@@ -126,7 +126,7 @@ export function codeRoutes(services: ConsoleServices) {
     .list(list, codeJson, async ({ query: { batch } }, page) => need(services, shopAdmin).codes({ batch }, page))
     .file(csv, ({ query: { batch } }) => {
       const codes = need(services, shopAdmin);
-      return csvAnswer('codes', columns, async (page) => listed(await codes.codes({ batch }, page), codeJson));
+      return csvAnswer('codes', columns, async (page) => listed(await codes.codes({ batch }, page), cellsOf));
     })
     .action(create, ({ json }) => {
       const { batch, gift, count, maxUses, oncePerAccount, expiresAt, reason } = json;
@@ -184,4 +184,15 @@ function toGift(pageRequest: z.output<typeof giftInput>): CodeGift {
 function refuseUnknownPlan(services: ConsoleServices, gift: z.output<typeof giftInput>): void {
   if (gift.kind === 'balance' || services.find(plans)?.has(gift.plan) !== false) return;
   throw new GatewayError('invalid_request', `There is no plan "${gift.plan}".`, { field: 'gift.plan' });
+}
+
+const cellsOf = (view: Parameters<typeof codeJson>[0]) => {
+  const { gift, ...cells } = codeJson(view);
+  return { ...cells, gift: giftText(gift) };
+};
+
+function giftText(gift: z.infer<typeof code>['gift']): string {
+  if (gift.kind === 'plan') return `plan ${gift.plan}`;
+  if (gift.kind === 'days') return `${gift.days} days of plan ${gift.plan}`;
+  return `${gift.amount} USD${gift.lastsDays === null ? '' : ` for ${gift.lastsDays} days`}`;
 }

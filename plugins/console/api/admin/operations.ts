@@ -5,7 +5,7 @@ import type { Page } from '../../../common/domain/admin/pages.ts';
 import { roles } from '../../actor.ts';
 import type { AuditRow } from '../../people.ts';
 import { database, ledgerQueries } from '../../services.ts';
-import { csvAnswer } from '../csv.ts';
+import { csvAnswer } from '../csv/answer.ts';
 import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
 import { moneySums } from '../request-rows.ts';
 import { actorOf, type ConsoleServices, need } from '../routing/router.ts';

@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
 import { requestQueries } from '../../services.ts';
 import { chargedRequest, chargedRequests } from '../charges.ts';
-import { csvAnswer } from '../csv.ts';
+import { csvAnswer } from '../csv/answer.ts';
 import { keysByProject, projectSizes } from '../projects.ts';
 import {
   bucketQuery,
@@ -117,8 +117,11 @@ const mostProjects = 50;
 const projectsAtOnce = 4;
 const columns = [
   'receivedAt',
+  'day',
+  'time',
   'requestId',
   'accountId',
+  'key',
   'keyId',
   'project',
   'operation',
@@ -136,7 +139,9 @@ const columns = [
   'cost',
   'ownCost',
   'refunded',
-  'usage',
+  'inputTokens',
+  'outputTokens',
+  'otherUsage',
 ] as const;
 
 export function trafficRoutes(services: ConsoleServices) {
@@ -185,7 +190,9 @@ export function requestRoutes(services: ConsoleServices) {
       const filter = await filterOf(services, query);
       need(services, requestQueries);
       return csvAnswer('requests', columns, async (page) =>
-        listed(await chargedRequests(services, filter, page), (request) => csvRow(operatorRequestJson(request))),
+        listed(await chargedRequests(services, filter, page), (request) =>
+          csvRow(operatorRequestJson(request), query.tz),
+        ),
       );
     })
     .read(one, async ({ param: { id } }) => {

@@ -76,10 +76,8 @@ export function fakeAccounts(world: World): AccountAdmin {
         .map(([project, some]) => ({ project, keyIds: some.map(({ id }) => id) }))
         .sort((left, right) => left.project.localeCompare(right.project));
     },
-    projectsOf: async (keyIds) =>
-      new Map(
-        world.keys.flatMap(({ id, project }) => (project !== undefined && keyIds.includes(id) ? [[id, project]] : [])),
-      ),
+    namesOf: async (keyIds) =>
+      new Map(world.keys.flatMap(({ id, name, project }) => (keyIds.includes(id) ? [[id, { name, project }]] : []))),
     expiringKeys: async () => [],
     revokeKey: async (accountId, keyId) =>
       changeKey(accountId, keyId, (key) => ({ ...key, revokedAt: key.revokedAt ?? world.now() })),

@@ -7,6 +7,7 @@ import { textColumn, timeColumn } from './columns.tsx';
 import { Money } from './money.tsx';
 import type { Column } from './rows-table.tsx';
 import { useSearchState } from './search-state.ts';
+import { usageWords } from './tokens.tsx';
 
 const kinds = ['CREDIT', 'DEBIT', 'PURCHASE', 'REFUND', 'PAYOUT', 'EXPIRE', 'CHARGE'] as const;
 type Kind = (typeof kinds)[number];
@@ -36,6 +37,26 @@ export function useLedgerColumns({ why, account }: LedgerColumns): readonly Colu
     exact('change', true),
     exact('balanceAfter'),
   ];
+}
+
+/** Why a call was charged as it was; an answer in full needs no word. */
+const callReasons = ['cut', 'client_left', 'no_usage', 'crash', 'absurd'] as const;
+const servedPrefix = 'served by ';
+
+/** What a charged call was: its model, key and tokens, in the reader's words. */
+export function CallWords({ row }: { readonly row: LedgerRow }) {
+  const { t, i18n } = useTranslation();
+  const { model, keyName, usage, reason } = row;
+  const known = callReasons.find((one) => one === reason);
+  const served = reason?.startsWith(servedPrefix) ? reason.slice(servedPrefix.length) : undefined;
+  const words = [
+    model,
+    keyName === null ? undefined : t('shell.ledger.byKey', { key: keyName }),
+    usage === null ? undefined : usageWords(usage, t, i18n.language),
+    known === undefined ? undefined : t(`shell.ledger.reasons.${known}`),
+    served === undefined ? undefined : t('shell.ledger.servedBy', { source: served }),
+  ];
+  return <span>{words.filter((word) => word !== undefined && word !== null && word !== '').join(' · ')}</span>;
 }
 
 /** Narrows a table to one kind of movement, in the address bar. */

@@ -27,6 +27,13 @@ export function Money({ of, signed = false, exact = false }: MoneyProps) {
   return <Tooltip label={whole}>{text}</Tooltip>;
 }
 
+/** Behind a sum that it has been subtracted from. */
+export function Refunded({ of }: { readonly of: Usd | null }) {
+  const { t, i18n } = useTranslation();
+  if (of === null || /^-?[0.]*$/.test(of)) return null;
+  return <> · {t('shell.refunded', { amount: moneyText(of, i18n.language) })}</>;
+}
+
 const Absent = () => (
   <Text span c="dimmed" inherit>
     –

@@ -5,7 +5,17 @@ import { IconCalendar } from '@tabler/icons-react';
 import { type FormEvent, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { localMinute, momentText } from './format.ts';
-import { barMinutesOf, before, bucketMinutesOf, isSpanName, type SpanName, startOf } from './named-span.ts';
+import {
+  barMinutesOf,
+  before,
+  bucketMinutesOf,
+  calendarNames,
+  endOf,
+  isCalendarName,
+  isSpanName,
+  type SpanName,
+  startOf,
+} from './named-span.ts';
 import { type SearchState, useSearchState } from './search-state.ts';
 import { viewerZone, ZoneName } from './zone.tsx';
 
@@ -45,16 +55,16 @@ export function useSpan(otherwise: SpanName): ChosenSpan {
 }
 
 function namedSpan(name: SpanName, now: Date): ChosenSpan {
-  const start = startOf(name, now);
+  const [start, end] = [startOf(name, now), endOf(name, now)];
   return {
     name,
-    ms: Math.max(minuteMs, now.getTime() - start.getTime()),
+    ms: Math.max(minuteMs, (end ?? now).getTime() - start.getTime()),
     bucketMinutes: bucketMinutesOf(name),
     barMinutes: barMinutesOf(name),
-    query: { from: start.toISOString(), tz: viewerZone },
+    query: { from: start.toISOString(), ...(end && { until: end.toISOString() }), tz: viewerZone },
     previous: {
       from: before(name, start).toISOString(),
-      until: before(name, now).toISOString(),
+      until: before(name, end ?? now).toISOString(),
       tz: viewerZone,
     },
     search: { span: name },
@@ -87,7 +97,8 @@ export function SpanPicker({ names, otherwise }: PickerProps) {
   const { t } = useTranslation();
   const { name } = useSpan(otherwise);
   const [, change] = useSearchState();
-  const data = names.map((value) => ({ value, label: t(`shell.span.${value}`) }));
+  const shown = (values: readonly SpanName[]) => values.map((value) => ({ value, label: t(`shell.span.${value}`) }));
+  const data = shown(names);
   const pick = (value: string | null) =>
     change({ span: value === otherwise || value === null ? undefined : value, from: undefined, until: undefined });
   return (
@@ -105,7 +116,7 @@ export function SpanPicker({ names, otherwise }: PickerProps) {
       <Select
         size="xs"
         w={118}
-        data={data}
+        data={[...data, ...shown(calendarNames)]}
         value={name === 'custom' ? null : name}
         placeholder={t('shell.span.custom')}
         onChange={pick}
@@ -113,17 +124,23 @@ export function SpanPicker({ names, otherwise }: PickerProps) {
         allowDeselect={false}
         aria-label={t('shell.span.label')}
       />
-      <CustomSpan />
+      <CustomSpan otherwise={otherwise} />
     </Group>
   );
 }
 
-/** From one moment until another, in the viewer's own time. */
-function CustomSpan() {
+/** A day or month of the calendar, or from one moment until another, in the viewer's own time. */
+function CustomSpan({ otherwise }: { readonly otherwise: SpanName }) {
   const { t, i18n } = useTranslation();
   const [search, change] = useSearchState();
   const [opened, dialog] = useDisclosure(false);
+  const { name } = useSpan(otherwise);
   const isCustom = search['span'] === 'custom' && search['from'] !== undefined;
+  const calendar = isCalendarName(name) ? t(`shell.span.${name}`) : t('shell.span.custom');
+  const pick = (span: SpanName) => {
+    change({ span, from: undefined, until: undefined });
+    dialog.close();
+  };
   const text = (at: string | undefined) =>
     at === undefined ? t('shell.span.now') : momentText(new Date(at), new Date(), i18n.language);
   return (
@@ -131,14 +148,27 @@ function CustomSpan() {
       <Popover.Target>
         <Button
           size="xs"
-          variant={isCustom ? 'light' : 'default'}
+          variant={isCustom || isCalendarName(name) ? 'light' : 'default'}
           leftSection={<IconCalendar size={14} aria-hidden />}
           onClick={dialog.toggle}
         >
-          {isCustom ? `${text(search['from'])} – ${text(search['until'])}` : t('shell.span.custom')}
+          {isCustom ? `${text(search['from'])} – ${text(search['until'])}` : calendar}
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
+        <Group gap={6} mb="sm" wrap="nowrap">
+          {calendarNames.map((value) => (
+            <Button
+              key={value}
+              size="compact-xs"
+              variant={value === name ? 'filled' : 'light'}
+              aria-pressed={value === name}
+              onClick={() => pick(value)}
+            >
+              {t(`shell.span.${value}`)}
+            </Button>
+          ))}
+        </Group>
         <CustomForm
           from={search['from']}
           until={search['until']}

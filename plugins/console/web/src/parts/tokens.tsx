@@ -1,7 +1,9 @@
 /** The column of what a request consumed: tokens that went in and came out, or pieces. */
 import { Tooltip } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { RequestRow } from '../api/types.ts';
+import en from '../texts/en/client.ts';
 import { countText } from './format.ts';
 import type { Column } from './rows-table.tsx';
 
@@ -17,6 +19,25 @@ const inputClasses = [
   ...['cache_read_audio', 'cache_read_image'],
 ];
 const outputClasses = ['output', 'reasoning', 'output_audio', 'output_image'];
+
+/** Such as `1,200 tokens in, 300 out, 2 × Image`. */
+export function usageWords(usage: NonNullable<RequestRow['usage']>, t: TFunction, language: string): string {
+  const sum = (names: readonly string[]) => names.reduce((total, name) => total + (usage[name] ?? 0), 0);
+  const [into, out] = [sum(inputClasses), sum(outputClasses)];
+  const isPiece = ([name, count]: [string, number]) =>
+    count > 0 && name !== 'request' && !inputClasses.includes(name) && !outputClasses.includes(name);
+  const nameOf = (name: string) =>
+    Object.hasOwn(en.models.classes, name)
+      ? t(`client.models.classes.${name as keyof typeof en.models.classes}`)
+      : name;
+  const pieces = Object.entries(usage).filter(isPiece);
+  return [
+    ...(into + out > 0
+      ? [t('shell.ledger.tokens', { into: countText(into, language), out: countText(out, language) })]
+      : []),
+    ...pieces.map(([name, count]) => `${countText(count, language)} × ${nameOf(name)}`),
+  ].join(', ');
+}
 
 /** Input and output tokens; classes counted in pieces are named on hover. */
 function Tokens({ usage }: { readonly usage: RequestRow['usage'] }) {

@@ -10,7 +10,7 @@ import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import { has, useMe } from '../../api/session.ts';
 import type { Home as HomeView } from '../../api/types.ts';
 import { countText, meanUsd, moneyText } from '../../parts/format.ts';
-import { Money } from '../../parts/money.tsx';
+import { Money, Refunded } from '../../parts/money.tsx';
 import { OnSight } from '../../parts/on-sight.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { Stat, StatRow } from '../../parts/stat.tsx';
@@ -88,15 +88,25 @@ function Numbers({ home }: { readonly home: HomeView }) {
       )}
       <Stat
         label={t('client.home.today')}
-        value={<Money of={home.today.cost} />}
-        note={t('client.home.requests', { requests: countText(home.today.requests, i18n.language) })}
+        value={<Money of={home.today.spent} />}
+        note={
+          <>
+            {t('client.home.requests', { requests: countText(home.today.requests, i18n.language) })}
+            <Refunded of={home.today.refunded} />
+          </>
+        }
         to="/usage"
         search={{ span: 'today' }}
       />
       <Stat
         label={t('client.home.month')}
-        value={<Money of={home.month.cost} />}
-        note={t('client.home.perDay', { cost: moneyText(meanUsd(home.month.cost ?? '0', 30), i18n.language) })}
+        value={<Money of={home.month.spent} />}
+        note={
+          <>
+            {t('client.home.perDay', { cost: moneyText(meanUsd(home.month.spent ?? '0', 30), i18n.language) })}
+            <Refunded of={home.month.refunded} />
+          </>
+        }
         to="/usage"
         search={{ span: '30d' }}
       />

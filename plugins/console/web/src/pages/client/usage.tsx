@@ -10,7 +10,7 @@ import { ActivityPanel, type Metric } from '../../parts/activity.tsx';
 import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { chartNumber, countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
-import { Money } from '../../parts/money.tsx';
+import { Money, Refunded } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { projectName } from '../../parts/project.ts';
 import type { Column } from '../../parts/rows-table.tsx';
@@ -98,13 +98,18 @@ function useMetrics(now: UsageSums | undefined, before: UsageSums | undefined): 
   const { t, i18n } = useTranslation();
   const count = (value: number) => countText(value, i18n.language);
   const errorsOf = (sums: UsageSums | undefined) => sums && sums.results.client_error + sums.results.upstream_error;
-  const amount = (sums: UsageSums | undefined) => (sums?.cost ? chartNumber(sums.cost) : undefined);
+  const amount = (sums: UsageSums | undefined) => (sums?.spent ? chartNumber(sums.spent) : undefined);
   const mean = now?.cost && now.requests > 0 ? meanUsd(now.cost, now.requests) : undefined;
   const cost: Metric = {
     name: 'cost',
     label: t('shell.word.cost'),
-    value: now && <Money of={now.cost} />,
-    note: mean && t('client.usage.perRequest', { cost: moneyText(mean, i18n.language) }),
+    value: now && <Money of={now.spent} />,
+    note: mean && (
+      <>
+        {t('client.usage.perRequest', { cost: moneyText(mean, i18n.language) })}
+        <Refunded of={now?.refunded ?? null} />
+      </>
+    ),
     change: [amount(now), amount(before)],
   };
   const tokens: Metric = {

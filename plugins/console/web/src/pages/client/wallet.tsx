@@ -1,5 +1,5 @@
 /** A client's money: what there is, how to fill it, plans for sale, every movement. */
-import { Anchor, Grid, Stack, Text } from '@mantine/core';
+import { Anchor, Grid, Group, Stack, Text } from '@mantine/core';
 import { IconListDetails } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -11,10 +11,11 @@ import type { LedgerRow, Pool } from '../../api/types.ts';
 import { walletKey } from '../../parts/balance-chip.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { chartNumber } from '../../parts/format.ts';
-import { KindFilter, useLedgerColumns } from '../../parts/ledger.tsx';
+import { CallWords, KindFilter, useLedgerColumns } from '../../parts/ledger.tsx';
 import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
+import { SpanPicker, useSpan } from '../../parts/span.tsx';
 import { Stat, StatRow } from '../../parts/stat.tsx';
 import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -22,6 +23,8 @@ import { Grants, Windows } from './funds.tsx';
 import { PlanCards } from './plan-cards.tsx';
 import { Redeem } from './redeem.tsx';
 import { TopUp } from './top-up.tsx';
+
+const spanNames = ['today', '7d', '30d', '90d'] as const;
 
 export default function Wallet() {
   const { t } = useTranslation();
@@ -113,13 +116,18 @@ function Funds({ pool }: { readonly pool: Pool }) {
 function Ledger() {
   const { t } = useTranslation();
   const [search] = useSearchState();
+  const span = useSpan('90d');
   const columns = useLedgerColumns({ why: (row) => <Note row={row} /> });
   return (
-    <Panel flush title={t('client.wallet.ledger')} hint={t('client.wallet.ledgerHint')} actions={<KindFilter />}>
+    <Panel flush title={t('client.wallet.ledger')} hint={t('client.wallet.ledgerHint')}>
+      <Group gap="xs" className="filters" px="md" pb="sm">
+        <SpanPicker names={spanNames} otherwise="90d" />
+        <KindFilter />
+      </Group>
       <DataTable
         label={t('client.wallet.ledger')}
         path="/wallet/ledger"
-        query={{ kind: search['kind'] }}
+        query={{ ...span.query, kind: search['kind'] }}
         csv="/wallet/ledger.csv"
         columns={columns}
         rowKey={({ seq }) => seq}
@@ -139,7 +147,7 @@ function Note({ row }: { readonly row: LedgerRow }) {
   const { t } = useTranslation();
   return (
     <Text fz="sm" component="div" className="breaks">
-      {row.reason}{' '}
+      {row.kind === 'CHARGE' ? <CallWords row={row} /> : row.reason}{' '}
       {row.requestId !== null && (
         <Anchor
           fz="sm"

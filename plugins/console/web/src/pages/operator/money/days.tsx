@@ -7,7 +7,7 @@ import { Chart } from '../../../parts/chart.tsx';
 import { useCountColumn } from '../../../parts/columns.tsx';
 import { pointText } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
-import { bucketLabel } from '../monitor/bucket-label.ts';
+import { bucketDay, bucketLabel } from '../monitor/bucket-label.ts';
 import { CsvTable } from '../parts/csv-table.tsx';
 import { useMarginColumns } from '../parts/margin.tsx';
 import { sumOfRows } from '../sums/margin.ts';
@@ -49,7 +49,7 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
         rows={rows}
         rowKey={({ at }) => at}
         total={{ ...rows[0]!, ...total }}
-        columns={useColumns(rows, label)}
+        columns={useColumns(rows, label, series)}
         file="money-by-day"
         empty={
           <Text p="md" c="dimmed" fz="sm">
@@ -61,11 +61,20 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
   );
 }
 
-function useColumns(rows: readonly Bucket[], label: (bucket: Bucket) => string): Column<Bucket>[] {
+function useColumns(
+  rows: readonly Bucket[],
+  label: (bucket: Bucket) => string,
+  series: MonitorSeries,
+): Column<Bucket>[] {
   const { t } = useTranslation();
   const cell = (bucket: Bucket) => (bucket.at === '' ? t('operator.column.sum') : label(bucket));
   return [
-    { key: 'day', title: t('operator.column.day'), cell, plain: ({ at }) => at },
+    {
+      key: 'day',
+      title: t('operator.column.day'),
+      cell,
+      plain: ({ at }) => (at === '' ? '' : bucketDay(new Date(at), series)),
+    },
     useCountColumn('requests', t('shell.word.requests')),
     ...useMarginColumns(rows),
   ];

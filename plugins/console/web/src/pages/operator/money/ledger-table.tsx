@@ -3,7 +3,7 @@ import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { DataTable } from '../../../parts/data-table.tsx';
-import { KindFilter, useLedgerColumns } from '../../../parts/ledger.tsx';
+import { CallWords, KindFilter, useLedgerColumns } from '../../../parts/ledger.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
@@ -50,11 +50,12 @@ export function LedgerTable({ empty, accountId }: LedgerTableProps) {
 }
 
 /** Why the row is there: the request that it pays for, or the reason that was given. */
-function why({ requestId, reason, reference }: LedgerRow) {
+function why(row: LedgerRow) {
+  const { requestId, reason, reference, kind } = row;
   if (requestId !== null)
     return (
       <span>
-        <RequestLink id={requestId} /> {reason}
+        <RequestLink id={requestId} /> {kind === 'CHARGE' ? <CallWords row={row} /> : reason}
       </span>
     );
   return (

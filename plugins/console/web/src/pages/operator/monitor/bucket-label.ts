@@ -15,6 +15,14 @@ export function bucketLabel(at: Date, { tz, bucketMs }: Buckets, language: strin
   return new Intl.DateTimeFormat(language, { ...partsOf(bucketMs), timeZone: tz }).format(at);
 }
 
+/** For a spreadsheet: `2026-11-28`, with the time where a bucket is shorter than a day, in the zone of the buckets. */
+export function bucketDay(at: Date, { tz, bucketMs }: Buckets): string {
+  const short = bucketMs < 24 * hourMs ? time : {};
+  const parts = { year: 'numeric', month: '2-digit', day: '2-digit', ...short } as const;
+  // Swedish dates are written as ISO 8601 has them.
+  return new Intl.DateTimeFormat('sv-SE', { ...parts, timeZone: tz }).format(at);
+}
+
 function partsOf(bucketMs: number): Intl.DateTimeFormatOptions {
   if (bucketMs >= 24 * hourMs) return day;
   if (bucketMs >= 6 * hourMs) return { ...day, ...time };

@@ -7,7 +7,8 @@ export function toCsv(head: readonly string[], rows: readonly (readonly Cell[])[
 export type Cell = string | number | boolean | null | undefined;
 
 function cellText(cell: Cell): string {
-  if (typeof cell === 'number') return String(cell);
+  // A measured time has many more places, which say nothing.
+  if (typeof cell === 'number') return String(Math.round(cell * 1_000) / 1_000);
   const text = String(cell ?? '');
   // A negative amount is a number and no formula.
   const isFormula = /^[=+\-@\t\r]/.test(text) && !/^-\d+(\.\d+)?$/.test(text);
