@@ -39,6 +39,7 @@ export function alertCommands(
           throw new GatewayError('not_found', `There is no sink "${name}": ${hint}.`);
         }
         const fault = await deliveries.send(name, testMessage(host));
+        await rows.recordTest(name, fault, host.clock.now());
         if (fault !== undefined) throw new GatewayError('conflict', `The sink "${name}" did not take it: ${fault}.`);
         return { json: { sink: name, sent: true }, text: `The sink "${name}" took a test message.` };
       },
@@ -46,7 +47,7 @@ export function alertCommands(
   ];
 }
 
-function testMessage({ gateway, clock, random }: Host) {
+export function testMessage({ gateway, clock, random }: Host) {
   const now = clock.now();
   const facts = {
     id: random.bytes(12).toString('hex'),

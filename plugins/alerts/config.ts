@@ -1,8 +1,10 @@
 /** The section of a gateway file: rules, which begin with the defaults of their kinds, and sinks. */
+import { isIP } from 'node:net';
 import type { ExtensionPoint, Service } from '../../core/contract/contract.ts';
-import type { Fault, SectionPart } from '../../core/contract/remarks.ts';
+import type { Fault, Notice, SectionPart } from '../../core/contract/remarks.ts';
 import { duration, z } from '../../core/contract/schema.ts';
 import { didYouMean } from '../../core/tools/near-names.ts';
+import { isPublicAddress } from '../../core/tools/public-address.ts';
 import {
   type AlertKind,
   type AlertSinkType,
@@ -82,6 +84,8 @@ export interface Rule extends Limits {
   readonly least: AlertValue;
   /** Names of sinks. */
   readonly sinks: readonly string[];
+  /** Its alerts are not sent for now. */
+  readonly isMuted?: boolean;
 }
 
 /** The rules that are on: those of the kinds, as the section changes them, and its own. */
@@ -148,6 +152,26 @@ export function problemsOf(
     return [...sentences.map((message) => ({ path: [...place, 'sinks'], message })), ...valueFaults(own, kind, place)];
   });
   return [...ofSinks, ...ofRules];
+}
+
+/** Sinks whose address the rules for addresses refuse, as far as the address itself says so. */
+export function unreachableSinks({ sinks }: AlertsConfig): Notice[] {
+  return Object.entries(sinks).flatMap(([name, { url, webhook, allow_private: isAllowed }]) => {
+    const [member, address] = url === undefined ? ['webhook', webhook] : ['url', url];
+    const isInside = typeof address === 'string' && isAllowed !== true && isInsideHost(address);
+    const text = `alerts.sinks.${name}.${member}: the host is not a public address, so no alert reaches it; if it is yours, set allow_private: true`;
+    return isInside ? [{ level: 'warning', text, path: ['sinks', name, member as string] }] : [];
+  });
+}
+
+/** A literal address that is not public, or a name that only a local network knows. */
+function isInsideHost(address: string): boolean {
+  const host = URL.parse(address)
+    ?.hostname.replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '');
+  if (host === undefined) return false;
+  if (isIP(host) !== 0) return !isPublicAddress(host);
+  return !host.includes('.') || /\.(local|localhost|internal|lan|home\.arpa|test|invalid)$/.test(host);
 }
 
 function valueFaults(own: WrittenRule, kind: AlertKind, place: string[]): Fault[] {

@@ -6,7 +6,7 @@ import type { Deliveries } from './deliveries.ts';
 import { LocalAlerts } from './local.ts';
 import { messageFor, plainFacts } from './message.ts';
 import type { AlertRows, NewMessages, Report } from './rows.ts';
-import { advance, type OpenAlert, type Step, verdictOf } from './state.ts';
+import { advance, muted, type OpenAlert, type Step, verdictOf } from './state.ts';
 
 /** Subjects of a rule at most, and reports of a process: names may come from clients. */
 const mostSubjects = 200;
@@ -38,6 +38,8 @@ export class Engine implements AlertEvents {
   /** Counts of events that are not written yet, by kind and subject. */
   readonly #reported = new Map<string, Report & { readonly value: number }>();
   #observed = new Map<string, Report>();
+  /** As they were read last; known while the database is away, too. */
+  #mutes: ReadonlyMap<string, { readonly until: number }> = new Map();
   #written = 0;
   /** Alerts were open or messages waited when this process last looked. */
   #isBusy = true;
@@ -71,7 +73,7 @@ export class Engine implements AlertEvents {
   async look(): Promise<void> {
     if (this.#options.isAway()) {
       const isKnown = (kind: string, subject: string) => this.#observed.has(`${kind} ${subject}`);
-      await this.#local.look(this.#options.rules(), isKnown);
+      await this.#local.look(this.#rules(this.#host.clock.now()), isKnown);
       return;
     }
     if (this.#local.waits) await this.#adopt();
@@ -83,6 +85,7 @@ export class Engine implements AlertEvents {
       return;
     }
     const open = await this.#rows.open();
+    this.#mutes = await this.#rows.mutes(now);
     await this.#evaluateAll(open, now);
     await this.#dropUnruled(open, now);
     const waits = await this.#deliveries.advance();
@@ -101,11 +104,17 @@ export class Engine implements AlertEvents {
     const { clock } = this.#host;
     const begunAt = clock.monotonic();
     const rests = begunAt < this.#restsUntil;
-    for (const rule of this.#options.rules())
+    for (const rule of this.#rules(now))
       if (!rests || rule.kind.measure === undefined) await this.#evaluate(rule, open, now);
     if (rests) return;
     this.#looksLeft = Math.max(0, this.#looksLeft - 1);
     this.#restsUntil = begunAt + Math.min(restTimes * (clock.monotonic() - begunAt), longestRestMs);
+  }
+
+  /** Muted rules send to no sink. */
+  #rules(now: number): readonly Rule[] {
+    const isMuted = ({ name }: Rule) => (this.#mutes.get(name)?.until ?? 0) > now;
+    return this.#options.rules().map((rule) => (isMuted(rule) ? { ...rule, sinks: [], isMuted: true } : rule));
   }
 
   #isQuiet(): boolean {
@@ -131,7 +140,7 @@ export class Engine implements AlertEvents {
   }
 
   async #evaluate(rule: Rule, open: readonly OpenAlert[], now: number): Promise<void> {
-    const measured = await this.#measured(rule, now).catch((error: unknown) => {
+    const measured = await this.measure(rule, now).catch((error: unknown) => {
       this.#host.log.warn({ error, rule: rule.name }, 'a rule of the alerts could not be evaluated');
       return undefined;
     });
@@ -143,7 +152,8 @@ export class Engine implements AlertEvents {
       await this.#step(rule, subject, mine.get(subject), found.get(subject), now);
   }
 
-  async #measured(rule: Rule, now: number): Promise<readonly Measurement<AlertValue>[]> {
+  /** What the rule finds now. */
+  async measure(rule: Rule, now: number): Promise<readonly Measurement<AlertValue>[]> {
     const { kind, windowMs, least } = rule;
     const reportsSince = now - (kind.observe === undefined ? windowMs : 3 * this.#options.everyMs());
     const all =
@@ -164,7 +174,8 @@ export class Engine implements AlertEvents {
     now: number,
   ) {
     const verdict = verdictOf(rule.kind.bad, rule, found?.value);
-    const step = advance(alert?.state, verdict, now, rule);
+    const advanced = advance(alert?.state, verdict, now, rule);
+    const step = rule.isMuted === true ? muted(alert?.state, advanced) : advanced;
     if (alert === undefined) {
       if (step.state === undefined) return;
       const next = this.#opened(rule, subject, found!, step.state, now);
@@ -208,6 +219,7 @@ export class Engine implements AlertEvents {
     if (event === undefined) return undefined;
     const message = messageFor(alert, event, this.#host, now, good);
     const { subject, value, threshold } = message;
+    if (rule.isMuted === true) return undefined;
     this.#host.log.warn({ rule: rule.name, subject, event, value, threshold }, 'alert');
     return { sinks: rule.sinks, message: JSON.stringify(message) };
   }

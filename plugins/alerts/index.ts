@@ -1,16 +1,9 @@
 /** Alerts: rules about traffic, upstreams and money, evaluated while something happens, stored, and sent to sinks once in a fleet. */
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type Clock,
-  definePlugin,
-  type Host,
-  type PluginInstance,
-  type Service,
-} from '../../core/contract/contract.ts';
+import { definePlugin, type Host, type PluginInstance, type Service } from '../../core/contract/contract.ts';
 import { regularWorks } from '../../core/contract/outage.ts';
 import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import {
-  type AlertAdmin,
   type AlertSink,
   alertAdmin,
   alertEvents,
@@ -25,9 +18,10 @@ import { fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
 import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
+import { openAlertAdmin } from './admin.ts';
 import { alertCommands } from './commands.ts';
-import { type AlertsConfig, configSchema, problemsOf, type Rule, rulesOf } from './config.ts';
-import { Deliveries, mostAttempts } from './deliveries.ts';
+import { type AlertsConfig, configSchema, problemsOf, type Rule, rulesOf, unreachableSinks } from './config.ts';
+import { Deliveries } from './deliveries.ts';
 import { Engine } from './engine.ts';
 import { gatewayKinds } from './kinds/gateway.ts';
 import { moneyKinds } from './kinds/money.ts';
@@ -76,10 +70,7 @@ async function setUpAlerts(host: Host, written: AlertsConfig): Promise<PluginIns
     isAway: () => !store.healthy(),
   });
   host.provide(alertEvents, engine);
-  host.provide(
-    alertAdmin,
-    openAlertAdmin(host.clock, rows, () => config),
-  );
+  host.provide(alertAdmin, openAlertAdmin({ host, rows, deliveries, engine, config: () => config }));
   let lookedAt = host.clock.monotonic();
   const lookWhenDue = () => {
     const now = host.clock.monotonic();
@@ -92,7 +83,7 @@ async function setUpAlerts(host: Host, written: AlertsConfig): Promise<PluginIns
     problemsOf(of, host.extensions(alertKinds), host.extensions(alertSinks), isProvided);
   return {
     commandLine: { commands: alertCommands(host, rows, deliveries, () => config) },
-    checks: { problems: () => problems(config) },
+    checks: { problems: () => problems(config), notices: () => unreachableSinks(config) },
     reload: {
       prepare(changed) {
         const [problem] = problems(changed);
@@ -127,22 +118,6 @@ function addOwn(host: Host): void {
   ];
   for (const kind of kinds) host.extend(alertKinds, kind);
   for (const sink of [mailSink, webhookSink, ...chatSinks]) host.extend(alertSinks, sink);
-}
-
-/** Alerts for the console, and acknowledging them. */
-function openAlertAdmin(clock: Clock, rows: AlertRows, config: () => AlertsConfig): AlertAdmin {
-  return {
-    list: (filter, page) => rows.list(filter, page),
-    acknowledge: (id, by, reason) => rows.acknowledge(id, by, reason, clock.now()),
-    async sinks() {
-      const last = await rows.lastOfSinks(mostAttempts);
-      return Object.entries(config().sinks).map(([name, { type }]) => ({
-        name,
-        type,
-        ...(last.get(name) ?? { last: undefined, waiting: 0 }),
-      }));
-    },
-  };
 }
 
 /** Opened when their first message is sent. */

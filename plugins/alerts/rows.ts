@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type {
   AlertFilter,
   AlertKind,
+  AlertMute,
   AlertSinkView,
   AlertValue,
   AlertView,
@@ -43,7 +44,7 @@ export class AlertRows {
     this.#database = database;
   }
 
-  #table(name: 'alerts' | 'alert_reports' | 'alert_messages' | 'alert_lease'): SQL {
+  #table(name: 'alerts' | `alert_${'reports' | 'messages' | 'lease' | 'mutes' | 'tests'}`): SQL {
     return tableOf(this.#database, name);
   }
 
@@ -206,14 +207,14 @@ export class AlertRows {
     return { rows: shown, next: rows.length > limit ? cursorAt(shown.at(-1)!) : undefined };
   }
 
-  /** The last message of each sink that was sent or refused, and how many wait. */
+  /** The last message of each sink that was sent or refused, tests too, and how many wait. */
   async lastOfSinks(mostAttempts: number): Promise<ReadonlyMap<string, Omit<AlertSinkView, 'name' | 'type'>>> {
+    const messages = this.#table('alert_messages');
     const rows = await this.#rows<{ sink: string; at: Date | string; fault: string | null; waiting: string }>(sql`
-      select distinct on (sink) sink, coalesce(sent_at, made_at) as at, fault,
-        (select count(*) from ${this.#table('alert_messages')} as other where other.sink = mine.sink
+      select distinct on (sink) sink, at, fault, (select count(*) from ${messages} as other where other.sink = mine.sink
           and other.sent_at is null and other.attempts < ${mostAttempts}) as waiting
-      from ${this.#table('alert_messages')} as mine
-      where sent_at is not null or fault is not null order by sink, made_at desc`);
+      from (select sink, coalesce(sent_at, made_at) as at, fault from ${messages} where sent_at is not null or fault is not null
+        union all select sink, at, fault from ${this.#table('alert_tests')}) as mine order by sink, at desc`);
     return new Map(
       rows.map(({ sink, at, fault, waiting }) => [
         sink,
@@ -222,8 +223,35 @@ export class AlertRows {
     );
   }
 
+  async recordTest(sink: string, fault: string | undefined, now: number): Promise<void> {
+    await this.#orm.execute(sql`insert into ${this.#table('alert_tests')} (sink, at, fault)
+      values (${sink}, ${at(now)}, ${fault ?? null})
+      on conflict (sink) do update set at = excluded.at, fault = excluded.fault`);
+  }
+
+  /** By the name of the rule. */
+  async mutes(now: number): Promise<ReadonlyMap<string, AlertMute>> {
+    const rows = await this.#rows<{ rule: string; until: Date | string; by: string; reason: string }>(
+      sql`select rule, until, by, reason from ${this.#table('alert_mutes')} where until > ${at(now)}`,
+    );
+    return new Map(rows.map(({ rule, until, by, reason }) => [rule, { until: new Date(until).getTime(), by, reason }]));
+  }
+
+  async mute(rule: string, untilMs: number, by: string, reason: string): Promise<void> {
+    await this.#orm.execute(sql`insert into ${this.#table('alert_mutes')} (rule, until, by, reason)
+      values (${rule}, ${at(untilMs)}, ${by}, ${reason})
+      on conflict (rule) do update set until = excluded.until, by = excluded.by, reason = excluded.reason`);
+  }
+
+  async unmute(rule: string): Promise<boolean> {
+    const rows = await this.#rows(sql`delete from ${this.#table('alert_mutes')} where rule = ${rule} returning rule`);
+    return rows.length > 0;
+  }
+
   async removeOld(endedBefore: number, reportedBefore: number): Promise<void> {
     await this.#orm.execute(sql`delete from ${this.#table('alerts')} where ended_at < ${at(endedBefore)}`);
     await this.#orm.execute(sql`delete from ${this.#table('alert_reports')} where at < ${at(reportedBefore)}`);
+    await this.#orm.execute(sql`delete from ${this.#table('alert_mutes')} where until < ${at(reportedBefore)}`);
+    await this.#orm.execute(sql`delete from ${this.#table('alert_tests')} where at < ${at(endedBefore)}`);
   }
 }

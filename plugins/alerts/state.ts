@@ -76,3 +76,9 @@ function repeated(state: AlertState, now: number, { repeatMs }: Pace): Step {
   const isDue = !state.acknowledged && now - (state.sentAt ?? now) >= repeatMs;
   return isDue ? { state: { ...state, sentAt: now }, event: 'repeat' } : { state, event: undefined };
 }
+
+/** A muted alert begins and ends unsent; one that still runs afterwards is sent at once. */
+export function muted(before: AlertState | undefined, { state, event }: Step): Step {
+  if (event === 'repeat') return { state: before, event: undefined };
+  return event === 'begin' && state !== undefined ? { state: { ...state, sentAt: 0 }, event } : { state, event };
+}

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import { unreachableSinks } from '../../../plugins/alerts/config.ts';
 import { alertAdmin } from '../../../plugins/common/domain/admin/alerts.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
@@ -51,11 +52,13 @@ before(async () => {
 rules:
   model_success: { for: 0s, quiet: 0s, least: 3 }
   key_resting: off
+  hushed: { kind: model_success, for: 0s, quiet: 0s, least: 3, sinks: [ops] }
 sinks:
   ops: { type: webhook, url: "${hookOrigin}/alerts", secret: ["${standard}", ${secret}], allow_private: true }
   inside: { type: webhook, url: "${hookOrigin}/inside", secret: ${secret} }
   mail: { type: mail, to: [ops@example.test] }`),
   );
+  await gateway.gateway.find(alertAdmin)!.mute('hushed', Date.now() + 3_600_000, 'oscar', 'a planned outage');
 });
 after(async () => {
   await gateway?.stop();
@@ -119,6 +122,46 @@ test('`alerts test` sends a message, and prints why a sink refuses it', async ()
   await assert.rejects(run('alerts test', { sink: 'nothing' }), /no sink "nothing": there are ops, inside, mail/);
   const { text } = await run('alerts list');
   assert.match(text, /runs {2}Share of requests that the model answers: m \(0\.0 %\)/);
+});
+
+test('rules are listed as they run, tried without an alert, and muted with an end: nothing is sent meanwhile, and what still runs afterwards', async () => {
+  const admin = gateway.gateway.find(alertAdmin)!;
+  const rules = new Map((await admin.rules()).map((rule) => [rule.name, rule]));
+  assert.deepEqual([rules.get('key_resting')!.isOn, rules.get('model_success')!.threshold], [false, 0.9]);
+  const { by, reason } = rules.get('hushed')!.muted!;
+  assert.deepEqual([by, reason], ['oscar', 'a planned outage']);
+  assert.deepEqual(await admin.tryRule('hushed'), [{ subject: 'm', value: 0, verdict: 'bad' }]);
+  assert.equal(await admin.tryRule('key_resting'), undefined);
+  assert.equal(await admin.mute('nothing', Date.now() + 1_000, 'oscar', 'no'), false);
+  await until(
+    'the muted alert runs',
+    async () => (await admin.list({ rule: 'hushed' }, { limit: 5 })).rows.length === 1,
+  );
+  const ofHushed = () => messages().filter((message) => message['rule'] === 'hushed');
+  assert.deepEqual(ofHushed(), []);
+  assert.equal(await admin.unmute('hushed'), true);
+  await until('it is sent', () => ofHushed().length > 0);
+  assert.equal(ofHushed()[0]!['type'], 'alert.repeat');
+});
+
+test('a test of a sink is its last message, and `check` warns of addresses that no alert reaches', async () => {
+  const admin = gateway.gateway.find(alertAdmin)!;
+  assert.deepEqual(await admin.testSink('ops'), { fault: undefined });
+  assert.match((await admin.testSink('inside'))!.fault!, /private|public|port|allowed/);
+  assert.equal(await admin.testSink('nothing'), undefined);
+  const inside = (await admin.sinks()).find(({ name }) => name === 'inside')!;
+  assert.notEqual(inside.last!.fault, undefined);
+  const warned = gateway.gateway.notices().filter(({ text }) => text.startsWith('alerts.sinks.'));
+  assert.deepEqual(
+    warned.map(({ level, text }) => [level, text.split(':')[0]]),
+    [['warning', 'alerts.sinks.inside.url']],
+  );
+  const sink = (url: string, more = {}) => ({ sinks: { one: { type: 'webhook', url, ...more } } }) as never;
+  for (const host of ['10.1.2.3', '[::1]', 'localhost', 'alerts', 'alerts.internal', '192.168.0.1.'])
+    assert.equal(unreachableSinks(sink(`https://${host}/x`)).length, 1, host);
+  for (const host of ['hooks.example.com', '1.1.1.1', '[2606:4700::1111]'])
+    assert.equal(unreachableSinks(sink(`https://${host}/x`)).length, 0, host);
+  assert.deepEqual(unreachableSinks(sink('https://10.1.2.3/x', { allow_private: true })), []);
 });
 
 test('a mail sink needs the plugin that sends mail', async () => {

@@ -168,11 +168,48 @@ export interface AlertSinkView {
   /** Messages that wait to be sent again. */
   readonly waiting: number;
 }
+/** A rule as it runs, or one that is off. */
+export interface AlertRuleView {
+  readonly name: string;
+  readonly kind: string;
+  readonly title: string;
+  readonly unit: AlertUnit;
+  readonly bad: 'above' | 'below';
+  readonly threshold: ShownValue;
+  readonly clear: ShownValue;
+  readonly forMs: number;
+  readonly windowMs: number;
+  readonly sinks: readonly string[];
+  readonly isOn: boolean;
+  /** While it is muted its alerts are shown and not sent. */
+  readonly muted: AlertMute | undefined;
+}
+export interface AlertMute {
+  readonly until: number;
+  readonly by: string;
+  readonly reason: string;
+}
+/** What a rule finds now. */
+export interface AlertTrial {
+  readonly subject: string;
+  readonly value: ShownValue;
+  /** `between`: no alert begins, and a running one goes on. */
+  readonly verdict: 'bad' | 'between' | 'good';
+}
 export interface AlertAdmin {
   /** Newest first; with `from` and `until` those that ran within. */
   list(filter: AlertFilter, page: PageRequest): Promise<Page<AlertView>>;
   /** It is not repeated any more. false: no alert of this id runs. */
   acknowledge(id: string, by: string, reason: string): Promise<boolean>;
   sinks(): Promise<readonly AlertSinkView[]>;
+  /** Sends a test message; undefined: there is no such sink. */
+  testSink(name: string): Promise<{ readonly fault: string | undefined } | undefined>;
+  rules(): Promise<readonly AlertRuleView[]>;
+  /** Evaluates a rule without beginning alerts; undefined: no rule of this name is on. */
+  tryRule(name: string): Promise<readonly AlertTrial[] | undefined>;
+  /** false: no rule of this name is on. */
+  mute(rule: string, until: number, by: string, reason: string): Promise<boolean>;
+  /** false: it was not muted. */
+  unmute(rule: string): Promise<boolean>;
 }
 export const alertAdmin = defineService<AlertAdmin>('alert admin');

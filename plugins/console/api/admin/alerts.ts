@@ -1,5 +1,6 @@
 /** Alerts for operators: those that run, those that have ended, sinks, and acknowledging. */
 import { z } from '@hono/zod-openapi';
+import { GatewayError } from '../../../../core/contract/errors.ts';
 import { alertAdmin } from '../../../common/domain/admin/alerts.ts';
 import { actorOf, type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
@@ -64,6 +65,53 @@ const acknowledge = route(
   { params: z.object({ id }), body: takes(z.strictObject({ reason: reasonInput })) },
 );
 
+const unit = alert.shape.unit;
+const muted = z.object({ until: instant, by: z.string(), reason: z.string() });
+const rule = z
+  .object({
+    name: z.string(),
+    kind: z.string(),
+    title: z.string(),
+    unit,
+    bad: z.enum(['above', 'below']),
+    threshold: value,
+    clear: value,
+    forMs: z.number(),
+    windowMs: z.number(),
+    sinks: z.array(z.string()),
+    isOn: z.boolean(),
+    muted: muted.nullable().describe('Its alerts are shown and not sent until then.'),
+  })
+  .openapi('AlertRule');
+const rules = route('get', '/admin/alerts/rules', 'Rules as they run', answers(z.object({ rows: z.array(rule) })));
+const named = z.object({ name: z.string().min(1).max(100) });
+const trial = z.object({ subject: z.string(), value, verdict: z.enum(['bad', 'between', 'good']) });
+const tryRule = route(
+  'post',
+  '/admin/alerts/rules/{name}/test',
+  'What a rule finds now; no alert begins',
+  answers(z.object({ rows: z.array(trial) })),
+  { params: named },
+);
+const mute = route(
+  'post',
+  '/admin/alerts/rules/{name}/mute',
+  'Send nothing of a rule until a time; its alerts are shown',
+  answers(done),
+  { params: named, body: takes(z.strictObject({ until: instantInput, reason: reasonInput })) },
+);
+const unmute = route('delete', '/admin/alerts/rules/{name}/mute', 'Send alerts of a rule again', answers(done), {
+  params: named,
+});
+const testSink = route(
+  'post',
+  '/admin/alerts/sinks/{name}/test',
+  'Send a test message to a sink',
+  answers(z.object({ fault: z.string().nullable().describe('Why it was not taken; null: it was.') })),
+  { params: named },
+);
+const longestMuteMs = 90 * 86_400_000;
+
 export function alertRoutes(services: ConsoleServices) {
   return new Routes(services)
     .list(list, alertJson, ({ query: { limit: _limit, after: _after, state, ...filter } }, page) =>
@@ -75,6 +123,45 @@ export function alertRoutes(services: ConsoleServices) {
         lastAt: isoOrNull(last?.at),
         fault: last?.fault ?? null,
       })),
+    }))
+    .read(rules, async () => ({ rows: (await need(services, alertAdmin).rules()).map(writerOf(rule)) }))
+    .action(tryRule, ({ param: { name } }) => ({
+      action: 'alert.rule.test',
+      subject: name,
+      run: async () => {
+        const rows = await need(services, alertAdmin).tryRule(name);
+        if (rows === undefined) throw nothingHere('rule', 'name');
+        return { rows: [...rows] };
+      },
+    }))
+    .action(mute, ({ param: { name }, json: { until, reason }, c }) => ({
+      action: 'alert.rule.mute',
+      subject: name,
+      reason,
+      async run() {
+        const now = services.clock.now();
+        if (until <= now || until > now + longestMuteMs)
+          throw new GatewayError('invalid_request', 'The end lies in the next 90 days.', { field: 'until' });
+        if (!(await need(services, alertAdmin).mute(name, until, actorOf(c).label, reason)))
+          throw nothingHere('rule', 'name');
+      },
+    }))
+    .action(unmute, ({ param: { name } }) => ({
+      action: 'alert.rule.unmute',
+      subject: name,
+      async run() {
+        if (!(await need(services, alertAdmin).unmute(name))) throw nothingHere('muted rule', 'name');
+      },
+    }))
+    .action(testSink, ({ param: { name } }) => ({
+      action: 'alert.sink.test',
+      subject: name,
+      run: async () => {
+        const sent = await need(services, alertAdmin).testSink(name);
+        if (sent === undefined) throw nothingHere('sink', 'name');
+        return { fault: sent.fault ?? null };
+      },
+      outcome: ({ fault }) => (fault === null ? 'done' : 'refused'),
     }))
     .action(acknowledge, ({ param, json, c }) => ({
       action: 'alert.acknowledge',

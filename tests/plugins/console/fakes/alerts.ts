@@ -1,5 +1,11 @@
 /** Alerts that run and have ended, and sinks, made up. */
-import type { AlertAdmin, AlertView } from '../../../../plugins/common/domain/admin/alerts.ts';
+import type {
+  AlertAdmin,
+  AlertMute,
+  AlertRuleView,
+  AlertSinkView,
+  AlertView,
+} from '../../../../plugins/common/domain/admin/alerts.ts';
 import { paged } from './lists.ts';
 
 const minute = 60_000;
@@ -59,6 +65,36 @@ export function fakeAlerts(now: () => number): AlertAdmin {
       endedAt: at - 280 * minute,
     },
   ];
+  const mutes = new Map<string, AlertMute>();
+  let tested: AlertSinkView['last'];
+  const rule = { bad: 'below', unit: 'share', threshold: 0.9, clear: 0.95, windowMs: 10 * minute, isOn: true } as const;
+  const rules: Omit<AlertRuleView, 'muted'>[] = [
+    { ...rule, name: 'model_success', kind: 'model_success', title, forMs: minute, sinks: ['ops', 'chat'] },
+    {
+      ...rule,
+      name: 'slow_fast',
+      kind: 'model_first_byte',
+      title: 'Time',
+      unit: 'milliseconds',
+      bad: 'above',
+      threshold: 3_000,
+      clear: 2_000,
+      forMs: 0,
+      sinks: ['ops'],
+    },
+    {
+      ...rule,
+      name: 'key_resting',
+      kind: 'key_resting',
+      title: 'Key',
+      unit: 'count',
+      threshold: 0,
+      clear: 0,
+      forMs: 0,
+      sinks: [],
+      isOn: false,
+    },
+  ];
   return {
     list: async ({ running, subject, rule, from = 0, until = Number.POSITIVE_INFINITY }, page) =>
       paged(
@@ -78,8 +114,26 @@ export function fakeAlerts(now: () => number): AlertAdmin {
       return index >= 0;
     },
     sinks: async () => [
-      { name: 'ops', type: 'webhook', last: { at: at - 12 * minute, fault: undefined }, waiting: 0 },
+      { name: 'ops', type: 'webhook', last: tested ?? { at: at - 12 * minute, fault: undefined }, waiting: 0 },
       { name: 'chat', type: 'slack', last: { at: at - 12 * minute, fault: 'it answered 404' }, waiting: 1 },
+      { name: 'mail', type: 'mail', last: undefined, waiting: 0 },
     ],
+    async testSink(name) {
+      if (name === 'ops') tested = { at: now(), fault: 'it did not answer in time' };
+      return { fault: name === 'ops' ? tested?.fault : undefined };
+    },
+    rules: async () => rules.map((rule) => ({ ...rule, muted: mutes.get(rule.name) })),
+    tryRule: async (name) =>
+      name === 'model_success'
+        ? [
+            { subject: 'gpt-5.5', value: 0.62, verdict: 'bad' },
+            { subject: 'claude-sonnet-5', value: 0.97, verdict: 'good' },
+          ]
+        : [],
+    async mute(rule, until, by, reason) {
+      mutes.set(rule, { until, by, reason });
+      return true;
+    },
+    unmute: async (rule) => mutes.delete(rule),
   };
 }
