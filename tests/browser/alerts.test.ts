@@ -55,6 +55,31 @@ test('the banner names running alerts until someone acknowledges them', {
   await dialog.getByRole('button', { name: 'Acknowledge', exact: true }).click();
   await banner.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Acknowledge', exact: true }).waitFor({ state: 'detached' });
+  await page.getByRole('row', { name: /^mail mail not tried yet/ }).waitFor();
+  const ops = page.getByRole('row', { name: /^ops webhook/ });
+  await ops.getByText('taken').waitFor();
+  await ops.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByText('ops did not take the test message: it did not answer in time').waitFor();
+  await ops.getByText('The last message was not taken: it did not answer in time').waitFor();
+  await page.getByRole('button', { name: 'Rules and sinks' }).click();
+  const rule = page.getByRole('row', { name: /^model_success/ });
+  await rule.getByText('below 90%, for 1 min').waitFor();
+  await page.getByRole('row', { name: /^key_resting .* off/ }).waitFor();
+  await rule.getByRole('button', { name: 'Try' }).click();
+  await page
+    .getByRole('dialog')
+    .getByText(/gpt-5\.5: 62% bad/)
+    .waitFor();
+  await page.keyboard.press('Escape');
+  await rule.getByRole('button', { name: 'Mute' }).click();
+  await page.getByRole('dialog').getByLabel('Why?').fill('a planned outage');
+  await page.getByRole('dialog').getByRole('button', { name: 'Mute', exact: true }).click();
+  await rule.getByText('muted until').waitFor();
+  await rule.getByRole('button', { name: 'Unmute' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Unmute' }).click();
+  await rule.getByText('muted until').waitFor({ state: 'detached' });
+  await rule.getByRole('link', { name: 'Edit' }).click();
+  await page.waitForURL(/form=alerts&entry=model_success/);
   await page.goto('/console/admin/audit');
   await page.getByRole('cell', { name: 'alert.acknowledge' }).waitFor();
 });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
+import { alertAdmin } from '../../plugins/common/domain/admin/alerts.ts';
 import { operator, operatorOf, startFile, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
 import { findingsOf } from './looks.ts';
@@ -77,6 +78,20 @@ test('a form changes the file, keeps its comments, and is applied at once', {
   assert.deepEqual(comments(after), comments(before));
   assert.match(after, /price: 24\.50/);
   assert.match(after, /groq-two:\n {4}preset: groq\n {4}keys: \$\{GROQ_API_KEY:-\}/);
+  await page.goto('/console/admin/config?form=sinks&add=1');
+  await page.getByLabel('Name', { exact: true }).fill('ops');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('combobox', { name: 'Mail addresses' }).fill('ops@example.test');
+  await page.keyboard.press('Enter');
+  await saveForm('somebody must know', 'ops@example.test');
+  await openForm('alerts', 'model_success');
+  await page.getByLabel('Threshold').fill('0.8');
+  await saveForm('less strict', 'threshold: 0.8');
+  const admin = testbed.gateway.find(alertAdmin)!;
+  assert.deepEqual(
+    (await admin.rules()).flatMap(({ name, threshold, sinks }) => (name === 'model_success' ? [threshold, sinks] : [])),
+    [0.8, ['ops']],
+  );
   await page.goto('/console/admin/plans');
   await page.getByText('$24.50').waitFor();
 });

@@ -81,7 +81,15 @@ export default {
   },
   forms: {
     tab: 'Forms',
-    title: { vendors: 'Vendors', prices: 'Models', plans: 'Plans', ratios: 'Ratios', signUp: 'Sign-up' },
+    title: {
+      vendors: 'Vendors',
+      prices: 'Models',
+      plans: 'Plans',
+      ratios: 'Ratios',
+      signUp: 'Sign-up',
+      alerts: 'Alert rules',
+      sinks: 'Alert sinks',
+    },
     sameFile: 'The forms write the same file; its tab shows the text.',
     tree: {
       writesTo: 'Changes are written to {{file}}. Files that come with the product are read only here.',

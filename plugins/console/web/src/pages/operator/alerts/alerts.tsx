@@ -1,12 +1,12 @@
 /** Alerts that run and that have ended, where they are sent, and acknowledging. */
-import { Button, Group, Text } from '@mantine/core';
+import { Button, Stack } from '@mantine/core';
 import { IconBell } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { textColumn, timeColumn } from '../../../parts/columns.tsx';
 import { listKey } from '../../../parts/data-table.tsx';
-import { Panel } from '../../../parts/page.tsx';
+import { Page } from '../../../parts/page.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
@@ -14,16 +14,42 @@ import { Time } from '../../../parts/time.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { Word } from '../parts/badges.tsx';
 import { ChoiceFilter, TextFilter } from '../parts/filters.tsx';
-import { answerKey, Loaded, useAnswer } from '../parts/load.tsx';
+import { answerKey } from '../parts/load.tsx';
 import { AccountLink } from '../parts/names.tsx';
 import { ResourcePage } from '../parts/resource-page.tsx';
-import type { Alert, AlertSink } from '../types.ts';
+import type { Alert } from '../types.ts';
 import { alertsPath, useAlertTexts } from './alert-texts.ts';
+import { Rules } from './rules.tsx';
+import { Sinks } from './sinks.tsx';
+
+const rulesTab = 'rules';
 
 export default function Alerts() {
   const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  if (search['tab'] !== rulesTab) return <AlertList />;
+  return (
+    <Page
+      title={t('operator.alerts.setUp')}
+      hint={t('operator.alerts.rulesHint')}
+      actions={
+        <Button variant="default" onClick={() => change({ tab: undefined })}>
+          {t('operator.alerts.title')}
+        </Button>
+      }
+    >
+      <Stack gap="sm">
+        <Sinks />
+        <Rules />
+      </Stack>
+    </Page>
+  );
+}
+
+function AlertList() {
+  const { t } = useTranslation();
   const span = useSpan('30d');
-  const [search] = useSearchState();
+  const [search, change] = useSearchState();
   const [shown, setShown] = useState<Alert>();
   const { state, subject } = search;
   const states = (['running', 'ended'] as const).map((value) => ({
@@ -35,7 +61,14 @@ export default function Alerts() {
     <ResourcePage<Alert>
       texts="operator.alerts"
       icon={IconBell}
-      actions={<SpanPicker names={['24h', '7d', '30d', '90d']} otherwise="30d" />}
+      actions={
+        <>
+          <Button variant="default" onClick={() => change({ tab: rulesTab })}>
+            {t('operator.alerts.setUp')}
+          </Button>
+          <SpanPicker names={['24h', '7d', '30d', '90d']} otherwise="30d" />
+        </>
+      }
       above={<Sinks />}
       filters={
         <>
@@ -109,38 +142,5 @@ function Acknowledge({ alert, onClose }: { readonly alert: Alert; readonly onClo
       }}
       stale={[answerKey(alertsPath), listKey(alertsPath)]}
     />
-  );
-}
-
-/** Sinks of alerts, and the fault of each that refuses messages. */
-function Sinks() {
-  const { t } = useTranslation();
-  const sinks = useAnswer<{ rows: readonly AlertSink[] }>(`${alertsPath}/sinks`, {}, 30_000);
-  return (
-    <Panel title={t('operator.alerts.sinks')}>
-      <Loaded of={sinks} height={40}>
-        {({ rows }) =>
-          rows.length === 0 ? (
-            <Text fz="sm" c="dimmed">
-              {t('operator.alerts.noSinks')}
-            </Text>
-          ) : (
-            <Group gap="md">
-              {rows.map(({ name, type, lastAt, fault, waiting }) => (
-                <Text key={name} fz="sm" component="div">
-                  <b>{name}</b> ({type}){' '}
-                  {fault !== null ? (
-                    <Word color="red">{`${t('operator.alerts.fault')}: ${fault}`}</Word>
-                  ) : (
-                    lastAt !== null && <Time at={lastAt} relative />
-                  )}
-                  {waiting > 0 && ` · ${t('operator.alerts.waiting', { count: waiting })}`}
-                </Text>
-              ))}
-            </Group>
-          )
-        }
-      </Loaded>
-    </Panel>
   );
 }

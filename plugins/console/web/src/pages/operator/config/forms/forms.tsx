@@ -12,6 +12,7 @@ import { DraftFoot, Overtaken } from '../draft-foot.tsx';
 import type { Draft } from '../drafts.ts';
 import type { SchemaNode } from '../schema.ts';
 import { useChecks } from '../use-check.ts';
+import { AlertRuleForm, AlertSinkForm } from './alerts.tsx';
 import { FormProvider } from './context.ts';
 import { type Layer, layersOf, valueAt } from './layers.ts';
 import { ModelForm } from './models/models.tsx';
@@ -26,6 +27,8 @@ const forms = [
   { name: 'plans', plugin: 'plans', show: () => <PlanForm /> },
   { name: 'ratios', plugin: 'models', show: () => <RatioForm /> },
   { name: 'signUp', plugin: 'console', show: () => <SignUpForm /> },
+  { name: 'alerts', plugin: 'alerts', show: () => <AlertRuleForm /> },
+  { name: 'sinks', plugin: 'alerts', show: () => <AlertSinkForm /> },
 ] as const satisfies readonly { name: string; plugin: string; show: () => ReactNode }[];
 
 export function Forms({ drafts, schema }: { readonly drafts: readonly Draft[]; readonly schema: object }) {
