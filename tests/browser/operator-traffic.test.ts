@@ -140,6 +140,7 @@ test('an upstream is disabled and enabled, and its cooldowns are cleared, each w
 }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/upstreams');
+  await page.getByRole('button', { name: 'openai', exact: true }).click();
   const card = page.getByTestId('upstream-openai');
   const act = async (button: string, title: string) => {
     await card.getByRole('button', { name: button, exact: true }).click();
@@ -167,6 +168,7 @@ test('models of an upstream show circuits, failures and times, and clearing clos
 }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/upstreams?state=failing');
+  await page.getByRole('button', { name: 'google', exact: true }).click();
   const card = page.getByTestId('upstream-google');
   await card.getByText('Models fail').waitFor();
   await card.getByText('12 of 40 · none waiting').waitFor();
