@@ -54,6 +54,8 @@ export default definePlugin<ConsoleConfig>({
       services.upstreamAdmin,
       services.upstreamProbes,
       services.vendorSecrets,
+      services.vendorSetup,
+      services.vendorLists,
       services.catalog,
       services.priceQueries,
       services.multipliers,

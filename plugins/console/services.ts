@@ -13,6 +13,7 @@ export { shopAdmin } from '../common/domain/admin/shop.ts';
 export { taskAdmin } from '../common/domain/admin/tasks.ts';
 export { upstreamAdmin, upstreamProbes } from '../common/domain/admin/upstreams.ts';
 export { vendorSecrets } from '../common/domain/admin/vendor-secrets.ts';
+export { vendorLists, vendorSetup } from '../common/domain/admin/vendor-setup.ts';
 export { database } from '../common/domain/database.ts';
 export { ledger, pool } from '../common/domain/ledger.ts';
 export { catalog } from '../common/domain/models.ts';

@@ -11,6 +11,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { priceQueries } from '../common/domain/admin/prices.ts';
+import { vendorLists } from '../common/domain/admin/vendor-setup.ts';
 import { batchLine, type Call, call, pinned, vendorBatch, vendorBatchService } from '../common/domain/calls.ts';
 import { type Catalog, catalog, instead, type Model, model, priceFloor } from '../common/domain/models.ts';
 import { one, timesRatio } from '../common/domain/money.ts';
@@ -29,6 +30,7 @@ import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
 import { priceCommands } from './price-commands.ts';
 import { openPriceQueries } from './price-queries.ts';
 import { protocolServices, targetFaults, targetNotices } from './target-faults.ts';
+import { openVendorLists } from './vendor-lists.ts';
 
 export default definePlugin<ModelsConfig>({
   name: 'models',
@@ -36,7 +38,7 @@ export default definePlugin<ModelsConfig>({
   services: {
     requires: [providers],
     optional: [...protocolServices, plans, multipliers, accounts, alertEvents],
-    provides: [catalog, priceFloor, priceQueries],
+    provides: [catalog, priceFloor, priceQueries, vendorLists],
   },
   requires: [call],
   optional: [caller, plan, pinned],
@@ -55,6 +57,7 @@ export default definePlugin<ModelsConfig>({
       priceQueries,
       openPriceQueries({ config: () => config, catalog: current, providers: known, clock: host.clock }),
     );
+    openVendorLists(host, () => config);
     const lowest = lowestRatioIn(host);
     const belowFloor = (ratio = lowest) => floorFaults(costed(), host.clock.now(), ratio);
     host.provide(priceFloor, {

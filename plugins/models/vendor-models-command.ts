@@ -47,7 +47,7 @@ async function importModels(host: Host, config: ModelsConfig, values: Values): P
 }
 
 /** A model may have another id here than at the vendor. */
-function isTarget(config: ModelsConfig, provider: string, upstreamModel: string): boolean {
+export function isTarget(config: ModelsConfig, provider: string, upstreamModel: string): boolean {
   return Object.values(config).some(({ targets }) =>
     targets.some((target) => target.provider === provider && target.model === upstreamModel),
   );
@@ -72,7 +72,7 @@ function fetchBy(network: UpstreamNetwork | undefined): Fetch {
   return (url, init) => send(url, { ...init, redirect: 'error' });
 }
 
-function entryOf(provider: string, model: VendorModel) {
+export function entryOf(provider: string, model: VendorModel) {
   const { id, ownedBy, displayName, contextTokens, maxOutputTokens, created } = model;
   return {
     owned_by: ownedBy ?? provider,

@@ -1,8 +1,11 @@
 /** Reads a vendor's list of models: the forms in which vendors answer, page by page, within bounds. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../core/json/json.ts';
+import { Unfetchable } from '../../core/tools/guarded-fetch.ts';
+import type { VendorAccess } from '../common/domain/admin/vendor-setup.ts';
 import type { FinalRequest, Provider, Target } from '../common/domain/upstreams.ts';
 import { boundedText } from '../common/kit/fetch/bounded-text.ts';
+import { scrubText } from '../common/kit/scrub.ts';
 import { modelMark } from '../common/kit/upstream-request.ts';
 import { authorized } from '../common/wire/credentials.ts';
 
@@ -25,11 +28,24 @@ export interface VendorList {
 }
 
 /** Sends a GET request. */
-export type Fetch = (url: string, init: { headers: Record<string, string>; signal: AbortSignal }) => Promise<Page>;
+export type Fetch = VendorAccess['fetch'];
 
-type Page = Pick<Response, 'ok' | 'status'> & { readonly body: AsyncIterable<Uint8Array> | null };
+/** A list that was not read: the vendor's status, or that its address may not be asked. */
+export class ListFailure extends GatewayError {
+  readonly vendorStatus: number | undefined;
+  readonly isPrivate: boolean;
+
+  constructor(message: string, options: { vendorStatus?: number; isPrivate?: boolean; cause?: unknown } = {}) {
+    super('upstream_failed', message, { cause: options.cause });
+    this.vendorStatus = options.vendorStatus;
+    this.isPrivate = options.isPrivate ?? false;
+  }
+}
 
 const longestMs = 30_000;
+/** Bounds of what is read and shown of a vendor's refusal. */
+const mostRefusalBytes = 16 * 2 ** 10;
+const longestWords = 300;
 const mostBytes = 32 * 2 ** 20;
 const mostPages = 50;
 const mostModels = 5_000;
@@ -70,7 +86,8 @@ export async function readVendorModels(
   const models = new Map<string, VendorModel>();
   let next: string | undefined = address;
   for (let page = 0; next !== undefined && page < mostPages && models.size < mostModels; page++) {
-    const body = await readPage(await authorized({ ...sent, url: next }, traits.auth ?? way, target), fetch);
+    const request: FinalRequest = await authorized({ ...sent, url: next }, traits.auth ?? way, target);
+    const body = await readPage(request, fetch, target.key.reveal());
     for (const model of entriesOf(body).flatMap(modelOf)) models.set(model.id, model);
     next = nextPage(address, body);
   }
@@ -85,21 +102,39 @@ function below(baseUrl: string, path: string): string {
   return url.href;
 }
 
-async function readPage({ url, headers }: FinalRequest, fetch: Fetch): Promise<unknown> {
+async function readPage({ url, headers }: FinalRequest, fetch: Fetch, key: string): Promise<unknown> {
   const where = new URL(url);
   const address = where.origin + where.pathname;
   let text: string;
   try {
     const answer = await fetch(url, { headers, signal: AbortSignal.timeout(longestMs) });
-    if (!answer.ok) throw failed(`${address} answered with the status ${answer.status}.`);
+    if (!answer.ok) throw await refusalOf(address, answer, key);
     text = await boundedText(answer, mostBytes, () => failed('The list of models is too large.'));
   } catch (error) {
     if (error instanceof GatewayError) throw error;
+    if (error instanceof Unfetchable)
+      throw new ListFailure(`${address} is not asked: ${error.message}.`, { isPrivate: true, cause: error });
     throw failed(`${address} cannot be read: ${reasonOf(error)}.`, error);
   }
   const body = tryParse(text);
   if (body === undefined) throw failed(`${address} answered with something other than JSON.`);
   return body;
+}
+
+/** The status with the vendor's own words, bounded and without its key. */
+async function refusalOf(address: string, answer: Awaited<ReturnType<Fetch>>, key: string): Promise<ListFailure> {
+  const { status } = answer;
+  const text = await boundedText(answer, mostRefusalBytes, () => new Error('long')).catch(() => '');
+  const body = tryParse(text);
+  const inner = isObject(body) ? (objectOf(body['error']) ?? body) : {};
+  const written = textOf(inner['message']) ?? textOf(inner['error']) ?? (isObject(body) ? '' : text);
+  const words = scrubText(written, key)
+    .replaceAll(/[\p{C}\s]+/gu, ' ')
+    .trim()
+    .slice(0, longestWords);
+  return new ListFailure(`${address} answered with the status ${status}${words === '' ? '' : `: ${words}`}.`, {
+    vendorStatus: status,
+  });
 }
 
 /** A code alone: messages may quote addresses with credentials. */
@@ -108,8 +143,8 @@ function reasonOf(error: unknown): string {
   return name === 'TimeoutError' ? 'it does not answer' : (cause?.code ?? code ?? 'the connection failed');
 }
 
-function failed(message: string, cause?: unknown): GatewayError {
-  return new GatewayError('upstream_failed', message, { cause });
+function failed(message: string, cause?: unknown): ListFailure {
+  return new ListFailure(message, { cause });
 }
 
 /** `{data: […]}`, `{models: […]}` or a bare list. */

@@ -3,6 +3,7 @@ import { configFiles } from '../../core/contract/config-files.ts';
 import { definePlugin, type Host } from '../../core/contract/contract.ts';
 import { upstreamAdmin, upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { vendorSecrets } from '../common/domain/admin/vendor-secrets.ts';
+import { vendorSetup } from '../common/domain/admin/vendor-setup.ts';
 import { database } from '../common/domain/database.ts';
 import {
   endpointProtocols,
@@ -19,6 +20,7 @@ import { ownSchemes, Schemes } from './credentials.ts';
 import { credentialFaults, localFaults, providerFaults, providerWarnings, type Spoken, spokenBy } from './mistakes.ts';
 import { RunningVendors } from './running.ts';
 import { openSecrets } from './secrets/open.ts';
+import { openVendorSetup } from './setup.ts';
 import { Switches } from './switches.ts';
 import { openUpstreamAdmin } from './upstream-admin.ts';
 import { mostConnections } from './vendors.ts';
@@ -35,7 +37,7 @@ export default definePlugin<ProvidersConfig>({
       ...[configFiles, localUpstreams, database, upstreamHealth, translations],
       ...[mediaProtocols, endpointProtocols, sessionProtocols],
     ],
-    provides: [providers, upstreamAdmin, vendorSecrets],
+    provides: [providers, upstreamAdmin, vendorSecrets, vendorSetup],
   },
   async setup(host, written) {
     for (const scheme of ownSchemes) host.extend(vendorCredentials, scheme);
@@ -74,6 +76,7 @@ export default definePlugin<ProvidersConfig>({
       () => host.find(upstreamHealth),
     );
     host.provide(upstreamAdmin, admin);
+    host.provide(vendorSetup, openVendorSetup({ host, schemes, lookup, running: vendors }));
     return {
       checks: {
         notices: () => [...vendors.vendors.notices, ...providerWarnings(vendors.config, spokenIn(host))],

@@ -50,7 +50,7 @@ export function vendorsOf(
     // A gate that stays keeps its slots and queue; new rules apply at the commit.
     const gate = rules && (earlier?.gates.get(name) ?? new Gate(rules, host.clock, alarm));
     if (gate !== undefined) gates.set(name, gate);
-    known.set(name, { ...provider(name, section, host, schemes), keyCount: section.keys.length, gate });
+    known.set(name, { ...providerOf(name, section, host, schemes), keyCount: section.keys.length, gate });
     rings.set(name, ring);
     for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
   }
@@ -65,7 +65,9 @@ export function vendorsOf(
 }
 
 /** By the place of the key; undefined: every key reaches the vendor directly. */
-function networksOf(section: ProviderConfig): readonly (UpstreamNetwork | undefined)[] | undefined {
+export function networksOf(
+  section: Pick<ProviderConfig, 'proxy' | 'tls' | 'addresses' | 'keyProxies'>,
+): readonly (UpstreamNetwork | undefined)[] | undefined {
   const { proxy, tls, addresses: family, keyProxies } = section;
   const common = networkOf({ proxy, tls, family });
   const networks = keyProxies.map((own) => (own === undefined ? common : networkOf({ proxy: own, tls, family })));
@@ -118,7 +120,7 @@ function gateRules({ concurrency, queue }: ProviderConfig): GateRules | undefine
   return concurrency === undefined ? undefined : { limit: concurrency, queue: queue.length, waitMs: queue.wait };
 }
 
-function provider(name: string, section: ProviderConfig, host: Host, schemes: Schemes): Provider {
+export function providerOf(name: string, section: ProviderConfig, host: Host, schemes: Schemes): Provider {
   const speaks = resolvingMap(section.speaks, () => host.find(localUpstreams));
   const traits = traitsOf(section);
   const { auth, dialect, models_url: modelsUrl } = section;

@@ -15,7 +15,20 @@ const mostTimes = 10n;
 /** The models that the program is shipped with: their public list prices by each of their names. */
 export type ShippedPrices = ReadonlyMap<string, PriceBook>;
 
+interface ShippedModel {
+  readonly price?: unknown;
+  readonly price_source?: unknown;
+  readonly aliases?: readonly string[];
+}
+
 let shipped: ShippedPrices | undefined;
+let shippedModels: ReadonlyMap<string, ShippedModel> = new Map();
+
+/** A model as the program is shipped with it. */
+export function shippedModel(id: string): ShippedModel | undefined {
+  shippedPrices();
+  return shippedModels.get(id);
+}
 
 /** Reads `config/models.yaml`, once: that takes a third of a second, which a start does not wait for. */
 export function shippedPrices(): ShippedPrices {
@@ -31,8 +44,9 @@ function readShipped(): ShippedPrices {
   } catch {
     return found; // An image of one's own may lack it.
   }
-  const { models } = parse(text) as { models: Record<string, { price?: unknown; aliases?: string[] }> };
-  for (const [id, { price, aliases = [] }] of Object.entries(models)) {
+  const { models } = parse(text) as { models: Record<string, ShippedModel> };
+  shippedModels = new Map(Object.entries(models));
+  for (const [id, { price, aliases = [] }] of shippedModels) {
     const book = price === undefined ? undefined : priceSchema.safeParse(price).data;
     if (book !== undefined) for (const name of [id, ...aliases]) found.set(name, book);
   }

@@ -214,11 +214,11 @@ test('generate-content lists, bare lists and an address of its own', async () =>
   assert.match(second.text, /owned_by: Somebody/);
 });
 
-test('a failure is one sentence without the key, the body or credentials', async () => {
+test('a failure is one sentence with the words of the vendor, without the key or credentials', async () => {
   const cases: [Reply, RegExp][] = [
     [
       { status: 401, body: { error: { message: `bad key ${key}` } } },
-      /^http:\S+\/v1\/models answered with the status 401\.$/,
+      /^http:\S+\/v1\/models answered with the status 401: bad key \*\*\*\.$/,
     ],
     [{ body: '<html>' }, /answered with something other than JSON\.$/],
     [{ status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } }, /cannot be read: /],

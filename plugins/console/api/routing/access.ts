@@ -70,6 +70,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'POST /admin/upstreams/:provider/test': 'act',
   'GET /admin/secrets': 'read',
   'POST /admin/secrets': 'act',
+  'POST /admin/vendors/test': 'act',
   'POST /admin/secrets/:name/delete': 'act',
   'GET /admin/accounts': 'read',
   'GET /admin/accounts/:id': 'read',
