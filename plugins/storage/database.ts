@@ -10,6 +10,7 @@ import { Outage } from '../../core/contract/outage.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { Changes, heardPollIntervalMs, pollIntervalMs, pruneIntervalMs } from './changes.ts';
 import { type Connection, type ConnectOptions, connect, describeUrl } from './connect.ts';
+import { distribute } from './distribute.ts';
 import { useEmbedded } from './embedded/keeper.ts';
 import { readOwner } from './embedded/lock.ts';
 import { Health } from './health.ts';
@@ -35,6 +36,8 @@ export interface DatabaseOptions {
   /** An empty server is meant, though the data directory has an embedded database. */
   readonly mayBeEmpty?: boolean;
   readonly bridgeMs?: number;
+  /** Tables are distributed over servers, after the migrations of each plugin. */
+  readonly isDistributed?: boolean;
   /** A server that follows this one, and how far behind it may be for pages and exports. */
   readonly replica?: { readonly url: string; readonly lagMs: number } | undefined;
   /** Wakes the other processes' readers of changes beside the database's own notifications. */
@@ -68,7 +71,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const channel = channelOf(schema);
   const reader = source.reader ?? source.connection;
   const changes = new Changes({ orm, reader: reader.orm, schema, channel, clock: host.clock, log: host.log });
-  const tools = tableTools(source.options, schema, waiting);
+  const tools = tableTools(source.options, schema, waiting, options.isDistributed === true);
   let emptiness: string | undefined;
   try {
     emptiness = await waiting.run(() => emptinessOf(host, orm, source, options.mayBeEmpty === true));
@@ -175,7 +178,7 @@ async function emptinessOf(host: Host, orm: Orm, source: Source, mayBe: boolean)
 type TableTools = Pick<OpenedDatabase, 'patiently' | 'migrate' | 'makeTables'>;
 
 /** By connections of their own: a migration may take longer than a statement is let. */
-function tableTools(options: ConnectOptions, schema: string, waiting: StartWait): TableTools {
+function tableTools(options: ConnectOptions, schema: string, waiting: StartWait, isDistributed: boolean): TableTools {
   const directories = new Map<string, URL>();
   const patiently = <T>(work: (orm: Orm) => Promise<T>) => {
     const patient = connect({ ...options, maxConnections: 1, patient: true, threaded: false });
@@ -186,7 +189,10 @@ function tableTools(options: ConnectOptions, schema: string, waiting: StartWait)
     migrate: async (plugin, directory) => {
       directories.set(plugin, directory);
       await waiting.run((answered) =>
-        patiently((orm) => migrate(orm, schema, plugin, directory, (name) => answered(`the migration ${name} runs`))),
+        patiently(async (orm) => {
+          await migrate(orm, schema, plugin, directory, (name) => answered(`the migration ${name} runs`));
+          if (isDistributed) await distribute(orm, schema);
+        }),
       );
     },
     // Tables of plugins that are neither in this gateway's list nor of the program stay away.

@@ -69,6 +69,12 @@ export default definePlugin({
       .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 3_600_000, 'must be from 1s to 1h')
       .prefault('10s')
       .describe('How far behind `replica` may be; while it is further behind or away, pages are read from `database`.'),
+    distributed: z
+      .union([z.boolean(), z.enum(['0', '1']).transform((value) => value === '1')])
+      .default(false)
+      .describe(
+        'The Postgres distributes tables over servers (Citus): tables with the account in each key are distributed by it after migrations.',
+      ),
     start_empty: z
       .boolean()
       .default(false)
@@ -102,6 +108,7 @@ export default definePlugin({
       maxConnections: config.pool,
       startTimeoutMs: config.start_timeout,
       mayBeEmpty: config.start_empty,
+      isDistributed: config.distributed && config.database !== 'embedded',
       bridgeMs: config.bridge,
       replica: config.replica === '' ? undefined : { url: config.replica, lagMs: config.replica_lag },
       notifier: shared,

@@ -21,6 +21,7 @@ const usual = {
   bridge: 120_000,
   start_empty: false,
   replica: '',
+  distributed: false,
   replica_lag: 10_000,
 };
 
