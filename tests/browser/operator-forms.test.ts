@@ -96,6 +96,31 @@ test('a form changes the file, keeps its comments, and is applied at once', {
   await page.getByText('$24.50').waitFor();
 });
 
+test('prices, own cost and ratio of a model, and a plan, are changed where they are shown; a price below cost is refused there', {
+  skip: cannotRun,
+}, async () => {
+  await page.goto('/console/admin/prices?open=gpt-5.4-mini');
+  await page.getByRole('button', { name: 'Edit prices and cost' }).click();
+  const drawer = page.getByRole('dialog', { name: 'Change gpt-5.4-mini' });
+  const cost = drawer.getByRole('group', { name: /^Own cost/ });
+  await cost.getByRole('textbox', { name: 'Input', exact: true }).fill('0.3');
+  await cost.getByRole('textbox', { name: 'Output', exact: true }).fill('2');
+  await drawer
+    .getByText(/cache_read is sold at 0\.075, below its cost of 0\.30/)
+    .first()
+    .waitFor();
+  await cost.getByRole('textbox', { name: 'Cached input', exact: true }).fill('0.03');
+  await saveForm('what we pay', '0.3');
+  await page.getByRole('button', { name: 'Close', exact: true }).first().click();
+  await page.getByRole('row', { name: /gpt-5\.4-mini.*\$0\.30 \/ \$2\.00/ }).waitFor();
+  await page.goto('/console/admin/plans');
+  const card = page.locator('section', { has: page.getByRole('heading', { name: 'pro', exact: true }) });
+  await card.getByRole('button', { name: 'Edit' }).click();
+  await page.getByRole('dialog').getByLabel('Price in USD').fill('26');
+  await saveForm('dearer still', '26');
+  await page.getByText('$26.00').waitFor();
+});
+
 test('a wrong value is reported at its field, a secret is not accepted, and a file with a fault cannot be saved', {
   skip: cannotRun,
 }, async () => {
@@ -176,6 +201,7 @@ test('a new model is written as one entry, is marked as not sold without a price
   assert.deepEqual(
     lines.come.map((line) => line.trim()),
     [
+      'models:',
       'acme/new-one:1:',
       'owned_by: openai',
       'targets: [openai/new-one, groq-two]',

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { formatUsd, parseUsd } from '../../../../plugins/common/domain/money.ts';
 import { bucketLabel, rateText } from '../../../../plugins/console/web/src/pages/operator/monitor/bucket-label.ts';
 import { marginOfCharge, sharesOf, sumOfRows } from '../../../../plugins/console/web/src/pages/operator/sums/margin.ts';
+import { leastMargin, mainCosts } from '../../../../plugins/console/web/src/pages/operator/sums/price-rows.ts';
 import { toCsv } from '../../../../plugins/console/web/src/pages/operator/sums/rows-csv.ts';
 import { timelineOf } from '../../../../plugins/console/web/src/pages/operator/sums/timeline.ts';
 import {
@@ -235,4 +236,21 @@ test('a margin has its share of the revenue that it is of, and rows add up to th
   });
   assert.equal(sumOfRows([unknown]).margin, null);
   assert.equal(marginOfCharge({ cost: '2.00', refunded: '0.50' }, '1.00', [{ absorbed: '0.25' }]), '0.25');
+});
+
+test('the least margin of a list is that of its worst class, and a class without own cost counts for nothing', () => {
+  const line = (name: string, yours: string, official = yours) => ({
+    class: name,
+    per: 'million' as const,
+    official,
+    yours,
+  });
+  const sheet = (...lines: ReturnType<typeof line>[]) => ({ version: '1', ratio: '1', lines, tiers: [] });
+  const sale = sheet(line('input', '0.75'), line('output', '4.50'), line('cache_read', '0.10'));
+  const cost = sheet(line('input', '0.60'), line('output', '1.00'));
+  assert.deepEqual(leastMargin(sale, cost), { class: 'input', percent: 20 });
+  assert.deepEqual(leastMargin(sale, sheet(line('output', '9'))), { class: 'output', percent: -100 });
+  assert.equal(leastMargin(sale, null), undefined);
+  assert.equal(leastMargin(null, cost), undefined);
+  assert.deepEqual(mainCosts(cost), ['0.60', '1.00']);
 });

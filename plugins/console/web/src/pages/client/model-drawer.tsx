@@ -1,8 +1,9 @@
 /** Everything about one model: all prices, official and yours, and what to do with it. */
 import { Badge, Button, Code, Drawer, Group, Stack, Table, Text, Title } from '@mantine/core';
-import { IconChartBar, IconMessage2 } from '@tabler/icons-react';
+import { IconChartBar, IconMessage2, IconPencil } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
+import { has, isOperator, useMe } from '../../api/session.ts';
 import type { ModelRow, PriceLine } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { FactList } from '../../parts/fact-list.tsx';
@@ -27,6 +28,7 @@ export function ModelDrawer({ model, onClose }: ModelDrawerProps) {
 
 function Details({ model }: { readonly model: ModelRow }) {
   const { t } = useTranslation();
+  const me = useMe();
   return (
     <Stack gap="lg">
       <Group gap="xs">
@@ -81,6 +83,16 @@ function Details({ model }: { readonly model: ModelRow }) {
         >
           {t('client.models.rows')}
         </Button>
+        {isOperator(me) && has(me, 'config') && has(me, 'prices') && (
+          <Button
+            size="xs"
+            variant="default"
+            leftSection={<IconPencil size={15} />}
+            renderRoot={(props) => <Link {...props} to="/admin/prices" search={{ edit: model.id }} />}
+          >
+            {t('shell.edit')}
+          </Button>
+        )}
       </Group>
     </Stack>
   );

@@ -90,6 +90,8 @@ export default {
       alerts: 'Alert rules',
       sinks: 'Alert sinks',
     },
+    editTitle: 'Change {{name}}',
+    noEntry: 'The files of this gateway have no such entry that a form can change.',
     sameFile: 'The forms write the same file; its tab shows the text.',
     tree: {
       writesTo: 'Changes are written to {{file}}. Files that come with the product are read only here.',

@@ -95,6 +95,7 @@ export default {
     belowCost: 'Below cost',
     belowCostHint: 'Some class is sold for less than it costs.',
     class: 'Class',
+    edit: 'Edit prices and cost',
     calculator: 'What would this request cost?',
     calculatorHint: 'Fill in what the request uses. The answer is what a client would be charged now.',
     ratioOnTop: 'Ratio on top',

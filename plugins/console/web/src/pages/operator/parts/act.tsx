@@ -6,13 +6,19 @@ import { type FormEvent, type ReactNode, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { askAgain } from '../../../api/again.ts';
 import { newAttempt } from '../../../api/client.ts';
-import { isOperator, useMe } from '../../../api/session.ts';
+import { has, isOperator, useMe } from '../../../api/session.ts';
 import { ErrorState } from '../../../parts/states.tsx';
 import { useWork } from '../../../parts/use-work.ts';
 
 /** Whether the signed-in person may change things; auditors may not. */
 export function useActs(): boolean {
   return isOperator(useMe());
+}
+
+/** Whether they may change the gateway file here. */
+export function useCanEdit(): boolean {
+  const me = useMe();
+  return isOperator(me) && has(me, 'config');
 }
 
 interface ActProps {

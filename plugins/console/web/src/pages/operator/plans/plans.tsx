@@ -1,24 +1,29 @@
 /** The plans as cards, as clients see them, with what an operator does about them. */
 import { Badge, Button, Group, List, SimpleGrid, Stack, Text, Title } from '@mantine/core';
-import { IconCheck, IconStack2 } from '@tabler/icons-react';
+import { IconCheck, IconPencil, IconStack2 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
 import { moneyText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
+import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState } from '../../../parts/states.tsx';
-import { useActs } from '../parts/act.tsx';
+import { useActs, useCanEdit } from '../parts/act.tsx';
 import { Loaded } from '../parts/load.tsx';
 import type { Plan } from '../types.ts';
 import { limitLines } from './limit-lines.ts';
 import { usePlans } from './use-plans.ts';
 
+const EditEntry = lazy(() => import('../config/forms/edit-entry.tsx'));
+
 export default function PlansPage() {
   const { t } = useTranslation();
   const plans = usePlans();
   const withConfig = has(useMe(), 'config');
+  const canEdit = useCanEdit();
+  const [search, change] = useSearchState();
   const edit = (
     <Button variant="default" renderRoot={(props) => <Link {...props} to="/admin/config" search={{ form: 'plans' }} />}>
       {t('operator.sales.plans.edit')}
@@ -49,6 +54,11 @@ export default function PlansPage() {
           )
         }
       </Loaded>
+      {canEdit && (
+        <Suspense>
+          <EditEntry form="plans" entry={search['edit']} onClose={() => change({ edit: undefined })} />
+        </Suspense>
+      )}
     </Page>
   );
 }
@@ -104,8 +114,20 @@ function CardActions({ name }: { readonly name: string }) {
   const { t } = useTranslation();
   const me = useMe();
   const acts = useActs();
+  const canEdit = useCanEdit();
+  const [, change] = useSearchState();
   return (
     <Group gap="xs" mt="auto">
+      {canEdit && (
+        <Button
+          size="xs"
+          variant="default"
+          leftSection={<IconPencil size={15} />}
+          onClick={() => change({ edit: name })}
+        >
+          {t('shell.edit')}
+        </Button>
+      )}
       {has(me, 'accounts') && (
         <Button
           size="xs"

@@ -1,7 +1,7 @@
 /** One model: every class and tier with own cost and sale price, now and in its other versions. */
 
-import { Alert, Stack, Text } from '@mantine/core';
-import { IconAlertTriangle } from '@tabler/icons-react';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { IconAlertTriangle, IconPencil } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { countText } from '../../../parts/format.ts';
 import { useModalities } from '../../../parts/known-words.ts';
@@ -16,7 +16,13 @@ import type { PricedModel } from '../sale-types.ts';
 import { type PriceRow, priceRows, sellsBelowCost } from '../sums/price-rows.ts';
 import { Versions } from './versions.tsx';
 
-export function ModelPrices({ model }: { readonly model: PricedModel }) {
+interface ModelPricesProps {
+  readonly model: PricedModel;
+  /** undefined: this person may not change it. */
+  readonly onEdit: (() => void) | undefined;
+}
+
+export function ModelPrices({ model, onEdit }: ModelPricesProps) {
   const { t } = useTranslation();
   const { id, prices, cost } = model;
   return (
@@ -40,6 +46,13 @@ export function ModelPrices({ model }: { readonly model: PricedModel }) {
         >
           {t('operator.sales.prices.belowCostHint')}
         </Alert>
+      )}
+      {onEdit !== undefined && (
+        <Group>
+          <Button size="xs" variant="default" leftSection={<IconPencil size={15} />} onClick={onEdit}>
+            {t('operator.sales.prices.edit')}
+          </Button>
+        </Group>
       )}
       <ModelFacts model={model} />
       <CsvTable

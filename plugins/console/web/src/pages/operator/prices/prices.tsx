@@ -2,25 +2,32 @@
 
 import { Alert, Button, Text } from '@mantine/core';
 import { IconAlertTriangle, IconCalculator, IconTag } from '@tabler/icons-react';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { modelKinds } from '../../../../../../common/domain/models.ts';
+import { shareText } from '../../../parts/format.ts';
+import { useClassName } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { type SearchState, useSearchState } from '../../../parts/search-state.ts';
 import { Time } from '../../../parts/time.tsx';
+import { useCanEdit } from '../parts/act.tsx';
 import { Word } from '../parts/badges.tsx';
 import { ChoiceFilter, TextFilter } from '../parts/filters.tsx';
 import { useAnswer } from '../parts/load.tsx';
 import { ResourcePage, SideDrawer } from '../parts/resource-page.tsx';
 import type { PricedModel } from '../sale-types.ts';
-import { listPrice, sellsBelowCost } from '../sums/price-rows.ts';
+import { leastMargin, listPrice, mainCosts, sellsBelowCost } from '../sums/price-rows.ts';
 import { Calculator } from './calculator.tsx';
 import { ModelPrices } from './model-prices.tsx';
+
+const EditEntry = lazy(() => import('../config/forms/edit-entry.tsx'));
 
 export default function Prices() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const prices = useAnswer<{ rows: readonly PricedModel[] }>('/admin/prices');
+  const canEdit = useCanEdit();
   const all = prices.data?.rows ?? [];
   const opened = all.find(({ id }) => id === search['open']);
   const unpriced = all.filter((model) => model.prices === null);
@@ -49,7 +56,12 @@ export default function Prices() {
       onOpen={({ id }) => change({ open: id })}
       drawer={{
         title: opened?.displayName ?? '',
-        content: opened && <ModelPrices model={opened} />,
+        content: opened && (
+          <ModelPrices
+            model={opened}
+            onEdit={canEdit ? () => change({ open: undefined, edit: opened.id }) : undefined}
+          />
+        ),
         onClose: () => change({ open: undefined }),
         size: 'xl',
       }}
@@ -59,6 +71,11 @@ export default function Prices() {
         content={search['quote'] && <Calculator models={all} />}
         onClose={() => change({ quote: undefined })}
       />
+      {canEdit && (
+        <Suspense>
+          <EditEntry form="prices" entry={search['edit']} onClose={() => change({ edit: undefined })} />
+        </Suspense>
+      )}
     </ResourcePage>
   );
 }
@@ -126,6 +143,27 @@ function useColumns(): Column<PricedModel>[] {
     price('image', t('operator.sales.prices.kind.image')),
     price('second', t('operator.sales.prices.second')),
     {
+      key: 'cost',
+      title: t('operator.column.ownCost'),
+      right: true,
+      cell: ({ cost }) =>
+        mainCosts(cost).map((amount, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: input and output
+          <span key={index}>
+            {index > 0 && ' / '}
+            <Money of={amount} />
+          </span>
+        )),
+      plain: ({ cost }) => mainCosts(cost)[0],
+    },
+    {
+      key: 'margin',
+      title: t('operator.column.margin'),
+      right: true,
+      cell: (model) => <Margin of={model} />,
+      plain: ({ prices, cost }) => leastMargin(prices, cost)?.percent,
+    },
+    {
       key: 'ratio',
       title: t('shell.word.ratio'),
       right: true,
@@ -141,6 +179,19 @@ function useColumns(): Column<PricedModel>[] {
       plain: ({ providers }) => providers.join(' '),
     },
   ];
+}
+
+/** The smallest of its classes. */
+function Margin({ of: { prices, cost } }: { readonly of: PricedModel }) {
+  const { i18n } = useTranslation();
+  const nameOf = useClassName();
+  const least = leastMargin(prices, cost);
+  if (least === undefined) return <span>–</span>;
+  return (
+    <span className="number" title={nameOf(least.class)} data-negative={least.percent < 0 || undefined}>
+      {shareText(least.percent, 100, i18n.language)}
+    </span>
+  );
 }
 
 function Name({ of: { id, displayName } }: { readonly of: PricedModel }) {

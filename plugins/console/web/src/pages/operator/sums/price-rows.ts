@@ -1,5 +1,5 @@
 /** A model's prices beside its costs, class by class. Pure. */
-import { isNegative, minus } from './usd.ts';
+import { isNegative, minus, percentOf } from './usd.ts';
 
 interface Line {
   readonly class: string;
@@ -53,3 +53,18 @@ export function sellsBelowCost(sale: Sheet | null, cost: Sheet | null): boolean 
 export function listPrice(sheet: Sheet | null, name: string): string | undefined {
   return sheet?.lines.find((line) => line.class === name)?.yours;
 }
+
+/** The smallest share of a list price that is left after the own cost, in percent, and its class; undefined: no cost is known. */
+export function leastMargin(sale: Sheet | null, cost: Sheet | null): { class: string; percent: number } | undefined {
+  const margins = priceRows(sale, cost).flatMap((row) => {
+    const percent = row.tier === undefined && row.margin !== undefined ? percentOf(row.margin, row.sale!) : undefined;
+    return percent === undefined ? [] : [{ class: row.class, percent }];
+  });
+  return margins.toSorted((left, right) => left.percent - right.percent)[0];
+}
+
+/** The first own costs of a list, which tell the most: of input and output, of an image, of a second. */
+export const mainCosts = (cost: Sheet | null): readonly string[] =>
+  ['input', 'output', 'image', 'second', 'request', 'character', 'audio']
+    .flatMap((name) => cost?.lines.find((line) => line.class === name)?.official ?? [])
+    .slice(0, 2);

@@ -12,6 +12,8 @@ export interface FormContext {
   readonly problems: ConfigCheck['problems'];
   readonly schema: SchemaNode;
   readonly readOnly: boolean;
+  /** The only entry that is shown; undefined: one is picked. */
+  readonly entry: string | undefined;
 }
 
 const context = createContext<FormContext | undefined>(undefined);

@@ -31,9 +31,16 @@ const forms = [
   { name: 'sinks', plugin: 'alerts', show: () => <AlertSinkForm /> },
 ] as const satisfies readonly { name: string; plugin: string; show: () => ReactNode }[];
 
-export function Forms({ drafts, schema }: { readonly drafts: readonly Draft[]; readonly schema: object }) {
-  const { t } = useTranslation();
-  const [search, change] = useSearchState();
+export type FormName = (typeof forms)[number]['name'];
+
+interface FormsProps {
+  readonly drafts: readonly Draft[];
+  readonly schema: object;
+  /** One entry of one form. */
+  readonly only?: { readonly form: FormName; readonly entry: string };
+}
+
+export function Forms({ drafts, schema, only }: FormsProps) {
   const acts = useActs();
   const checks = useChecks(drafts);
   const layers = layersOf(
@@ -46,35 +53,44 @@ export function Forms({ drafts, schema }: { readonly drafts: readonly Draft[]; r
   );
   const problems = checks.flatMap(({ check }) => check.data?.problems ?? []);
   const offered = forms.filter(({ plugin }) => runs(layers, plugin));
-  const opened = offered.find(({ name }) => name === search['form']) ?? offered[0];
+  const value = { layers, drafts, problems, schema: schema as SchemaNode, readOnly: !acts, entry: only?.entry };
   return (
-    <FormProvider value={{ layers, drafts, problems, schema: schema as SchemaNode, readOnly: !acts }}>
+    <FormProvider value={value}>
       <Stack gap="sm">
         {acts && <WrittenFile files={drafts.map(({ file }) => file)} layers={layers} />}
-        <Panel>
-          <Tabs
-            value={opened?.name ?? null}
-            onChange={(form) => change({ form: form ?? undefined, entry: undefined, add: undefined })}
-            variant="pills"
-            keepMounted={false}
-          >
-            <Tabs.List mb="md">
-              {offered.map(({ name }) => (
-                <Tabs.Tab key={name} value={name}>
-                  {t(`operator.config.forms.title.${name}`)}
-                </Tabs.Tab>
-              ))}
-            </Tabs.List>
-            {offered.map(({ name, show }) => (
-              <Tabs.Panel key={name} value={name}>
-                <Stack gap="sm">{show()}</Stack>
-              </Tabs.Panel>
-            ))}
-          </Tabs>
-        </Panel>
+        {only === undefined ? <Tabbed offered={offered} /> : forms.find(({ name }) => name === only.form)!.show()}
         {acts && checks.map(({ draft, check }) => <Changed key={draft.file.name} draft={draft} check={check} />)}
       </Stack>
     </FormProvider>
+  );
+}
+
+function Tabbed({ offered }: { readonly offered: readonly (typeof forms)[number][] }) {
+  const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  const opened = offered.find(({ name }) => name === search['form']) ?? offered[0];
+  return (
+    <Panel>
+      <Tabs
+        value={opened?.name ?? null}
+        onChange={(form) => change({ form: form ?? undefined, entry: undefined, add: undefined })}
+        variant="pills"
+        keepMounted={false}
+      >
+        <Tabs.List mb="md">
+          {offered.map(({ name }) => (
+            <Tabs.Tab key={name} value={name}>
+              {t(`operator.config.forms.title.${name}`)}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {offered.map(({ name, show }) => (
+          <Tabs.Panel key={name} value={name}>
+            <Stack gap="sm">{show()}</Stack>
+          </Tabs.Panel>
+        ))}
+      </Tabs>
+    </Panel>
   );
 }
 

@@ -1,5 +1,5 @@
 /** Chooses the entry that a form shows, and begins a new one. Both live in the address bar. */
-import { Button, Group, Select, TextInput } from '@mantine/core';
+import { Button, Group, Select, Text, TextInput } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -22,9 +22,12 @@ interface PickerProps {
 
 export function Picker({ label, names, add, onAdd, form, more, children }: PickerProps) {
   const [search, change] = useSearchState();
-  const { readOnly } = useForms();
+  const { t } = useTranslation();
+  const { readOnly, entry } = useForms();
   const adding = search['add'] !== undefined && add !== undefined && !readOnly;
   const chosen = names.includes(search['entry'] ?? '') ? search['entry']! : names[0];
+  if (entry !== undefined)
+    return names.includes(entry) ? children(entry) : <Text fz="sm">{t('operator.config.forms.noEntry')}</Text>;
   return (
     <>
       <Group align="flex-end" gap="xs">

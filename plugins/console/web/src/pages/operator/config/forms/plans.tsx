@@ -12,7 +12,7 @@ const same = (value: string) => ({ value, label: value });
 
 export function PlanForm() {
   const { t } = useTranslation();
-  const { layers, drafts } = useForms();
+  const { layers, drafts, entry } = useForms();
   const names = namesAt(layers, ['plans', 'offers']);
   const add = (name: string) => {
     const path = ['plans', 'offers', name];
@@ -21,12 +21,14 @@ export function PlanForm() {
   };
   return (
     <Stack gap="sm">
-      <ChoiceField
-        path={['plans', 'default']}
-        label={t('operator.config.forms.defaultPlan')}
-        hint={t('operator.config.forms.defaultPlanHint')}
-        choices={names.map(same)}
-      />
+      {entry === undefined && (
+        <ChoiceField
+          path={['plans', 'default']}
+          label={t('operator.config.forms.defaultPlan')}
+          hint={t('operator.config.forms.defaultPlanHint')}
+          choices={names.map(same)}
+        />
+      )}
       <Picker label={t('shell.word.plan')} names={names} add={t('operator.config.forms.addPlan')} onAdd={add}>
         {(name) => <Plan name={name} />}
       </Picker>

@@ -71,6 +71,7 @@ function Model({ name }: { readonly name: string }) {
           hint={t('operator.config.forms.batchHint')}
           usual="1"
         />
+        <TextField path={[...at, 'multiplier']} label={t('operator.config.forms.ratio')} usual="1" />
       </SimpleGrid>
       <Example at={at} kind={kind} />
       <PriceSheet at={[...at, 'cost']} kind={kind} legend={t('operator.config.forms.cost')} />
