@@ -1,5 +1,5 @@
 /** Kinds of alerts about requests: how many are answered, and how fast, by model and by provider. */
-import type { AlertKind, Measurement } from '../../common/domain/admin/alerts.ts';
+import { type AlertKind, type Measurement, usualLeastShare } from '../../common/domain/admin/alerts.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
 import {
   ownCauses,
@@ -28,7 +28,7 @@ export function trafficKinds(queries: Queries): AlertKind[] {
         unit: 'share',
         bad: 'below',
         fields: { failed: 'count', answered: 'count' },
-        defaults: { ...common, threshold: 0.9, clear: 0.95 },
+        defaults: { ...common, threshold: usualLeastShare, clear: 0.95 },
         measure: async (span) => (await groupsOf(span)).flatMap((group) => successOf(group) ?? []),
       },
       {

@@ -1,9 +1,10 @@
 /** Ledger queries of the console and the commands, answered from the database, off the path of calls. */
-import type { LedgerQueries, Reconciliation } from '../../common/domain/admin/ledger.ts';
+import type { ChargeFilter, LedgerQueries, Reconciliation } from '../../common/domain/admin/ledger.ts';
 import type { ChargeStore } from '../archive/reader.ts';
 import { callSumsOf } from '../archive/sums.ts';
 import type { AuditReport, Violation } from '../audit/audit.ts';
 import { chargesOf, findCharge } from './charges.ts';
+import { flowsOf } from './flows.ts';
 import { ledgerPage } from './ledger-pages.ts';
 import { listNodes, type Self } from './nodes.ts';
 import { groupsLessRefunds, lessRefunds, type Refund, refundsIn, slotsLessRefunds } from './refunds.ts';
@@ -77,15 +78,7 @@ function rowsAndSums(store: ChargeStore): RowsAndSums {
   return {
     ledger: (accountId, filter, page) => ledgerPage(store, accountId, filter, page),
     chargesOf: (requestIds, accountId) => chargesOf(store, requestIds, accountId),
-    spend: async (filter, by, limit) => {
-      const sums = await sumsOf([filter.from, filter.until], filter.accountId);
-      const [groups, refunds] = await Promise.all([
-        spendBy(orm, schema, filter, by, limit, sums),
-        refundsIn(store, filter),
-      ]);
-      const byGroup = Map.groupBy(refunds, (refund) => groupOfRefund(refund, by));
-      return groups.map((group) => lessRefunds(group, byGroup.get(group.group) ?? []));
-    },
+    spend: (filter, by, limit) => spendLessRefunds(store, filter, by, limit),
     spendBetween: between,
     spendOfGroups: async (filter, bounds, by, groups) => {
       const sums = await sumsOf(bounds, filter.accountId);
@@ -104,7 +97,18 @@ function rowsAndSums(store: ChargeStore): RowsAndSums {
       ]);
       return { ...movements, calls: calls[0]! };
     },
+    flows: (span) => flowsOf(orm, schema, span, (bounds) => sumsOf(bounds)),
   };
+}
+
+async function spendLessRefunds(store: ChargeStore, filter: ChargeFilter, by: SpendBy, limit: number) {
+  const sums = await callSumsOf(store, [filter.from, filter.until], filter.accountId);
+  const [groups, refunds] = await Promise.all([
+    spendBy(store.orm, store.schema, filter, by, limit, sums),
+    refundsIn(store, filter),
+  ]);
+  const byGroup = Map.groupBy(refunds, (refund) => groupOfRefund(refund, by));
+  return groups.map((group) => lessRefunds(group, byGroup.get(group.group) ?? []));
 }
 
 const spanOf = (bounds: readonly number[]) => ({ from: bounds[0]!, until: bounds.at(-1)! });

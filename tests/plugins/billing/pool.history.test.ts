@@ -6,6 +6,7 @@ import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { calendarAnchors, periodAt } from '../../../plugins/billing/grants/periods.ts';
 import { type AccountAdmin, accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
+import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
 import { attempts, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { cost, costBound, money } from '../../../plugins/common/domain/money.ts';
@@ -13,6 +14,7 @@ import { type Plans, type PlanTerms, plan, plans } from '../../../plugins/common
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
+import { type Flow, flowsByRows, sumWithin } from './flows-oracle.ts';
 import { NaiveAccount } from './pool-oracle.ts';
 import { checkStatement } from './statement.ts';
 import { enter, leaveWorlds, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';
@@ -212,13 +214,12 @@ const lostEndStep = (index: number, output: number): Step =>
 const creditStep = (amount: bigint, hours: number): Step =>
   async function crediting(history) {
     history.giveDue(false);
-    const reference = `credit-${++history.references}`;
+    const reference = `${++history.references % 4 === 0 ? 'stripe:' : ''}credit-${history.references}`;
+    const kind = ['top-up', 'promotion', 'code', 'top-up'][history.references % 4]!;
     // No two end at once: which of them is spent first would be chance.
     const expiresAt = hours === 0 ? undefined : history.now + hours * hourMs + history.references;
     const give = () =>
-      history.world.host
-        .get(ledger)
-        .credit('alice', money(amount), { kind: 'top-up', reason: 'test', reference, expiresAt });
+      history.world.host.get(ledger).credit('alice', money(amount), { kind, reason: 'test', reference, expiresAt });
     await give();
     // The same event once more.
     await give();
@@ -407,6 +408,7 @@ test('after any grants, spending, purchases, debits and refunds over time, each 
         await history.check();
         assert.deepEqual((await history.world.audit()).violations, []);
         await checkView(history);
+        await checkFlows(history);
       } finally {
         await history.world.stop();
         history.world.leave();
@@ -415,6 +417,28 @@ test('after any grants, spending, purchases, debits and refunds over time, each 
     { numRuns: runsOf(3, 20), endOnFailure: true },
   );
 });
+
+/** Paid and given money, in the whole time and in parts of it, as going through all rows finds it. */
+async function checkFlows({ world, now }: History): Promise<void> {
+  const flows = await flowsByRows(
+    (statement) => world.rows(statement),
+    (name) => world.table(name),
+  );
+  const begin = Math.min(...flows.map(({ at }) => at), now);
+  const middle = begin + Math.floor((now - begin) / 2);
+  for (const [from, until] of [
+    [begin, now + 1],
+    [begin, middle],
+    [middle, now + 1],
+  ] as const) {
+    const sum = (what: Flow['what']) => sumWithin(flows, what, from, until);
+    assert.deepEqual(await world.host.get(ledgerQueries).flows({ from, until }), {
+      ...{ card: sum('card'), byHand: sum('byHand'), paidBack: sum('paidBack') },
+      ...{ givenByPlans: sum('plan'), givenByCodes: sum('code'), givenByPromotions: sum('promotion') },
+      ...{ usedPaid: sum('usedPaid'), usedGiven: sum('usedGiven'), owed: sum('owed') },
+    });
+  }
+}
 
 /** Each grant's rest, and that they add up to what is there. */
 async function checkView(history: History): Promise<void> {

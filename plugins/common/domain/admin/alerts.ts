@@ -212,4 +212,6 @@ export interface AlertAdmin {
   /** false: it was not muted. */
   unmute(rule: string): Promise<boolean>;
 }
+/** Share of requests below which a model or a provider fails, unless a rule says otherwise. */
+export const usualLeastShare = 0.9;
 export const alertAdmin = defineService<AlertAdmin>('alert admin');

@@ -98,6 +98,22 @@ export interface MoneyTotals {
   readonly paidOut?: Money;
   readonly debited?: Money;
 }
+/** Money of all accounts by where it came from. */
+export interface MoneyFlows {
+  /** Paid in by card, and credited by operators as paid. */
+  readonly card: Money;
+  readonly byHand: Money;
+  /** Paid back outside, of both. */
+  readonly paidBack: Money;
+  readonly givenByPlans: Money;
+  readonly givenByCodes: Money;
+  readonly givenByPromotions: Money;
+  /** What calls, plans that were bought and debits took of paid and of given money. Beyond all money counts as paid. */
+  readonly usedPaid: Money;
+  readonly usedGiven: Money;
+  /** Paid money that clients have at the end of the span. */
+  readonly owed: Money;
+}
 export interface Reconciliation {
   readonly checkedAt: number;
   readonly ok: boolean;
@@ -155,6 +171,7 @@ export interface LedgerQueries {
   /** Sums by slots of time and groups, without empty ones; more than 20,000 are refused. */
   spendTable(query: SpendTableQuery): Promise<readonly SpendCell[]>;
   totals(span: Span): Promise<MoneyTotals>;
+  flows(span: Span): Promise<MoneyFlows>;
   /** Balances of many accounts at once, with the holds of running calls. */
   balances(accountIds: readonly string[]): Promise<ReadonlyMap<string, Money>>;
   reconcile(): Promise<Reconciliation>;

@@ -87,6 +87,9 @@ export const ownCauses: readonly string[] = [
   'internal',
 ];
 
+/** Causes of calls that are refused before they could be served: with a wrong key, or for a model that there is not. */
+export const noiseCauses: readonly string[] = ['invalid_api_key', 'model_not_found'];
+
 export interface RequestListFilter extends RequestFilter {
   /** Newest first without it. */
   readonly sort?: RequestSort | undefined;

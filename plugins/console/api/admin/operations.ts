@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { Page } from '../../../common/domain/admin/pages.ts';
+import { zero } from '../../../common/domain/money.ts';
 import { roles } from '../../actor.ts';
 import type { AuditRow } from '../../people.ts';
 import { database, ledgerQueries } from '../../services.ts';
@@ -35,7 +36,17 @@ const totals = z
     from: instant,
     until: instant,
     ...moneySums,
+    card: usd.describe('Paid in through the payment service.'),
+    byHand: usd.describe('Credited by operators as paid.'),
+    paidBack: usd.describe('Paid back outside, of both.'),
+    givenByPlans: usd,
+    givenByCodes: usd,
+    givenByPromotions: usd,
+    usedPaid: usd.describe('Taken by calls, plans and debits of money that was paid in.'),
+    usedGiven: usd.describe('The same of money that was given.'),
+    owed: usd.describe('Money that clients have paid in and not used, at the end of the time.'),
     credited: usd,
+    debited: usd.describe('Taken by operators.'),
     sold: usd.describe('Prices of plans.'),
     lapsed: usd.describe('What was left of grants at their end.'),
   })
@@ -101,8 +112,10 @@ export function moneyRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(getMoney, async ({ query }) => {
       const span = spanOfDays(query, services.clock.now(), 30);
-      const { calls, ...movements } = await need(services, ledgerQueries).totals(span);
-      return { ...totalsJson({ ...span, ...movements }), ...moneyJson(calls) };
+      const queries = need(services, ledgerQueries);
+      const [{ calls, ...movements }, flows] = await Promise.all([queries.totals(span), queries.flows(span)]);
+      const { debited = zero, ...rest } = movements;
+      return { ...totalsJson({ ...span, ...rest, debited, ...flows }), ...moneyJson(calls) };
     })
     .action(reconcile, () => ({
       action: 'money.reconcile',

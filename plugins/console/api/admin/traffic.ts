@@ -1,7 +1,7 @@
 /** What operators look at first: traffic in sums, over time and in groups, with revenue and margin; every request. */
 
 import { z } from '@hono/zod-openapi';
-import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
+import { noiseCauses, type RequestFilter } from '../../../common/domain/admin/requests.ts';
 import { requestQueries } from '../../services.ts';
 import { chargedRequest, chargedRequests } from '../charges.ts';
 import { csvAnswer } from '../csv/answer.ts';
@@ -58,7 +58,16 @@ const sums = route(
   'get',
   '/admin/monitor',
   'Sums of all traffic, by default of the last 24 hours',
-  answers(requestSums.extend({ ...moneySums, from: instant, until: instant })),
+  answers(
+    requestSums.extend({
+      ...moneySums,
+      refused: z
+        .number()
+        .describe('Those of the client errors that had a wrong key or named no model there is; they are in no group.'),
+      from: instant,
+      until: instant,
+    }),
+  ),
   { query: operatorRequestsQuery },
 );
 const series = route(
@@ -148,8 +157,12 @@ export function trafficRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(sums, async ({ query }) => {
       const filter = await filterOf(services, query);
-      const [all, spend] = await Promise.all([need(services, requestQueries).sums(filter), spendOf(services, filter)]);
-      return { ...sumsJson(all), ...spend, from: iso(filter.from), until: iso(filter.until) };
+      const [all, refused, spend] = await Promise.all([
+        need(services, requestQueries).sums(filter),
+        refusedIn(services, filter),
+        spendOf(services, filter),
+      ]);
+      return { ...sumsJson(all), refused, ...spend, from: iso(filter.from), until: iso(filter.until) };
     })
     .read(series, async ({ query }) => {
       const filter = await filterOf(services, query);
@@ -162,7 +175,12 @@ export function trafficRoutes(services: ConsoleServices) {
       return { tz, bucketMs, rows };
     })
     .read(groups, async ({ query }) => ({
-      rows: await groupsOf(services, await filterOf(services, query), query.by, query.limit ?? 20),
+      rows: await groupsOf(
+        services,
+        { ...(await filterOf(services, query)), withoutCauses: noiseCauses },
+        query.by,
+        query.limit ?? 20,
+      ),
     }))
     .read(durations, async ({ query }) => {
       const { edges, firstByte, total } = await need(services, requestQueries).durations(
@@ -206,6 +224,12 @@ export function requestRoutes(services: ConsoleServices) {
         attempts: (charge?.attempts ?? []).map((attempt) => operatorAttemptJson(attempt, row.vendorWords)),
       };
     });
+}
+
+async function refusedIn(services: ConsoleServices, filter: RequestFilter): Promise<number> {
+  const causes = await need(services, requestQueries).causes(filter, mostCauses);
+  const refused = causes.filter(({ result, cause }) => result === 'client_error' && noiseCauses.includes(cause));
+  return refused.reduce((sum, { requests }) => sum + requests, 0);
 }
 
 function filterOf(services: ConsoleServices, query: z.output<typeof operatorRequestsQuery>): Promise<RequestFilter> {

@@ -1,6 +1,7 @@
 /** What strangers may see: the models with their prices, and how each has worked. Nothing of vendors, accounts or amounts of traffic. */
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
+import { alertAdmin, usualLeastShare } from '../../../common/domain/admin/alerts.ts';
 import { ownCauses } from '../../../common/domain/admin/requests.ts';
 import type { Model } from '../../../common/domain/models.ts';
 import { catalog, priceQueries, requestQueries } from '../../services.ts';
@@ -29,6 +30,7 @@ const mostModels = 200;
 const keptMs = 60_000;
 /** Below so many answers in an hour one failure would read like an outage. */
 const fewest = 3;
+const successKind = 'model_success';
 
 const status = route(
   'get',
@@ -44,6 +46,9 @@ const status = route(
           kind: catalogueEntry.shape.kind,
           uptime: z.number().nullable().describe('Share of all answers that did not fail; null: there were too few.'),
           hours: z.array(z.number().nullable()),
+          failing: z
+            .boolean()
+            .describe('An alert about its success runs, or its latest hour is below what such an alert begins at.'),
         }),
       ),
     }),
@@ -108,6 +113,21 @@ async function modelsOf(services: ConsoleServices): Promise<z.infer<typeof publi
   });
 }
 
+/** The models of which an alert says that they fail, and the share below which one would begin. */
+async function rulesOfSuccess(services: ConsoleServices) {
+  const alerts = services.find(alertAdmin);
+  const [running, rules = []] = await Promise.all([
+    alerts?.list({ running: true }, { limit: mostModels }),
+    alerts?.rules(),
+  ]);
+  const about = running?.rows.filter(({ kind }) => kind === successKind) ?? [];
+  const thresholds = rules.flatMap(({ kind, isOn, threshold }) =>
+    isOn && kind === successKind ? [Number(threshold)] : [],
+  );
+  const least = thresholds.length === 0 ? usualLeastShare : Math.max(...thresholds);
+  return { alerted: new Set(about.map(({ subject }) => subject)), least };
+}
+
 async function statusOf(services: ConsoleServices) {
   const queries = need(services, requestQueries);
   const now = services.clock.now();
@@ -118,6 +138,7 @@ async function statusOf(services: ConsoleServices) {
   const ids = shown.map(({ id }) => id);
   const found =
     ids.length === 0 ? [] : await queries.seriesOfGroups({ ...filter, withoutCauses: ownCauses }, bounds, 'model', ids);
+  const { alerted, least } = await rulesOfSuccess(services);
   const byModel = Map.groupBy(found, ({ group }) => group);
   const rows = shown.map(({ id, displayName, kind }) => {
     const buckets = new Map((byModel.get(id) ?? []).map(({ at, results }) => [at, results]));
@@ -128,7 +149,9 @@ async function statusOf(services: ConsoleServices) {
       return answered < fewest ? null : Math.floor((1 - failed / answered) * 1_000) / 1_000;
     };
     const hours = bounds.slice(0, -1).map((at) => share([buckets.get(at)].flatMap((results) => results ?? [])));
-    return { id, displayName, kind, uptime: share([...buckets.values()]), hours };
+    const latest = hours.findLast((one) => one !== null);
+    const failing = alerted.has(id) || (latest !== undefined && latest !== null && latest < least);
+    return { id, displayName, kind, uptime: share([...buckets.values()]), hours, failing };
   });
   return { at: bounds.slice(0, -1).map(iso), rows };
 }

@@ -234,6 +234,11 @@ export function fakeMoney(world: World): LedgerQueries {
       const none = money(0n);
       return { calls, credited, sold: money(60_000_000_000n), lapsed: none };
     },
+    flows: async () => {
+      const none = money(0n);
+      const given = { givenByPlans: none, givenByCodes: none, givenByPromotions: none };
+      return { card: none, byHand: none, paidBack: none, ...given, usedPaid: none, usedGiven: none, owed: none };
+    },
     balances: async (accountIds) => new Map(accountIds.map((id) => [id, balanceOf(world, id)])),
     reconcile: async () => ({ checkedAt: world.now(), ok: true, findings: [], rows: world.ledger.length }),
     journal: () => undefined,

@@ -6,6 +6,7 @@ import {
   doneSteps,
   type Facts,
   findingsIn,
+  mild,
 } from '../../../../plugins/console/web/src/pages/operator/overview/findings.ts';
 import { placesFor, type Sources } from '../../../../plugins/console/web/src/parts/command-places.ts';
 
@@ -22,7 +23,7 @@ const upstream = (provider: string, keys: readonly object[]) =>
 const well: Facts = {
   upstreams: [upstream('a', [key])],
   models: { all: 3, unpriced: 0 },
-  day: day(100, 5, '1.00'),
+  day: day(100, 0, '1.00'),
   people: 2,
   mail: true,
 };
@@ -50,7 +51,15 @@ test('vendors without a usable key, many failures, losses and missing prices are
       ['unpriced', 2, []],
     ],
   );
-  assert.deepEqual(findingsIn({ ...well, day: day(10, 9, '1') }), [], 'a few calls say little');
+  const found = findingsIn({ ...well, day: day(10, 9, '1'), alerts: 1 });
+  assert.deepEqual(
+    found.map(({ finding, count }) => [finding, count, mild.includes(finding)]),
+    [
+      ['alerts', 1, false],
+      ['few', 9, true],
+    ],
+    'a few calls say little, but not all is well',
+  );
 });
 
 test('steps of the first day are completed one by one', () => {

@@ -6,7 +6,7 @@ import { statusQuery } from '../../api/models.ts';
 import type { PublicStatus } from '../../api/types.ts';
 import { Panel } from '../../parts/page.tsx';
 import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
-import { toneOf, UptimeStrip, useSharePercent } from '../../parts/uptime.tsx';
+import { UptimeStrip, useSharePercent } from '../../parts/uptime.tsx';
 import { PublicFrame } from './public-frame.tsx';
 
 export default function Status() {
@@ -35,10 +35,7 @@ function Models({ status }: { readonly status: PublicStatus }) {
   const { t } = useTranslation();
   const percent = useSharePercent();
   const used = status.rows.filter(({ uptime }) => uptime !== null);
-  const failing = used.filter(({ hours }) => {
-    const latest = hours.findLast((share) => share !== null);
-    return latest !== undefined && toneOf(latest ?? null) === 'bad';
-  });
+  const failing = used.filter((row) => row.failing);
   if (used.length === 0)
     return (
       <Panel>
@@ -50,7 +47,7 @@ function Models({ status }: { readonly status: PublicStatus }) {
       <div className="banner" data-tone={failing.length === 0 ? 'good' : 'bad'} role="status">
         {failing.length === 0
           ? t('entry.status.allWell')
-          : t('entry.status.failing', { models: failing.map(({ id }) => id).join(', ') })}
+          : t('entry.status.failing', { models: failing.map(({ displayName }) => displayName).join(', ') })}
       </div>
       <Panel flush>
         {used.map((row) => (

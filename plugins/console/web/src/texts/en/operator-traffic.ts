@@ -9,6 +9,8 @@ export default {
     upstreamErrorsHint: '{{percent}} of all requests',
     clientErrors: 'Client errors',
     left: 'clients left',
+    refused_one: '{{number}} refused before serving (wrong key or no such model)',
+    refused_other: '{{number}} refused before serving (wrong key or no such model)',
     total: 'Whole answer, median',
     percentiles: 'p95 {{p95}} · p99 {{p99}}',
     marginHint: '{{percent}} of revenue',

@@ -13,6 +13,7 @@ import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { MarginStat } from '../parts/margin.tsx';
 import type { MoneyTotals } from '../sale-types.ts';
+import { isNothing, minus, sum } from '../sums/usd.ts';
 import type { MonitorSeries } from '../types.ts';
 import { LedgerTable } from './ledger-table.tsx';
 import { Reconcile } from './reconcile.tsx';
@@ -97,7 +98,7 @@ function ByDay({ span }: { readonly span: ChosenSpan }) {
 
 function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span: ChosenSpan }) {
   const { t } = useTranslation();
-  const { cost, refunded, ownCost, writtenOff, credited, sold, lapsed } = totals;
+  const { cost, refunded, ownCost, writtenOff } = totals;
   const rows = (kind?: string) => ({
     to: '/admin/money',
     search: { tab: 'ledger', ...span.search, ...(kind === undefined ? {} : { kind }) },
@@ -131,21 +132,78 @@ function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span:
       <Text fz="xs" c="dimmed">
         {t('operator.traffic.monitor.marginWords')}
       </Text>
-      <StatRow>
-        <Stat
-          label={t('operator.sales.money.credited')}
-          value={<Money of={credited} />}
-          note={t('operator.sales.money.creditedHint')}
-          {...rows('CREDIT')}
-        />
-        <Stat
-          label={t('operator.sales.money.sold')}
-          value={<Money of={sold} />}
-          note={t('operator.sales.money.soldHint')}
-          {...rows('PURCHASE')}
-        />
-        <Stat label={t('operator.sales.money.lapsed')} value={<Money of={lapsed} />} {...rows('EXPIRE')} />
-      </StatRow>
+      <Flows totals={totals} rows={rows} />
     </Stack>
   );
 }
+
+interface FlowsProps {
+  readonly totals: MoneyTotals;
+  /** The ledger's rows of a kind. */
+  readonly rows: (kind?: string) => { readonly to: string; readonly search: Readonly<Record<string, string>> };
+}
+
+/** Where the accounts' money came from, and what became of it. */
+function Flows({ totals, rows }: FlowsProps) {
+  const { t } = useTranslation();
+  const { card, byHand, paidBack, givenByPlans, givenByCodes, givenByPromotions, usedPaid, usedGiven, owed } = totals;
+  const parts = (of: readonly (readonly [name: FlowPart, amount: string])[]) =>
+    of
+      .filter(([, amount]) => !isNothing(amount))
+      .map(([name, amount], index) => (
+        <span key={name}>
+          {index > 0 && ' · '}
+          {t(`operator.sales.money.part.${name}`)} <Money of={amount} />
+        </span>
+      ));
+  return (
+    <>
+      <StatRow>
+        <Stat
+          label={t('operator.sales.money.cashIn')}
+          value={<Money of={minus(sum([card, byHand]), paidBack)} />}
+          note={parts([
+            ['card', card],
+            ['byHand', byHand],
+            ['paidBack', paidBack],
+          ])}
+          {...rows('CREDIT')}
+        />
+        <Stat
+          label={t('operator.sales.money.given')}
+          value={<Money of={sum([givenByPlans, givenByCodes, givenByPromotions])} />}
+          note={parts([
+            ['plans', givenByPlans],
+            ['codes', givenByCodes],
+            ['promotions', givenByPromotions],
+            ['lapsed', totals.lapsed],
+          ])}
+          {...rows('CREDIT')}
+        />
+        <Stat
+          label={t('operator.sales.money.used')}
+          value={<Money of={sum([usedPaid, usedGiven])} />}
+          note={parts([
+            ['usedPaid', usedPaid],
+            ['usedGiven', usedGiven],
+            ['sold', totals.sold],
+            ['debited', totals.debited],
+          ])}
+          {...rows()}
+        />
+        <Stat
+          label={t('operator.sales.money.owed')}
+          value={<Money of={owed} />}
+          note={t('operator.sales.money.owedHint')}
+        />
+      </StatRow>
+      <Text fz="xs" c="dimmed">
+        {t('operator.sales.money.flowWords')}
+      </Text>
+    </>
+  );
+}
+
+type FlowPart =
+  | ('card' | 'byHand' | 'paidBack' | 'plans' | 'codes')
+  | ('promotions' | 'lapsed' | 'usedPaid' | 'usedGiven' | 'sold' | 'debited');

@@ -186,7 +186,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Chose
 /** The parts that are not drawn. */
 function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan }) {
   const { t, i18n } = useTranslation();
-  const { requests, results, total } = sums;
+  const { requests, refused, results, total } = sums;
   const count = (value: number) => countText(value, i18n.language);
   const rows = (result?: string) => ({
     to: '/admin/requests',
@@ -196,14 +196,19 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan
     <StatRow>
       <Stat
         label={t('operator.traffic.monitor.successRate')}
-        value={shareText(results.ok, requests, i18n.language)}
+        value={shareText(results.ok, requests - refused, i18n.language)}
         note={t('operator.traffic.monitor.successHint', { shown: count(results.ok) })}
         {...rows('ok')}
       />
       <Stat
         label={t('operator.traffic.monitor.clientErrors')}
-        value={count(results.client_error)}
-        note={`${count(results.left)} ${t('operator.traffic.monitor.left')}`}
+        value={count(results.client_error - refused)}
+        note={
+          <>
+            {count(results.left)} {t('operator.traffic.monitor.left')}
+            {refused > 0 && ` · ${t('operator.traffic.monitor.refused', { count: refused, number: count(refused) })}`}
+          </>
+        }
         {...rows('client_error')}
       />
       <Stat

@@ -7,11 +7,15 @@ export interface Facts {
   /** Models of the catalogue, and how many of them have no price. */
   readonly models: { readonly all: number; readonly unpriced: number } | undefined;
   readonly day: Monitor | undefined;
+  /** Alerts that run; undefined: not known, or this gateway has none. */
+  readonly alerts?: number | undefined;
   readonly people: number | undefined;
   readonly mail: boolean;
 }
 
-export type Finding = 'broken' | 'failing' | 'errors' | 'unpriced' | 'loss';
+export type Finding = 'alerts' | 'broken' | 'failing' | 'errors' | 'few' | 'unpriced' | 'loss';
+/** These alone are no trouble. */
+export const mild: readonly Finding[] = ['few', 'unpriced'];
 export interface Found {
   readonly finding: Finding;
   readonly count: number;
@@ -24,14 +28,18 @@ const fewestCalls = 20;
 const mostFailing = 0.05;
 
 /** The worst first; unknown figures give no finding. */
-export function findingsIn({ upstreams = [], models, day }: Facts): readonly Found[] {
+export function findingsIn({ upstreams = [], models, day, alerts = 0 }: Facts): readonly Found[] {
   const inState = (state: 'broken' | 'failing') =>
     upstreams.filter((upstream) => stateOf(upstream) === state).map(({ provider }) => provider);
   const [broken, failing] = [inState('broken'), inState('failing')];
+  const failed = day?.results.upstream_error ?? 0;
+  const errors = tooManyErrors(day);
   const found: Found[] = [
+    { finding: 'alerts', count: alerts, names: [] },
     { finding: 'broken', count: broken.length, names: broken },
     { finding: 'failing', count: failing.length, names: failing },
-    { finding: 'errors', count: tooManyErrors(day), names: [] },
+    { finding: 'errors', count: errors, names: [] },
+    { finding: 'few', count: errors === 0 ? failed : 0, names: [] },
     { finding: 'loss', count: day?.margin?.startsWith('-') ? 1 : 0, names: [] },
     { finding: 'unpriced', count: models?.unpriced ?? 0, names: [] },
   ];

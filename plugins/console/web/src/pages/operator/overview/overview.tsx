@@ -11,11 +11,12 @@ import { Page, Panel } from '../../../parts/page.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { Waiting } from '../../../parts/states.tsx';
 import { viewerZone } from '../../../parts/zone.tsx';
+import { alertsPath } from '../alerts/alert-texts.ts';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { MarginStat } from '../parts/margin.tsx';
 import { RowLink, shortId, useAccountNames } from '../parts/names.tsx';
-import type { Group as GroupRow, Monitor, OperatorRequest, Page as PageOf, Person, Upstream } from '../types.ts';
-import { byCause, doneSteps, type Facts, type Finding, findingsIn, type Step, steps } from './findings.ts';
+import type { Alert, Group as GroupRow, Monitor, OperatorRequest, Page as PageOf, Person, Upstream } from '../types.ts';
+import { byCause, doneSteps, type Facts, type Finding, findingsIn, mild, type Step, steps } from './findings.ts';
 
 const everyMs = 30_000;
 /** Nothing is asked for that this gateway has not. */
@@ -30,11 +31,13 @@ function useFacts(): Facts {
   );
   const day = useAnswer<Monitor>('/admin/monitor', { tz: viewerZone }, everyMs, has(me, 'requests'));
   const people = useAnswer<PageOf<Person>>('/admin/people', { limit: 2 });
+  const alerts = useAnswer<PageOf<Alert>>(alertsPath, { state: 'running', limit: 100 }, everyMs, has(me, 'alerts'));
   const rows = prices.data?.rows;
   return {
     upstreams: has(me, 'upstreams') ? upstreams.data?.rows : [],
     models: rows && { all: rows.length, unpriced: rows.filter((row) => row.prices === null).length },
     day: day.data,
+    alerts: alerts.data?.rows.length,
     people: people.data?.rows.length,
     mail: useInfo()?.mail ?? false,
   };
@@ -62,9 +65,11 @@ export default function Overview() {
 }
 
 const pageOf: Record<Finding, { readonly to: string; readonly search?: Readonly<Record<string, string>> }> = {
+  alerts: { to: '/admin/alerts', search: { state: 'running' } },
   broken: { to: '/admin/upstreams', search: { state: 'broken' } },
   failing: { to: '/admin/upstreams', search: { state: 'failing' } },
   errors: { to: '/admin/requests', search: { result: 'upstream_error' } },
+  few: { to: '/admin/requests', search: { result: 'upstream_error' } },
   loss: { to: '/admin/money' },
   unpriced: { to: '/admin/prices' },
 };
@@ -73,7 +78,7 @@ const pageOf: Record<Finding, { readonly to: string; readonly search?: Readonly<
 function Health({ facts }: { readonly facts: Facts }) {
   const { t } = useTranslation();
   const found = findingsIn(facts);
-  const isBad = found.some(({ finding }) => finding !== 'unpriced');
+  const isBad = found.some(({ finding }) => !mild.includes(finding));
   return (
     <div className="banner" data-tone={isBad ? 'bad' : found.length > 0 ? 'near' : 'good'} role="status">
       {found.length === 0 && t('operator.overview.well')}
@@ -145,7 +150,15 @@ function Figures({ day }: { readonly day: Monitor }) {
       <Stat
         label={t('operator.overview.requests')}
         value={countText(day.requests, i18n.language)}
-        note={t('client.usage.succeeded', { share: shareText(day.results.ok, day.requests, i18n.language) })}
+        note={
+          <>
+            {t('client.usage.succeeded', {
+              share: shareText(day.results.ok, day.requests - day.refused, i18n.language),
+            })}
+            {day.refused > 0 &&
+              ` · ${t('operator.traffic.monitor.refused', { count: day.refused, number: countText(day.refused, i18n.language) })}`}
+          </>
+        }
         {...monitor}
       />
       <Stat label={t('operator.column.cost')} value={<Money of={day.cost} />} to="/admin/money" />
