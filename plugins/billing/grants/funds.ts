@@ -60,7 +60,7 @@ export async function readExpired(
 ): Promise<string[]> {
   const rows = await rowsOf<{ account_id: string }>(
     runner,
-    sql`select distinct account_id from ${tablesOf(schema)('pots')}
+    sql`select distinct account_id from ${tablesOf(schema)('grant_balances')}
         where remaining > 0 and expires_at <= ${time(before)}::timestamptz and account_id > ${after}
         order by account_id limit ${limit}::int`,
   );

@@ -123,7 +123,7 @@ async function readEntered(runner: Runner, schema: string, span: Span): Promise<
     runner,
     sql`select ${sql.join(columns, sql`, `)} from ${table('ledger')} as entries
         left join ${table('grants')} as grants on grants.id = entries.grant_id
-        where entries.request_id is null and ${isWithin(span)}`,
+        where ${isWithin(span)}`,
   );
   return Object.fromEntries(Object.entries(row!).map(([name, digits]) => [name, amountOf(digits)])) as never;
 }
@@ -135,7 +135,7 @@ async function readDrawn(runner: Runner, schema: string, span: Span): Promise<{ 
     runner,
     sql`select coalesce(sum(draws.amount) filter (where grants.kind = 'top-up'), 0)::text as paid,
           coalesce(sum(draws.amount) filter (where grants.kind <> 'top-up'), 0)::text as given
-        from ${table('draws')} as draws join ${table('ledger')} as entries on entries.seq = draws.seq
+        from ${table('allocations')} as draws join ${table('movements')} as entries on entries.account_id = draws.account_id and entries.seq = draws.seq
         join ${table('grants')} as grants on grants.id = draws.grant_id where ${isWithin(span)}`,
   );
   return { paid: BigInt(row!.paid), given: BigInt(row!.given) };
@@ -153,8 +153,8 @@ interface LotRow {
 async function readLots(runner: Runner, schema: string): Promise<Lot[]> {
   const table = tablesOf(schema);
   const isRepaid = sql`not exists (select from ${table('refunds')} as refunds
-      join ${table('ledger')} as charges on charges.request_id = refunds.request_id
-      join ${table('draws')} as draws on draws.seq = charges.seq where refunds.grant_id = grants.id)
+      join ${table('movements')} as charges on charges.account_id = grants.account_id and charges.request_id = refunds.request_id
+      join ${table('allocations')} as draws on draws.account_id = charges.account_id and draws.seq = charges.seq where refunds.grant_id = grants.id)
     and exists (select from ${table('grants')} as earlier
       where earlier.account_id = grants.account_id and earlier.kind = 'top-up' and earlier.created_at <= entries.created_at)`;
   const rows = await rowsOf<LotRow>(
@@ -162,10 +162,10 @@ async function readLots(runner: Runner, schema: string): Promise<Lot[]> {
     sql`select entries.account_id, ${millisecondsOf(sql`entries.created_at`)} as at, entries.amount::text as amount,
           case grants.kind when 'top-up' then true when 'refund' then ${isRepaid} else false end as is_paid,
           (select json_agg(json_build_array(${millisecondsOf(sql`payouts.created_at`)}, (-payouts.amount)::text))
-            from ${table('ledger')} as payouts where payouts.request_id is null and payouts.account_id = entries.account_id
+            from ${table('ledger')} as payouts where payouts.account_id = entries.account_id
               and payouts.kind = 'PAYOUT' and payouts.grant_id = grants.id) as payouts
         from ${table('ledger')} as entries join ${table('grants')} as grants on grants.id = entries.grant_id
-        where entries.request_id is null and entries.kind in ('CREDIT', 'REFUND') and grants.expires_at is null order by entries.seq`,
+        where entries.kind in ('CREDIT', 'REFUND') and grants.expires_at is null order by entries.seq`,
   );
   return rows.map((row) => ({
     account: row.account_id,
@@ -180,10 +180,10 @@ async function readWallets(runner: Runner, schema: string): Promise<Map<string, 
   const table = tablesOf(schema);
   const rows = await rowsOf<{ account_id: string; wallet: string }>(
     runner,
-    sql`select balances.account_id, (balances.balance + balances.held - coalesce(pots.remaining, 0))::text as wallet
+    sql`select balances.account_id, (balances.balance + balances.held - coalesce(grant_balances.remaining, 0))::text as wallet
         from ${table('balances')} as balances left join (
-          select account_id, sum(remaining) as remaining from ${table('pots')} where remaining > 0 group by account_id) as pots
-          on pots.account_id = balances.account_id`,
+          select account_id, sum(remaining) as remaining from ${table('grant_balances')} where remaining > 0 group by account_id) as grant_balances
+          on grant_balances.account_id = balances.account_id`,
   );
   return new Map(rows.map((row) => [row.account_id, BigInt(row.wallet)]));
 }
@@ -203,13 +203,13 @@ async function readChangesSince(
       runner,
       sql`select entries.account_id, sum(entries.amount)::text as amount from ${table('ledger')} as entries
           left join ${table('grants')} as grants on grants.id = entries.grant_id
-          where entries.request_id is null and ${isSince} and entries.kind <> 'EXPIRE'
+          where ${isSince} and entries.kind <> 'EXPIRE'
             and not (entries.kind = 'CREDIT' and grants.expires_at is not null) group by 1`,
     ),
     rowsOf<{ account_id: string; amount: string }>(
       runner,
-      sql`select entries.account_id, sum(draws.amount)::text as amount from ${table('draws')} as draws
-          join ${table('ledger')} as entries on entries.seq = draws.seq where ${isSince} group by 1`,
+      sql`select entries.account_id, sum(draws.amount)::text as amount from ${table('allocations')} as draws
+          join ${table('movements')} as entries on entries.account_id = draws.account_id and entries.seq = draws.seq where ${isSince} group by 1`,
     ),
     readSums(runner, schema, calls, {
       bounds: [since, endOfTime],
@@ -231,11 +231,11 @@ async function readOwedExpiring(runner: Runner, schema: string, at: number): Pro
   const [row] = await rowsOf<{ amount: string }>(
     runner,
     sql`select coalesce(sum(grants.amount
-          - (select coalesce(sum(draws.amount), 0) from ${table('draws')} as draws
-              join ${table('ledger')} as entries on entries.seq = draws.seq
+          - (select coalesce(sum(draws.amount), 0) from ${table('allocations')} as draws
+              join ${table('movements')} as entries on entries.account_id = draws.account_id and entries.seq = draws.seq
               where draws.grant_id = grants.id and entries.created_at < ${instant(at)})
           + (select coalesce(sum(entries.amount), 0) from ${table('ledger')} as entries
-              where entries.request_id is null and entries.kind = 'EXPIRE' and entries.grant_id = grants.id
+              where entries.kind = 'EXPIRE' and entries.grant_id = grants.id
                 and entries.created_at < ${instant(at)})), 0)::text as amount
         from ${table('grants')} as grants
         where grants.kind = 'top-up' and grants.expires_at is not null and grants.created_at < ${instant(at)}`,

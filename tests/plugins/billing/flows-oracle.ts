@@ -38,9 +38,9 @@ export async function flowsByRows(
     select ledger.seq::text as seq, ledger.account_id as account, ledger.kind, ledger.amount::text as amount,
       floor(extract(epoch from ledger.created_at) * 1000)::bigint::text as at, ledger.grant_id::text as "grant", grants.kind as grant_kind,
       grants.reference, grants.expires_at is not null as expires, ledger.request_id::text as request, refunds.request_id::text as refund_of,
-      (select json_agg(json_build_array(of.kind, draws.amount::text)) from ${table('draws')} as draws
-        join ${table('grants')} as of on of.id = draws.grant_id where draws.seq = ledger.seq) as draws
-    from ${table('ledger')} as ledger left join ${table('grants')} as grants on grants.id = ledger.grant_id
+      (select json_agg(json_build_array(of.kind, draws.amount::text)) from ${table('allocations')} as draws
+        join ${table('grants')} as of on of.id = draws.grant_id where draws.account_id = ledger.account_id and draws.seq = ledger.seq) as draws
+    from ${table('movements')} as ledger left join ${table('grants')} as grants on grants.id = ledger.grant_id
     left join ${table('refunds')} as refunds on refunds.grant_id = ledger.grant_id and ledger.kind = 'REFUND' order by ledger.seq`);
   const flows: Flow[] = [];
   for (const own of Map.groupBy(all, ({ account }) => account).values()) flows.push(...flowsOfOne(own));

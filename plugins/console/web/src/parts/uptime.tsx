@@ -11,7 +11,7 @@ interface UptimeStripProps {
 }
 
 /** `none`: no requests, or too few to judge by. */
-export function toneOf(share: number | null): 'none' | 'good' | 'near' | 'bad' {
+function toneOf(share: number | null): 'none' | 'good' | 'near' | 'bad' {
   if (share === null) return 'none';
   return share >= 0.98 ? 'good' : share >= 0.8 ? 'near' : 'bad';
 }
