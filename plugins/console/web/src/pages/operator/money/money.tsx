@@ -110,10 +110,13 @@ function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span:
         <Stat
           label={t('operator.sales.money.charged')}
           value={<Money of={cost} />}
-          note={t('operator.sales.money.chargedHint')}
+          note={
+            <>
+              {t('operator.sales.money.chargedHint')} · {t('operator.sales.money.refunded')} <Money of={refunded} />
+            </>
+          }
           {...rows('CHARGE')}
         />
-        <Stat label={t('operator.sales.money.refunded')} value={<Money of={refunded} />} {...rows('REFUND')} />
         <Stat
           label={t('operator.column.ownCost')}
           value={ownCost === null ? t('operator.unknown') : <Money of={ownCost} />}
