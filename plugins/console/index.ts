@@ -21,6 +21,7 @@ import { sealAgain } from './config-history/store.ts';
 import { Mailers } from './mailers.ts';
 import { addedPages, problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
+import { type ProviderAdmin, providerAdmin } from './people/providers/provider-admin.ts';
 import { rotatedPeople } from './people/secrets.ts';
 import { consoleTables } from './people/tables.ts';
 import * as services from './services.ts';
@@ -80,7 +81,7 @@ export default definePlugin<ConsoleConfig>({
     let listening = '';
     host.provide(mailers, mails);
     host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
-    const commandLine = commandLineOf({ host, store, secrets: settings.secret }, links, settings.origin);
+    const commandLine = commandLineOf({ host, store, secrets: settings.secret }, links, settings);
     const problems = () => [...problemsOf(addedPages(host)), ...unknownPlans(settings, host.find(services.plans))];
     if (host.mode !== 'serve') {
       const lifecycle = { stop: () => mails.close() };
@@ -169,11 +170,36 @@ async function greet(host: Host, links: Links, origin: string, isMissing: () => 
 `);
 }
 
-function commandLineOf(parts: CommandParts, links: Links, origin: string): CommandLine {
+function commandLineOf(parts: CommandParts, links: Links, settings: ConsoleConfig): CommandLine {
   const { host, store, secrets } = parts;
+  const providers = providerAdmin(settings, host.fetch);
   return {
-    commands: [...consoleCommands(links, origin), ...historyCommands(parts)],
+    commands: [...consoleCommands(links, settings.origin), providersCommand(providers), ...historyCommands(parts)],
     secrets: () => [rotatedPeople(store, secrets, host.random, (all) => sealAgain(store, all, host.random))],
+  };
+}
+
+function providersCommand(providers: ProviderAdmin): Command {
+  return {
+    name: 'console providers',
+    summary: 'Says what to register at each provider that people sign in by, and whether it answers as it should',
+    async run() {
+      const rows = await Promise.all(
+        providers.list().map(async (one) => ({ ...one, problem: (await providers.test(one.id))?.problem })),
+      );
+      const text = rows.map(({ id, name, redirectUri, signOut, signedOutUri, problem }) =>
+        [
+          `${id} (${name}): ${problem ?? 'answers as it should'}`,
+          `  redirect address: ${redirectUri}`,
+          ...(signOut === 'provider' ? [`  address after signing out: ${signedOutUri}`] : []),
+        ].join('\n'),
+      );
+      return {
+        json: rows,
+        text: text.join('\n') || 'This gateway has no providers (console.oidc).',
+        exitCode: rows.some(({ problem }) => problem !== undefined) ? 1 : 0,
+      };
+    },
   };
 }
 

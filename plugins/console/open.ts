@@ -19,6 +19,7 @@ import type { Links } from './people/links.ts';
 import { openMailer } from './people/mail.ts';
 import { openPeople } from './people/people-service.ts';
 import { mailDomains } from './people/providers/mail-domains.ts';
+import { providerAdmin } from './people/providers/provider-admin.ts';
 import { loadSecrets } from './people/secrets.ts';
 import { createSignIn } from './people/sign-in.ts';
 import { openPeopleStore } from './people/store.ts';
@@ -170,11 +171,11 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
   const mailer = smtp.host === '' ? undefined : await openMailer(smtp, log);
   const domains = mailDomains(settings);
   const people = openPeople({ ...ground, store: peopleStore, mailer, domains, settings: { name, origin } });
-  const providers = oidc.map((provider) => ({ id: provider.id, name: provider.name }));
   const services: ConsoleServices = {
     find: (service) => forPages(host.find(service)),
     clock,
     people,
+    providers: providerAdmin(settings, host.fetch),
     tokens,
     audit,
     throttle,
@@ -185,7 +186,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
       name,
       signUp: signUpShown(settings),
       mail: mailer !== undefined,
-      oidc: providers,
+      oidc: oidc.map(({ id, name }) => ({ id, name })),
       pages: settings.public,
     },
   };

@@ -40,6 +40,10 @@ export interface People {
   setRole(personId: string, role: Role): Promise<void>;
   /** Ends their sessions too. */
   setBlocked(personId: string, blocked: boolean): Promise<void>;
+  /** Their mail address counts as verified. */
+  confirm(personId: string): Promise<void>;
+  /** Forgets by which identities at providers they sign in, and ends their sessions. */
+  release(personId: string): Promise<void>;
   /** A person with a role, and the link by which they set a password. `conflict`: the address is taken. */
   create(wanted: { readonly email: string; readonly name: string; readonly role: Role }): Promise<{
     readonly person: PersonView;

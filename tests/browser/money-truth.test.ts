@@ -140,6 +140,15 @@ test('the wallet lists movements like a bank statement, with reserved money besi
   const { balance, held } = (await ada.send('/wallet')).json;
   assert.equal(formatUsd(lines[0]!.after), balance);
   assert.ok(parseUsd(held) > 0n);
+  const line = table.getByRole('row', { name: /Call charged/ }).last();
+  assert.match(await line.innerText(), /gpt-\S+ · key laptop · [\d,]+ tokens in, [\d,]+ out/);
+  await page.getByRole('button', { name: 'Custom' }).click();
+  await page.getByRole('button', { name: 'Yesterday' }).click();
+  await table.getByText('Call charged').first().waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Yesterday' }).click();
+  await picture(page, 'wallet-span');
+  await page.getByRole('button', { name: 'This month' }).click();
+  await table.getByText('Call charged').first().waitFor();
   await page
     .getByText(/Set aside for running calls \$0\.0/)
     .first()

@@ -7,6 +7,7 @@ import { type FakeStripe, secretKey, startFakeStripe, webhookSecret } from '../h
 import { freePort } from '../helpers/free-port.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, openPage } from './chromium.ts';
+import { findingsOf } from './looks.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
 const skip = cannotRun;
@@ -132,6 +133,30 @@ test('a person signed in by an identity provider returns to the page that they w
   assert.equal(new URL(page.url()).origin, origin);
 });
 
+test('a person whom a provider may not sign in reads why, in their language, and nothing of what the address says', {
+  skip,
+}, async () => {
+  const stranger = await openPage(browser, complaints, { baseURL: origin, locale: 'de-DE' });
+  provider.claims = { sub: '8', email: 'quin@example.test', email_verified: false, name: 'Quin' };
+  await stranger.goto('/console/sign-in');
+  await stranger.getByRole('button', { name: 'Weiter mit Acme' }).click();
+  await stranger.getByRole('link', { name: 'Continue as Quin' }).click();
+  const problem = stranger.getByTestId('provider-problem');
+  await problem.getByText('Der Anbieter hat Ihre E-Mail-Adresse nicht bestätigt.').waitFor();
+  assert.deepEqual(await findingsOf(stranger, '/console/sign-in?error=account_not_linked'), []);
+  await picture(stranger, 'refused');
+  await stranger.goto('/console/sign-in?error=%3Cb%3Ecall%200900&error_description=call+0900+now');
+  await problem.getByText('Betreiber von').waitFor();
+  assert.ok(!(await stranger.locator('body').innerText()).includes('0900'));
+  await stranger.context().close();
+});
+
+/** Kept where `PICTURES` names a directory. */
+async function picture(of: Page, name: string): Promise<void> {
+  const directory = process.env['PICTURES'];
+  if (directory !== undefined) await of.screenshot({ path: `${directory}/${name}.png`, fullPage: true });
+}
+
 test('a top-up is paid on the page of the payment service, and the open page shows the risen balance', {
   skip,
 }, async () => {
@@ -172,6 +197,13 @@ test('an operator tests a model of an upstream and sees how it answered', { skip
   const outcome = dialog.getByTestId('test-outcome');
   await outcome.getByText('It answers').waitFor();
   assert.match(await outcome.innerText(), /Status\s+200[\s\S]+ ms[\s\S]+messages/);
+  await page.keyboard.press('Escape');
+  assert.deepEqual(await findingsOf(page, '/console/admin/config?tab=forms&form=signUp'), []);
+  const acme = page.getByTestId('provider-acme');
+  await acme.getByText(`${origin}/console/api/auth/callback/acme`).waitFor();
+  await acme.getByRole('button', { name: 'Test' }).click();
+  await acme.getByText('It answers as it should.').waitFor();
+  await picture(page, 'providers');
   assert.deepEqual(complaints, []);
 });
 test('an ended session is renewed in front of the page, which keeps the typed text', { skip }, async () => {

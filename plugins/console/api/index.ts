@@ -15,6 +15,7 @@ import { auditRoutes, moneyRoutes, tokenRoutes } from './admin/operations.ts';
 import { peopleRoutes } from './admin/people.ts';
 import { accessWith, pluginPageRoutes } from './admin/plugin-pages.ts';
 import { priceRoutes } from './admin/prices.ts';
+import { providerRoutes } from './admin/providers.ts';
 import { operatorTaskRoutes } from './admin/tasks.ts';
 import { requestRoutes, trafficRoutes } from './admin/traffic.ts';
 import { upstreamRoutes } from './admin/upstreams.ts';
@@ -59,6 +60,7 @@ const topics = [
   accountRoutes,
   accountChangeRoutes,
   peopleRoutes,
+  providerRoutes,
   codeRoutes,
   priceRoutes,
   operatorTaskRoutes,

@@ -57,15 +57,7 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
     find: (personId) => store.find(personId),
     search: (filter, page) => store.search(filter, page),
     rename: (personId, name) => store.change(personId, { name }, now()),
-    async setRole(personId, role) {
-      await store.change(personId, { role }, now());
-      // What a session was made for it does not go on with.
-      await store.endSessions(personId);
-    },
-    async setBlocked(personId, blocked) {
-      await store.change(personId, { blocked }, now());
-      if (blocked) await store.endSessions(personId);
-    },
+    ...changesOf(store, now),
     async create({ email, name, role }) {
       const id = parts.newId();
       const made = await store.insert(parts.orm, { id, email: email.toLowerCase(), name, role, at: now() });
@@ -95,6 +87,28 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
     applyPlan: (personId, plan, before) => applyPlan(parts, personId, plan, before),
     firstOperatorMissing: async () => (await store.operators()) === 0,
     makeFirstOperator: (wanted) => makeFirstOperator(parts, wanted),
+  };
+}
+
+function changesOf(
+  store: PeopleStore,
+  now: () => Date,
+): Pick<People, 'setRole' | 'setBlocked' | 'confirm' | 'release'> {
+  return {
+    async setRole(personId, role) {
+      await store.change(personId, { role }, now());
+      // What a session was made for it does not go on with.
+      await store.endSessions(personId);
+    },
+    async setBlocked(personId, blocked) {
+      await store.change(personId, { blocked }, now());
+      if (blocked) await store.endSessions(personId);
+    },
+    confirm: (personId) => store.change(personId, { emailVerified: true }, now()),
+    async release(personId) {
+      await store.forgetProviders(personId);
+      await store.endSessions(personId);
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 /** Every statement on people and their sessions that better-auth does not make. */
-import { and, count, desc, eq, gt, ilike, inArray, isNull, lt, or, sql } from 'drizzle-orm';
+import { and, count, desc, eq, gt, ilike, inArray, isNull, lt, ne, or, sql } from 'drizzle-orm';
 import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import type { Role } from '../actor.ts';
@@ -100,9 +100,14 @@ function changeStatements(orm: Orm, { user, account }: PeopleTables) {
       return made.id;
     },
 
+    /** Identities at providers; a password stays. */
+    async forgetProviders(personId: string): Promise<void> {
+      await orm.delete(account).where(and(eq(account.userId, personId), ne(account.providerId, 'credential')));
+    },
+
     async change(
       personId: string,
-      changed: { name?: string; role?: Role; blocked?: boolean },
+      changed: { name?: string; role?: Role; blocked?: boolean; emailVerified?: boolean },
       at: Date,
     ): Promise<void> {
       await orm

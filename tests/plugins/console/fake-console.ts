@@ -19,6 +19,8 @@ import { plans, shop } from '../../../plugins/common/domain/plans.ts';
 import { uploadedFiles } from '../../../plugins/common/domain/stored-files.ts';
 import type { Role } from '../../../plugins/console/actor.ts';
 import type { ConsoleServices as Console } from '../../../plugins/console/api/routing/router.ts';
+import type { OidcProvider } from '../../../plugins/console/config.ts';
+import { providerAdmin } from '../../../plugins/console/people/providers/provider-admin.ts';
 import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
 import { fakeAlerts } from './fakes/alerts.ts';
@@ -48,6 +50,12 @@ export interface FakeOptions {
   readonly bare?: boolean;
 }
 
+const acmeProvider = {
+  ...{ id: 'acme', name: 'Acme SSO', issuer: 'https://login.acme.example', client_id: 'gateway', client_secret: 'x' },
+  ...{ scopes: ['openid'], domains: ['acme.example'], verified_claim: 'email_verified', roles: [], plans: [] },
+  sign_out: 'console',
+} as unknown as OidcProvider;
+
 export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): FakeConsole {
   const host = fakeHost();
   const clock = now === undefined ? host.clock : { ...host.clock, now };
@@ -59,6 +67,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     find: host.find,
     clock,
     people: fakePeople(world, role),
+    providers: providerAdmin({ oidc: [acmeProvider], domains: [], origin: 'https://gateway.example' }, host.fetch),
     tokens: fakeTokens(world),
     audit: fakeAudit(world),
     throttle: new Throttle(clock),

@@ -398,3 +398,40 @@ test('the link of the command lets an operator in while the provider of all othe
   assert.equal(entered.status, 200, entered.text);
   assert.equal((await browser.send('/me')).json.role, 'operator');
 });
+
+test('operators see what to register at a provider and whether it answers, on the page and by the command', async () => {
+  const { rows: shown } = (await boss.send('/admin/sign-in')).json;
+  assert.deepEqual(
+    shown.map(({ id, redirectUri, withoutPasswords }: Record<string, unknown>) => [id, redirectUri, withoutPasswords]),
+    [
+      ['acme', `${origin}/console/api/auth/callback/acme`, ['acme.test']],
+      ['other', `${origin}/console/api/auth/callback/other`, []],
+    ],
+  );
+  assert.equal(shown[0].client_secret, undefined);
+  const test = async (id: string) => (await boss.send(`/admin/sign-in/${id}/test`, { body: {} })).json;
+  assert.deepEqual([await test('acme'), await test('other')], [{ problem: null }, { problem: null }]);
+  const command = testbed.gateway.commands.find(({ name }) => name === 'console providers')!;
+  const { text, exitCode } = await command.run({});
+  assert.match(text, /callback\/acme\n {2}address after signing out: http:\/\/gateway\.test\/console\/sign-in/);
+  assert.equal(exitCode, 0);
+  other.isDown = true;
+  assert.deepEqual(await test('other'), { problem: 'it answered 500' });
+  other.isDown = false;
+  assert.equal((await boss.send('/admin/sign-in/nowhere/test', { body: {} })).status, 404);
+});
+
+test('an operator releases an account for the person who has the address now, and confirms an address', async () => {
+  const rob = await byOther({ sub: 'p1', email: 'pat@elsewhere.test' });
+  assert.equal((await byOther({ sub: 'p3', email: 'pat@elsewhere.test' })).error, 'other_identity');
+  const path = `/admin/people/${rob.me.person.id}`;
+  assert.equal((await boss.send(`${path}/release`, { body: { reason: 'Pat left' } })).status, 200);
+  assert.equal((await rob.browser.send('/me')).status, 401);
+  assert.equal((await byOther({ sub: 'p3', email: 'pat@elsewhere.test' })).me.person.id, rob.me.person.id);
+  await rows(`update {schema}.console_people set email_verified = false where id = '${rob.me.person.id}'`);
+  await boss.send(`${path}/release`, { body: { reason: 'again' } });
+  assert.equal((await byOther({ sub: 'p4', email: 'pat@elsewhere.test' })).error, 'account_not_linked');
+  const confirmed = await boss.send(path, { method: 'PATCH', body: { emailVerified: true, reason: 'I know Pat' } });
+  assert.equal(confirmed.json.emailVerified, true, confirmed.text);
+  assert.equal((await byOther({ sub: 'p4', email: 'pat@elsewhere.test' })).me.person.id, rob.me.person.id);
+});

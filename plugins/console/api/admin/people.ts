@@ -48,12 +48,26 @@ const create = route(
 );
 const change = route('patch', '/admin/people/{id}', 'Change a role, or block', answers(person), {
   params: one,
-  body: takes(z.strictObject({ role: role.optional(), blocked: z.boolean().optional(), reason: reasonInput })),
+  body: takes(
+    z.strictObject({
+      role: role.optional(),
+      blocked: z.boolean().optional(),
+      emailVerified: z.literal(true).optional().describe('The operator knows that the address is theirs.'),
+      reason: reasonInput,
+    }),
+  ),
 });
 const reset = route('post', '/admin/people/{id}/reset', 'A link to set a new password', answers(handover), {
   params: one,
   body: takes(z.strictObject({ reason: reasonInput })),
 });
+const release = route(
+  'post',
+  '/admin/people/{id}/release',
+  'Let whom a provider vouches for with this address take the account over; ends sessions',
+  answers(person),
+  { params: one, body: takes(z.strictObject({ reason: reasonInput })) },
+);
 const invite = route('post', '/admin/invitations', 'A link by which a client signs up, once', answers(handover), {
   body: takes(z.strictObject({ email, reason: reasonInput.optional() })),
 });
@@ -71,15 +85,20 @@ export function peopleRoutes(services: ConsoleServices) {
         return { person: personJson(made.person), handover: handoverJson(c, made.handover) };
       },
     }))
-    .action(change, async ({ param, json: { role, blocked, reason }, c }) => {
+    .action(change, async ({ param, json: { role, blocked, emailVerified, reason }, c }) => {
       const { id, email } = await knownPerson(services, param.id);
       // An operator who locks themselves out needs another operator to undo it.
       if (id === actorOf(c).id)
         throw new GatewayError('conflict', 'You cannot change your own role or block yourself.', { field: 'id' });
-      const words = [role, blocked === undefined ? undefined : blocked ? 'blocked' : 'unblocked'].filter(Boolean);
+      const words = [
+        role,
+        blocked === undefined ? undefined : blocked ? 'blocked' : 'unblocked',
+        emailVerified && 'address confirmed',
+      ].filter(Boolean);
       const run = async () => {
         if (role !== undefined) await people.setRole(id, role);
         if (blocked !== undefined) await people.setBlocked(id, blocked);
+        if (emailVerified) await people.confirm(id);
         return personJson(await knownPerson(services, id));
       };
       return { action: 'person.change', subject: email, reason: `${words.join(', ')}: ${reason}`, run };
@@ -92,6 +111,14 @@ export function peopleRoutes(services: ConsoleServices) {
         reason,
         run: async () => handoverJson(c, await people.reset(id)),
       };
+    })
+    .action(release, async ({ param, json: { reason } }) => {
+      const { id, email } = await knownPerson(services, param.id);
+      const run = async () => {
+        await people.release(id);
+        return personJson(await knownPerson(services, id));
+      };
+      return { action: 'person.release', subject: email, reason, run };
     })
     .action(invite, ({ json: { email, reason }, c }) => ({
       action: 'person.invite',

@@ -11,6 +11,7 @@ import type { Actor } from '../../actor.ts';
 import type { ConfigHistory } from '../../config-history/history.ts';
 import type { HistoryRecorder } from '../../config-history/recorder.ts';
 import type { AddedPage } from '../../page-problems.ts';
+import type { ProviderAdmin } from '../../people/providers/provider-admin.ts';
 import type { Throttle } from '../../people/throttle.ts';
 import type { Audit, People, Tokens } from '../../people.ts';
 
@@ -18,6 +19,7 @@ export interface ConsoleServices {
   readonly find: Host['find'];
   readonly clock: Clock;
   readonly people: People;
+  readonly providers: ProviderAdmin;
   readonly tokens: Tokens;
   readonly audit: Audit;
   readonly history: ConfigHistory;

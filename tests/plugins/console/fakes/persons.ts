@@ -51,6 +51,8 @@ export function fakePeople(world: World, fallback: Role | undefined): People & {
     rename: async (id, name) => change(id, { name }),
     setRole: async (id, role) => change(id, { role }),
     setBlocked: async (id, blocked) => change(id, { blocked }),
+    confirm: async (id) => change(id, { emailVerified: true }),
+    release: async () => undefined,
     async create({ email, name, role }) {
       if (rows.some((row) => row.email === email))
         throw new GatewayError('conflict', 'Somebody has this address already.', { field: 'email' });

@@ -41,3 +41,4 @@ export type Account = AccountDetail['account'];
 export type AccountKey = RowOf<Answer<Admin['accounts'][':id']['keys']['$get']>>;
 export type ProjectRow = RowOf<Answer<Admin['projects']['$get']>>;
 export type Person = RowOf<Answer<Admin['people']['$get']>>;
+export type SignInProvider = RowOf<Answer<Admin['sign-in']['$get']>>;

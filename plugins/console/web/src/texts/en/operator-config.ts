@@ -208,5 +208,16 @@ export default {
     mailHost: 'Server',
     mailUser: 'User',
     mailFrom: 'Sender',
+    providers: 'Sign-in by providers',
+    providersHint:
+      'Register these addresses at the provider, letter by letter. The rest is written in the text of the configuration, under console.oidc and console.domains.',
+    noProviders: 'None yet. Write one in the text of the configuration, under console.oidc.',
+    redirectUri: 'Redirect address',
+    signedOutUri: 'Address after signing out',
+    anyDomain: 'It vouches for all addresses that belong to no other provider.',
+    domains: 'It vouches for addresses of {{domains}}, which get an account at the first sign-in.',
+    withoutPasswords: 'Without passwords: {{domains}}.',
+    testProvider: 'Test',
+    providerAnswers: 'It answers as it should.',
   },
 };

@@ -1,6 +1,14 @@
 /** What an operator changes about a person: role, whether they may sign in, a reset link. */
 import { ActionIcon, Menu, Radio, Stack } from '@mantine/core';
-import { IconDotsVertical, IconKey, IconLock, IconLockOpen, IconUserCog } from '@tabler/icons-react';
+import {
+  IconDotsVertical,
+  IconKey,
+  IconLock,
+  IconLockOpen,
+  IconMailCheck,
+  IconPlugConnectedX,
+  IconUserCog,
+} from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
@@ -10,7 +18,7 @@ import { Act } from '../parts/act.tsx';
 import type { Handover } from '../sale-types.ts';
 import type { Person } from '../types.ts';
 
-type Dialog = 'role' | 'block' | 'reset';
+type Dialog = 'role' | 'block' | 'reset' | 'release' | 'confirm';
 interface PersonProps {
   readonly person: Person;
   readonly onLink: (handover: Handover) => void;
@@ -39,6 +47,14 @@ export function PersonMenu({ person, onLink }: PersonProps) {
           <Menu.Item leftSection={<IconKey size={15} />} onClick={() => setDialog('reset')}>
             {t('operator.people.people.reset')}
           </Menu.Item>
+          <Menu.Item leftSection={<IconPlugConnectedX size={15} />} onClick={() => setDialog('release')}>
+            {t('operator.people.people.release')}
+          </Menu.Item>
+          {!person.emailVerified && (
+            <Menu.Item leftSection={<IconMailCheck size={15} />} onClick={() => setDialog('confirm')}>
+              {t('operator.people.people.confirm')}
+            </Menu.Item>
+          )}
           <Menu.Item
             color={blocked ? undefined : 'red'}
             leftSection={blocked ? <IconLockOpen size={15} /> : <IconLock size={15} />}
@@ -49,6 +65,9 @@ export function PersonMenu({ person, onLink }: PersonProps) {
         </Menu.Dropdown>
       </Menu>
       {dialog === 'role' && <RoleDialog person={person} onClose={close} />}
+      {(dialog === 'release' || dialog === 'confirm') && (
+        <IdentityDialog kind={dialog} person={person} onClose={close} />
+      )}
       {dialog === 'block' && <BlockDialog person={person} onClose={close} />}
       {dialog === 'reset' && <ResetDialog person={person} onClose={close} onLink={onLink} />}
     </>
@@ -94,6 +113,27 @@ function RoleDialog({ person, onClose }: DialogProps) {
         </Stack>
       </Radio.Group>
     </Act>
+  );
+}
+
+function IdentityDialog({ kind, person, onClose }: DialogProps & { readonly kind: 'release' | 'confirm' }) {
+  const { t } = useTranslation();
+  const { name, email } = person;
+  return (
+    <Act
+      opened
+      onClose={onClose}
+      title={t(`operator.people.people.${kind}Title`, { name, email })}
+      text={t(`operator.people.people.${kind}Text`)}
+      action={t(`operator.people.people.${kind}`)}
+      danger={kind === 'release'}
+      stale={stale}
+      act={async (reason) => {
+        if (kind === 'release') await send('POST', `${pathOf(person)}/release`, { reason });
+        else await send('PATCH', pathOf(person), { emailVerified: true, reason });
+        return t(`operator.people.people.${kind}Done`, { name, email });
+      }}
+    />
   );
 }
 

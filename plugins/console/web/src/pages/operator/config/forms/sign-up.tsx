@@ -2,6 +2,7 @@
 import { Fieldset, SimpleGrid, Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { ChoiceField, SecretField, TextField, YesNoField } from './fields.tsx';
+import { Providers } from './providers.tsx';
 
 export function SignUpForm() {
   const { t } = useTranslation();
@@ -42,6 +43,7 @@ export function SignUpForm() {
           <TextField path={[...smtp, 'from']} label={t('operator.config.forms.mailFrom')} />
         </SimpleGrid>
       </Fieldset>
+      <Providers />
     </Stack>
   );
 }
