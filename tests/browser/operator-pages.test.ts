@@ -39,6 +39,8 @@ before(async () => {
     'batches?open=batch_native',
     'batches?open=batch_wrong',
     'config?view=history&version=3',
+    'alerts?tab=rules',
+    'plans?edit=pro',
   ];
 });
 after(() => stage?.stop());

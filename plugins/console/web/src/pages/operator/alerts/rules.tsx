@@ -94,7 +94,7 @@ interface ActionsProps {
 function Actions({ rule, onMute, onTry }: ActionsProps) {
   const { t } = useTranslation();
   return (
-    <Group gap={4} justify="flex-end">
+    <Group gap={4} justify="flex-end" wrap="nowrap">
       {rule.isOn && (
         <>
           <Button size="compact-xs" variant="default" onClick={() => onTry(rule)}>

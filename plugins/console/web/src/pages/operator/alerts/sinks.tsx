@@ -57,7 +57,13 @@ function useColumns(): Column<AlertSink>[] {
       key: 'actions',
       title: t('shell.word.actions'),
       right: true,
-      cell: ({ name }) => acts && <TestSink name={name} />,
+      cell: ({ name }) =>
+        acts && (
+          <Group gap={4} justify="flex-end" wrap="nowrap">
+            <TestSink name={name} />
+            <ToForm form="sinks" entry={name} />
+          </Group>
+        ),
     },
   ];
 }
