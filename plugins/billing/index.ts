@@ -336,6 +336,6 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, host, estimates }
     return reservations.sent(hold, sending.find(attempts)?.at(-1));
   });
   exchange.set(spendGuard, new HoldGuard(reservations, hold));
-  exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms, facts) });
+  exchange.set(callRow, { complete: (row, story) => hold.ended && reservations.complete(hold.terms, row, story) });
   recordHeld(exchange, hold);
 }

@@ -26,7 +26,7 @@ import { commandsOf } from './commands.ts';
 import { requestQueriesOf } from './queries.ts';
 import { RowQueue } from './queue.ts';
 import { addRows, requestSumsWith } from './request-sums.ts';
-import { callFactsFrom, rowOf } from './row.ts';
+import { rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
 const pruneIntervalMs = 3_600_000;
@@ -78,11 +78,11 @@ export default definePlugin({
           noted++;
           const row = rowOf(exchange, outcome);
           const story = storedTimeline(exchange.find(timeline), exchange.receivedAt);
-          const isKept = exchange.find(callRow)?.complete(callFactsFrom(row, story)) === true;
+          const isKept = exchange.find(callRow)?.complete(row, story) === true;
           if (isKept && !config.lines) return;
           // Encoded once for the log line and the row; the timeline is added to the row only.
           const line = JSON.stringify(row);
-          if (!isKept) queue.push(line, story);
+          if (!isKept) queue.push(line, story && JSON.stringify(story));
           if (config.lines) host.log.record('request', line);
         });
         return bodies.recorder.isOn ? bodies.recorder.run(exchange, next) : next();

@@ -6,7 +6,7 @@ import type { RequestFilter, RequestResult, RequestView, VendorWords } from '../
 import { isUuid } from '../common/domain/database.ts';
 import { vendorWordsEvent } from '../common/domain/timeline.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
-import { renderTimeline, type StoredEvent } from './timeline.ts';
+import { eventsOf, renderTimeline, type StoredEvent } from './timeline.ts';
 
 export const results: Readonly<Record<RequestResult, SQL>> = {
   left: sql`outcome = 'client_left'`,
@@ -114,7 +114,7 @@ type Row = Readonly<Record<string, unknown>>;
 export function viewOf(row: Row): RequestView {
   const text = (name: string) => (row[name] as string | null) ?? undefined;
   const number = (name: string) => (row[name] === null ? undefined : Number(row[name]));
-  const story = (row['story'] as StoredEvent[] | null) ?? [];
+  const story = eventsOf(row['story'] as string | StoredEvent[] | null);
   return {
     id: String(row['id']),
     receivedAt: Math.round(Number(row['received_at'])),

@@ -1,7 +1,7 @@
 /** Makes columns of one batch of request rows, and their sums. It runs where the driver does, beside the thread that serves requests. Pure. */
+import type { RequestRow } from '../common/domain/call-facts.ts';
 import { type Column, type Columns, marksFor, putColumn } from '../common/rollups/columns.ts';
 import { addRequest, requestSumNames, type SummedRequest, SumsInMemory } from '../common/rollups/sums-in-memory.ts';
-import type { RequestRow } from './row.ts';
 
 export interface RowsInput {
   /** The names of the parameters, in their order. */

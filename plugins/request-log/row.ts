@@ -1,41 +1,11 @@
 /** The request log's row of one exchange. */
 import type { Exchange, Outcome } from '../../core/contract/contract.ts';
 import { caller } from '../common/domain/accounts.ts';
-import type { CallFacts } from '../common/domain/call-facts.ts';
+import type { RequestRow } from '../common/domain/call-facts.ts';
 import { attempts, call, dropped, usageReport } from '../common/domain/calls.ts';
 import { isDelivered, servedBy } from '../common/domain/ledger.ts';
 import { trace } from '../common/wire/trace.ts';
 import { storable } from './timeline.ts';
-
-/** Columns of `requests` in JSON types, without the timeline, which is not part of the log line. */
-export interface RequestRow {
-  request_id: string;
-  received_at: string;
-  operation: string;
-  protocol: string | undefined;
-  account_id: string | undefined;
-  key_id: string | undefined;
-  model: string | undefined;
-  provider: string | undefined;
-  upstream_model: string | undefined;
-  streamed: boolean;
-  status: number;
-  outcome: Outcome['kind'];
-  error_kind: string | undefined;
-  error_code: string | undefined;
-  attempts: number;
-  first_byte_ms: number | undefined;
-  total_ms: number;
-  bytes_in: number;
-  bytes_out: number;
-  usage: object | undefined;
-  usage_estimated: boolean | undefined;
-  finish: string | undefined;
-  upstream_id: string | undefined;
-  dropped: readonly string[] | undefined;
-  /** Only in the log line. */
-  trace_id: string | undefined;
-}
 
 const longestText = 200;
 const mostDropped = 50;
@@ -80,31 +50,6 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
         ? undefined
         : droppedFields.slice(0, mostDropped).map((field) => storable(field, longestText)),
     trace_id: exchange.find(trace)?.traceId,
-  };
-}
-
-/** Facts of a request for the row of its call. */
-export function callFactsFrom(row: RequestRow, story: string | undefined): CallFacts {
-  return {
-    kind: 'FACTS',
-    id: row.request_id,
-    operation: row.operation,
-    protocol: row.protocol,
-    asked: row.model,
-    provider: row.provider,
-    target: row.upstream_model,
-    streamed: row.streamed,
-    status: row.status,
-    outcome: row.outcome,
-    errorKind: row.error_kind,
-    errorCode: row.error_code,
-    tries: row.attempts,
-    firstByteMs: row.first_byte_ms,
-    totalMs: row.total_ms,
-    bytesIn: row.bytes_in,
-    bytesOut: row.bytes_out,
-    dropped: row.dropped,
-    story,
   };
 }
 

@@ -13,9 +13,9 @@ import { type RequestedUsage, unknownSize } from '../../common/wire/possible-usa
 import type { AccountChanges } from '../accounts/changes.ts';
 import { bindingWindow, lockedAt } from '../grants/balances.ts';
 import type { Entries } from '../ledger/entries.ts';
-import type { EndRecord, SentAttempt, SettleRecord } from '../model/records.ts';
+import { type EndRecord, recordOf, type SentAttempt, type SettleRecord } from '../model/records.ts';
 import { boundOf, type Charge, chargeFor } from '../reservations/charge.ts';
-import { type Hold, newHold, settleRecord, voidRecord } from '../reservations/hold.ts';
+import { type Hold, newHold, settleText, voidRecord } from '../reservations/hold.ts';
 import { reportImpossible } from '../reservations/impossible.ts';
 import { attemptNotes, judge, type Verdict } from '../reservations/outcome.ts';
 import { absurdCost, notCovered } from '../reservations/reservations.ts';
@@ -117,13 +117,13 @@ export class AuthorizationStore implements Authorizations {
     if (verdict.kind === 'VOID') return voidRecord(hold, at, reason, shares);
     if (verdict.impossible !== undefined) reportImpossible(this.#host, list.at(-1));
     const charge = chargeFor(terms, verdict.usage, verdict, shares.notes);
-    if (charge.cost <= absurdCost) return settleRecord(hold, at, verdict, charge, shares);
+    if (charge.cost <= absurdCost) return recordOf(settleText(hold, at, verdict, charge, shares));
     const { id, accountId, keyId } = terms;
     const about = { request_id: id, account_id: accountId, key_id: keyId };
     const fields = { ...about, cost: charge.cost.toString(), usage: verdict.usage };
     this.#host.log.error(fields, 'an absurd cost: the hold is charged');
     const held: Charge = { ...charge, cost: hold.held, own: undefined };
-    return settleRecord(hold, at, { ...verdict, estimated: true }, held, shares);
+    return recordOf(settleText(hold, at, { ...verdict, estimated: true }, held, shares));
   }
 }
 

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import { Outage } from '../../../core/contract/outage.ts';
 import { batchBytes } from '../ledger/backlog.ts';
-import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../model/records.ts';
+import { lineBytes, putLine } from '../model/records.ts';
 import type { PositionKeeper } from './position.ts';
 import { type Files, type Segment, segmentPath } from './segments.ts';
 import { Syncer } from './sync.ts';
@@ -52,7 +52,8 @@ export class Journal {
   readonly #segments: Segment[];
   readonly #appliedAt = new Map<Segment, number>();
   readonly #syncer: Syncer;
-  #pending: JournalRecord[] = [];
+  /** Records as texts without their closing braces. */
+  #pending: string[] = [];
   #slab: Buffer = Buffer.alloc(0);
   #slabUsed = 0;
   #spareSlab: Buffer | undefined;
@@ -87,16 +88,24 @@ export class Journal {
   };
 
   /**
-   * Adds a record at the end of this turn of the event loop; until then it may still be changed. Returns its
+   * Adds a record, as `recordText` gives it, at the end of this turn of the event loop; until then it may be extended. Returns its
    * sequence number. Never fails: a full disk delays it.
    */
-  append(record: JournalRecord): number {
+  append(record: string): number {
     this.#pending.push(record);
     if (!this.#scheduled && !this.#writeFails) {
       this.#scheduled = true;
       setImmediate(this.#writeTurn);
     }
     return this.#next++;
+  }
+
+  /** Adds members to a record of this turn. false: it is written already. */
+  extend(sequence: number, members: string): boolean {
+    const index = sequence - this.writtenSequence - 1;
+    if (index < 0) return false;
+    this.#pending[index] += members;
+    return true;
   }
 
   /** The pending write of the last appended record. 503 when the journal cannot be written. */
@@ -158,7 +167,11 @@ export class Journal {
   }
 
   #writeLine(): void {
-    const json = encodeRecords(this.#pending);
+    // One text, without copies of it for its ends.
+    const texts = this.#pending.slice();
+    texts[0] = `[${texts[0]}`;
+    texts[texts.length - 1] += '}]';
+    const json = texts.join('},');
     const bytes = lineBytes(json);
     if (this.#slabUsed + bytes > this.#slab.length) this.#nextSlab(bytes);
     const from = this.#slabUsed;

@@ -8,15 +8,18 @@ import type { Turn } from '../journal/journal.ts';
 import type { Balance } from '../ledger/balance.ts';
 import type { CallPlan } from '../ledger/terms.ts';
 import {
+  attemptsText,
   decodePrice,
   decodeRatio,
   encodeAttempts,
   encodePrice,
   encodeRatio,
   type HoldRecord,
+  numberMember,
+  pricedMembers,
   type SentAttempt,
   type ServedTerms,
-  type SettleRecord,
+  textMember,
   type VoidRecord,
 } from '../model/records.ts';
 import { boundOf, type Charge, priceAtHold } from './charge.ts';
@@ -49,8 +52,8 @@ export interface Hold {
   sent: readonly SentAttempt[];
   /** The write that the last of them waited for. */
   turn: Turn | undefined;
-  /** Its own record, until its first attempt is sent. */
-  record: HoldRecord | undefined;
+  /** Members of its records that name the parties, while the requested model serves it. */
+  parties: string;
   ended: boolean;
   /** Its cost; undefined: none, or it is still running. */
   spent: Money | undefined;
@@ -81,7 +84,7 @@ export function newHold(terms: Terms, amount: Money, balance: Balance | undefine
     unpaid: false,
     sent: none,
     turn: undefined,
-    record: undefined,
+    parties: partiesOf(terms),
     ended: false,
     spent: undefined,
     own: undefined,
@@ -123,28 +126,45 @@ export function servedTerms(terms: Terms): ServedTerms {
 export function servedAgain(hold: Hold, { model, price, ratio, version, tier = '' }: ServedTerms): void {
   const prices = new PriceVersion({ name: version, base: decodePrice(price), label: tier });
   hold.terms = { ...hold.terms, model, prices, ratio: decodeRatio(ratio) };
+  hold.parties = partiesOf(hold.terms);
 }
 
-export function holdRecord({ terms, held, at }: Hold): HoldRecord {
-  const { price, version, tier } = priceAtHold(terms);
-  return {
-    kind: 'HOLD',
-    id: terms.id,
-    at,
-    account: terms.accountId,
-    key: terms.keyId,
-    model: terms.model,
-    plan: terms.plan?.terms.name,
-    input: terms.inputTokens,
-    output: terms.outputTokens,
-    counted: terms.allowance.others,
-    amount: held.toString(),
-    price: encodePrice(price),
-    ratio: encodeRatio(terms.ratio),
-    version,
-    tier: tier === '' ? undefined : tier,
-    sent: undefined,
-  };
+/** Its record. The first attempt is added where it is sent in the same turn. */
+export function holdText(hold: Hold): string {
+  const { terms } = hold;
+  const { others } = terms.allowance;
+  return (
+    textMember('{"kind":"HOLD","id":"', terms.id) +
+    numberMember(',"at":', hold.at) +
+    hold.parties +
+    numberMember(',"input":', terms.inputTokens) +
+    numberMember(',"output":', terms.outputTokens) +
+    (others === undefined ? '' : `,"counted":${JSON.stringify(others)}`) +
+    `,"amount":"${hold.held}"` +
+    pricedMembers(priceAtHold(terms), terms.ratio)
+  );
+}
+
+/** The member `sent` of a record, or the rest of a record of its own. */
+export function sentMembers({ number, at, provider, model, credential, protocol }: SentAttempt): string {
+  return (
+    numberMember('"number":', number) +
+    numberMember(',"at":', at) +
+    textMember(',"provider":"', provider) +
+    textMember(',"model":"', model) +
+    textMember(',"credential":"', credential) +
+    textMember(',"protocol":"', protocol)
+  );
+}
+
+/** Members of both records of a call. */
+function partiesOf({ accountId, keyId, model, plan }: Terms): string {
+  return (
+    textMember(',"account":"', accountId) +
+    textMember(',"key":"', keyId) +
+    textMember(',"model":"', model) +
+    textMember(',"plan":"', plan?.terms.name)
+  );
 }
 
 /** The hold of an earlier run's record: charged by the price of its estimate. */
@@ -180,43 +200,31 @@ export function planNamed(name: string, at: number): CallPlan {
   return { terms: { name, limits: {}, models: undefined, multiplier: undefined }, at };
 }
 
-/** Ends the hold: money above the call's cost is released, cost above the hold is charged. */
-export function settleRecord(
-  { terms, held, at: heldAt }: Hold,
-  at: number,
-  { estimated, terminal, reason, finish, upstreamId, served }: Settlement,
-  { cost, usage, priced, ratio, own }: Charge,
-  { notes, writtenOff }: Shares,
-): SettleRecord {
-  const last = served === undefined ? notes.at(-1) : undefined;
-  return {
-    kind: 'SETTLE',
-    id: terms.id,
-    at,
-    account: terms.accountId,
-    key: terms.keyId,
-    model: terms.model,
-    plan: terms.plan?.terms.name,
-    heldAt,
-    input: terms.inputTokens,
-    held: held.toString(),
-    cost: cost.toString(),
-    usage,
-    estimated,
-    terminal,
-    reason,
-    finish,
-    upstreamId,
-    price: encodePrice(priced.price),
-    ratio: encodeRatio(ratio),
-    version: priced.version,
-    tier: priced.tier === '' ? undefined : priced.tier,
-    own: own?.toString(),
-    absorbed: reportedIfAny(writtenOff),
-    provider: last?.provider,
-    target: last?.model,
-    attempts: encodeAttempts(notes, last),
-  };
+/** The record that ends the hold: money above the call's cost is released, cost above the hold is charged. */
+export function settleText(hold: Hold, at: number, settlement: Settlement, charge: Charge, shares: Shares): string {
+  const { terms } = hold;
+  const { usage, own } = charge;
+  const { notes, writtenOff } = shares;
+  const last = settlement.served === undefined ? notes.at(-1) : undefined;
+  return (
+    textMember('{"kind":"SETTLE","id":"', terms.id) +
+    numberMember(',"at":', at) +
+    (terms.before === undefined ? hold.parties : partiesOf(terms)) +
+    numberMember(',"heldAt":', hold.at) +
+    numberMember(',"input":', terms.inputTokens) +
+    `,"held":"${hold.held}","cost":"${charge.cost}","usage":${JSON.stringify(usage)}` +
+    (settlement.estimated ? ',"estimated":true' : ',"estimated":false') +
+    (settlement.terminal ? ',"terminal":true' : ',"terminal":false') +
+    textMember(',"reason":"', settlement.reason) +
+    textMember(',"finish":"', settlement.finish) +
+    textMember(',"upstreamId":"', settlement.upstreamId) +
+    pricedMembers(charge.priced, charge.ratio) +
+    (own === undefined ? '' : `,"own":"${own}"`) +
+    (writtenOff === 0n ? '' : `,"absorbed":"${writtenOff}"`) +
+    textMember(',"provider":"', last?.provider) +
+    textMember(',"target":"', last?.model) +
+    `,"attempts":${attemptsText(notes, last)}`
+  );
 }
 
 export function voidRecord(
@@ -238,13 +246,9 @@ export function voidRecord(
     input: terms.inputTokens,
     held: held.toString(),
     reason,
-    absorbed: reportedIfAny(writtenOff),
+    absorbed: writtenOff === 0n ? undefined : writtenOff.toString(),
     provider: last?.provider,
     target: last?.model,
     attempts: encodeAttempts(notes, last),
   };
-}
-
-function reportedIfAny(amount: Money): string | undefined {
-  return amount === 0n ? undefined : amount.toString();
 }

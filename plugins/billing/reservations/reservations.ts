@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from '../../../core/contract/errors.ts';
-import type { CallFacts } from '../../common/domain/call-facts.ts';
+import type { RequestRow } from '../../common/domain/call-facts.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import { formatUsd, type Money, money, zero } from '../../common/domain/money.ts';
 import { readCount } from '../../common/domain/usage.ts';
@@ -17,11 +17,20 @@ import type { Balance } from '../ledger/balance.ts';
 import { type BalanceCache, longestReadMs } from '../ledger/balance-cache.ts';
 import type { Flusher } from '../ledger/flusher.ts';
 import type { CallPlan } from '../ledger/terms.ts';
-import type { SentAttempt } from '../model/records.ts';
+import { factsText, recordText, type SentAttempt, textMember } from '../model/records.ts';
 import { AbsorbBudget } from './absorb-budget.ts';
 import { boundOf, type Charge, chargeFor, firstHold } from './charge.ts';
 import { DueTerms, type DueTermsOptions } from './due-terms.ts';
-import { type Hold, holdRecord, newHold, sentAttempts, servedTerms, settleRecord, voidRecord } from './hold.ts';
+import {
+  type Hold,
+  holdText,
+  newHold,
+  sentAttempts,
+  sentMembers,
+  servedTerms,
+  settleText,
+  voidRecord,
+} from './hold.ts';
 import { OpenHolds } from './open-holds.ts';
 import type { Settlement, Verdict } from './outcome.ts';
 import type { Terms } from './terms.ts';
@@ -160,8 +169,7 @@ export class Reservations {
   #take(terms: Terms, amount: Money, balance: Balance, at: number): Hold {
     const { journal, topUp } = this.#options;
     const hold = newHold(terms, amount, balance, at);
-    hold.record = holdRecord(hold);
-    hold.sequence = journal.append(hold.record);
+    hold.sequence = journal.append(holdText(hold));
     this.#open.add(hold);
     if (balance.hold(amount)) topUp.topUp(balance);
     return hold;
@@ -180,15 +188,20 @@ export class Reservations {
       credential: attempt?.credential ?? '',
       protocol: attempt?.protocol ?? '',
     };
-    const { record } = hold;
-    hold.record = undefined;
-    const { id, before } = hold.terms;
-    if (before !== undefined) journal.append({ kind: 'SENT', id, ...sentAttempt, served: servedTerms(hold.terms) });
-    else if (record !== undefined && hold.sequence > journal.writtenSequence) record.sent = sentAttempt;
-    else journal.append({ kind: 'SENT', id, ...sentAttempt });
+    this.#appendSent(hold, sentAttempt);
     hold.sent = hold.sent.concat(sentAttempt);
     hold.turn = journal.turn();
     return hold.turn.promise;
+  }
+
+  /** The first attempt is a part of the hold's record if that is still to be written. */
+  #appendSent({ sequence, sent, terms }: Hold, attempt: SentAttempt): void {
+    const { journal } = this.#options;
+    const { id, before } = terms;
+    const members = sentMembers(attempt);
+    if (before === undefined && sent.length === 0 && journal.extend(sequence, `,"sent":{${members}}`)) return;
+    const served = before === undefined ? '' : `,"served":${JSON.stringify(servedTerms(terms))}`;
+    journal.append(`${textMember('{"kind":"SENT","id":"', id)},${members}${served}`);
   }
 
   /** Updates the output tokens seen. False: they exceed the balance, so the answer must end. */
@@ -236,7 +249,8 @@ export class Reservations {
     hold.extensions += 1;
     const { id, accountId: account } = hold.terms;
     const part = hold.extensions;
-    journal.append({ kind: 'EXTEND', id, at: clock.now(), account, part, output, amount: amount.toString() });
+    const record = { kind: 'EXTEND', id, at: clock.now(), account, part, output, amount: amount.toString() } as const;
+    journal.append(recordText(record));
     balance.extend(amount);
   }
 
@@ -247,7 +261,7 @@ export class Reservations {
     const { journal, backlog, clock } = this.#options;
     const at = clock.now();
     let spent = zero;
-    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
+    if (verdict.kind === 'VOID') journal.append(recordText(voidRecord(hold, at, verdict.reason, shares)));
     else {
       const { settlement, charge } = this.#charged(hold, verdict, shares);
       spent = charge.cost;
@@ -255,7 +269,7 @@ export class Reservations {
       hold.own = charge.own;
       hold.usage = charge.usage;
       this.absorb.note(charge.own ?? spent);
-      journal.append(settleRecord(hold, at, settlement, charge, shares));
+      journal.append(settleText(hold, at, settlement, charge, shares));
     }
     this.#open.delete(hold);
     hold.terms.cap?.end(spent, at);
@@ -290,12 +304,12 @@ export class Reservations {
    * Adds the request's facts to its call, after the hold has ended. False: they are not taken, because the disk cannot be
    * written or the backlog is needed for charges.
    */
-  complete({ accountId, keyId }: Terms, facts: CallFacts): boolean {
+  complete({ accountId, keyId }: Terms, row: RequestRow, story: string | undefined): boolean {
     const { journal, backlog, backlogLimit } = this.#options;
     // Requests are listed and summed up by such ids.
     if (!uuidForm.test(accountId) || !uuidForm.test(keyId)) return false;
     if (!journal.writing() || backlog.bytes >= (backlogLimit * bytesPerRow) / factsShare) return false;
-    journal.append(facts);
+    journal.append(factsText(row, story));
     backlog.complete();
     return true;
   }
@@ -312,7 +326,7 @@ export class Reservations {
     this.#open.forEach((hold) => {
       if (hold.seenOutput === hold.notedOutput) return;
       hold.notedOutput = hold.seenOutput;
-      journal.append({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput });
+      journal.append(recordText({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput }));
     });
   }
 }

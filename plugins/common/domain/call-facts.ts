@@ -32,10 +32,40 @@ export interface CallFacts {
   readonly story: string | undefined;
 }
 
+/** Columns of `requests` in JSON types, without the timeline, which is not part of the log line. */
+export interface RequestRow {
+  request_id: string;
+  received_at: string;
+  operation: string;
+  protocol: string | undefined;
+  account_id: string | undefined;
+  key_id: string | undefined;
+  model: string | undefined;
+  provider: string | undefined;
+  upstream_model: string | undefined;
+  streamed: boolean;
+  status: number;
+  outcome: Outcome['kind'];
+  error_kind: string | undefined;
+  error_code: string | undefined;
+  attempts: number;
+  first_byte_ms: number | undefined;
+  total_ms: number;
+  bytes_in: number;
+  bytes_out: number;
+  usage: object | undefined;
+  usage_estimated: boolean | undefined;
+  finish: string | undefined;
+  upstream_id: string | undefined;
+  dropped: readonly string[] | undefined;
+  /** Only in the log line. */
+  trace_id: string | undefined;
+}
+
 /** The row that the call of an exchange will have, or has. Set by billing. */
 export interface CallRow {
-  /** Adds the request's facts, once it has ended. False: there is no such row, or no room to wait for it. */
-  complete(facts: CallFacts): boolean;
+  /** Adds the request's facts and its timeline, a text, once it has ended. False: there is no such row, or no room to wait for it. */
+  complete(row: RequestRow, story: string | undefined): boolean;
 }
 
 export const callRow = defineContextKey<CallRow>('call row');

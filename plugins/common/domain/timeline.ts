@@ -46,6 +46,8 @@ export function defineOperatorEvent<Values extends readonly EventValue[]>(
 }
 
 function define<Values extends readonly EventValue[]>(kind: TimelineEventKind<Values>): TimelineEventKind<Values> {
+  if (!/^[\w.-]+$/.test(kind.id))
+    throw new Error(`the timeline event "${kind.id}" needs an id of letters, digits, ".", "-" and "_"`);
   if (kinds.has(kind.id)) throw new Error(`the timeline event "${kind.id}" is defined twice`);
   kinds.set(kind.id, kind as unknown as TimelineEventKind);
   return kind;

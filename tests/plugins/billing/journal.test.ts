@@ -17,6 +17,7 @@ import {
   encodePrice,
   encodeRatio,
   type JournalRecord,
+  recordText,
 } from '../../../plugins/billing/model/records.ts';
 import { replay } from '../../../plugins/billing/reservations/recovery.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
@@ -58,7 +59,7 @@ test('all records of one turn are one line of one write, and all waiters share a
   let writes = 0;
   const files = { ...nodeFiles, write: (fd: number, data: Uint8Array) => ++writes && nodeFiles.write(fd, data) };
   const { journal, directory, written } = newJournal({ files });
-  for (let output = 0; output < 100; output += 1) journal.append(progress(output));
+  for (let output = 0; output < 100; output += 1) journal.append(recordText(progress(output)));
   assert.equal(journal.writtenSequence, 0);
   const turn = journal.turn();
   assert.equal(journal.turn(), turn);
@@ -70,21 +71,21 @@ test('all records of one turn are one line of one write, and all waiters share a
   await journal.close();
 });
 
-test('a record may be changed until its turn ends', async () => {
+test('a record may be extended until its turn ends', async () => {
   const { journal, directory } = newJournal();
-  const record = { kind: 'PROGRESS' as const, id: 'r', output: 1 };
-  journal.append(record);
-  record.output = 2;
+  const first = journal.append(recordText(progress(1)));
+  const second = journal.append(recordText(progress(2)));
+  assert.ok(journal.extend(first, ',"served":1'));
   await journal.turn().promise;
-  record.output = 3;
-  assert.deepEqual(read(directory), [progress(2)]);
+  assert.equal(journal.extend(second, ',"served":2'), false);
+  assert.deepEqual(read(directory), [{ ...progress(1), served: 1 }, progress(2)]);
   await journal.close();
 });
 
 test('the text of each write is in a slab too, byte for byte, until the slab is returned', async () => {
   const { journal, directory, written } = newJournal();
   for (const size of [10, 300_000, 200_000, 100_000, 10]) {
-    journal.append({ kind: 'PROGRESS', id: 'x'.repeat(size), output: size });
+    journal.append(recordText({ kind: 'PROGRESS', id: 'x'.repeat(size), output: size }));
     await journal.turn().promise;
   }
   const text = () => Buffer.concat(written.map(({ slab, from, to }) => slab.subarray(from, to))).toString();
@@ -97,7 +98,7 @@ test('the text of each write is in a slab too, byte for byte, until the slab is 
   const current = written.at(-1)!.slab;
   journal.reclaim(current);
   written.length = 0;
-  journal.append(progress(6));
+  journal.append(recordText(progress(6)));
   await journal.turn().promise;
   assert.deepEqual([written[0]!.slab === current, written[0]!.from], [true, 0]);
   assert.ok(readFileSync(file, 'utf8').endsWith(text()));
@@ -107,7 +108,7 @@ test('the text of each write is in a slab too, byte for byte, until the slab is 
 test('a full segment is followed by a new one, and applied ones are deleted once they are old', async () => {
   const { journal, directory, host } = newJournal({ segmentBytes: 200 });
   for (let output = 0; output < 20; output += 1) {
-    journal.append(progress(output));
+    journal.append(recordText(progress(output)));
     await journal.turn().promise;
   }
   const count = readdirSync(directory).length;
@@ -128,7 +129,7 @@ test('a full segment is followed by a new one, and applied ones are deleted once
 test('segments are deleted early when space is short', async () => {
   const { journal, directory } = newJournal({ segmentBytes: 200, limitBytes: 800 });
   while (journal.accepting()) {
-    journal.append(progress(1));
+    journal.append(recordText(progress(1)));
     await journal.turn().promise;
   }
   journal.release(journal.writtenSequence, Number.POSITIVE_INFINITY);
@@ -140,14 +141,14 @@ test('segments are deleted early when space is short', async () => {
 test('a full disk refuses, keeps every record for later, and leaves no torn line', async () => {
   const faults: Faults = { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
   const { journal, directory, host } = newJournal({ files: failingFiles(faults) });
-  journal.append(progress(1));
+  journal.append(recordText(progress(1)));
   await journal.turn().promise;
   faults.disk = diskFull();
   faults.diskBytes = 25;
-  journal.append(progress(2));
+  journal.append(recordText(progress(2)));
   await assert.rejects(journal.turn().promise, (error) => error instanceof GatewayError && error.status === 503);
   assert.equal(journal.accepting(), false);
-  journal.append(progress(3));
+  journal.append(recordText(progress(3)));
   assert.throws(() => journal.turn(), GatewayError);
   await journal.tick();
   assert.equal(journal.accepting(), false);
@@ -167,7 +168,7 @@ test('a full disk refuses, keeps every record for later, and leaves no torn line
 test('a disk that cannot sync stops admission until it can', async () => {
   const faults: Faults = { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
   const { journal } = newJournal({ files: failingFiles(faults) });
-  journal.append(progress(1));
+  journal.append(recordText(progress(1)));
   await journal.turn().promise;
   faults.disk = diskFull();
   await journal.tick();
@@ -188,11 +189,11 @@ test('appended records are reported safe once written and synced, and never on a
   };
   const { journal, directory } = newJournal({ files: { ...files, sync } });
   await journal.secureAll();
-  journal.append(progress(1));
+  journal.append(recordText(progress(1)));
   await journal.secureAll();
   assert.equal(synced, 1);
   faults.disk = diskFull();
-  journal.append(progress(2));
+  journal.append(recordText(progress(2)));
   await assert.rejects(journal.secureAll());
   await assert.rejects(journal.secureAll());
   assert.equal(synced, 1);
@@ -214,7 +215,7 @@ test('one sync runs at a time, and a written record waits for none', async () =>
   const { journal } = newJournal({ files: { ...nodeFiles, sync } });
   const ticks: Promise<void>[] = [];
   for (let output = 0; output < 10; output += 1) {
-    journal.append(progress(output));
+    journal.append(recordText(progress(output)));
     await journal.turn().promise;
     ticks.push(journal.tick());
   }

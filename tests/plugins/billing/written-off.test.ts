@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Outcome } from '../../../core/contract/contract.ts';
+import { recordOf } from '../../../plugins/billing/model/records.ts';
 import { chargeFor, firstHold } from '../../../plugins/billing/reservations/charge.ts';
 import {
   holdOf,
-  holdRecord,
+  holdText,
   newHold,
   serveBy,
   servedAgain,
@@ -251,7 +252,7 @@ test('whichever model serves a call, its hold covers it, its price is charged, a
       const lost = before.reduce((sum, { prices }) => sum + cost(usage, prices.priced(0, usage, {}).price), 0n);
       assert.equal(writtenOff, lost);
       // After a crash the journal alone knows the price.
-      const again = holdOf(holdRecord(newHold(requested, firstHold(requested), undefined, 0)), 1);
+      const again = holdOf(recordOf(holdText(newHold(requested, firstHold(requested), undefined, 0))), 1);
       servedAgain(again, servedTerms(hold.terms));
       assert.equal(chargeFor(again.terms, usage, {}, []).cost, charge.cost);
       assert.equal(again.terms.model, last.model);
