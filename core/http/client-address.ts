@@ -30,7 +30,7 @@ export function isAddressRange(text: string): boolean {
  * that is no trusted proxy. Addresses left of it come from the client and are ignored.
  */
 export function clientAddress(peer: string, forwarded: string | undefined, trusted: BlockList | undefined): string {
-  let address = plain(peer);
+  let address = isIP(peer) === 4 ? peer : plain(peer);
   if (trusted === undefined || forwarded === undefined || !isTrusted(address, trusted)) return address;
   for (const hop of forwarded.split(',').slice(-longestChain).reverse()) {
     const hopAddress = plain(hop.trim());

@@ -28,6 +28,7 @@ export class LiveExchange implements Exchange {
   readonly startedAt: number;
   readonly incoming: Incoming;
   readonly outgoing: Outgoing;
+  aborted: GatewayError | undefined;
   /** Set when an error was sent inside the stream. */
   failure: GatewayError | undefined;
   /** A request of this exchange was handed to an upstream. */
@@ -51,7 +52,6 @@ export class LiveExchange implements Exchange {
   #beforeFirstByte: SendHook[] | undefined;
   #beforeEnd: ((kind: Outcome['kind']) => void | Promise<void>)[] | undefined;
   #controller: AbortController | undefined;
-  #aborted: GatewayError | undefined;
   #continueBounds: DrainBounds | undefined;
   /** After a disconnect: until when (monotonic), and how many more bytes, the answer is read. */
   #readUntil = 0;
@@ -88,13 +88,9 @@ export class LiveExchange implements Exchange {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
+      if (this.aborted !== undefined) this.#controller.abort(this.aborted);
     }
     return this.#controller.signal;
-  }
-
-  get aborted(): GatewayError | undefined {
-    return this.#aborted;
   }
 
   get<T>(key: ContextKey<T>): T {
@@ -164,7 +160,7 @@ export class LiveExchange implements Exchange {
   readyToEnd(): Promise<void> | undefined {
     const hooks = this.#beforeEnd;
     this.#beforeEnd = undefined;
-    if (hooks === undefined || this.clientDisconnected !== undefined || this.#aborted?.kind === 'client_left')
+    if (hooks === undefined || this.clientDisconnected !== undefined || this.aborted?.kind === 'client_left')
       return undefined;
     return runInOrder(hooks, this.failure === undefined ? 'complete' : 'failed');
   }
@@ -191,8 +187,8 @@ export class LiveExchange implements Exchange {
 
   /** `keepsLostBranches`: a branch that lost is read on for its cost, not for the client, and continues. */
   #stop(reason: GatewayError, keepsLostBranches: boolean): void {
-    if (this.#aborted !== undefined) return;
-    this.#aborted = reason;
+    if (this.aborted !== undefined) return;
+    this.aborted = reason;
     this.#controller?.abort(reason);
     this.#onAbort?.(reason);
     for (const branch of this.#branches ?? []) {
@@ -203,7 +199,7 @@ export class LiveExchange implements Exchange {
 
   /** The client disconnected: aborts, unless a sent request's answer is to be read on. `now` is monotonic. */
   disconnect(now: number): void {
-    if (this.clientDisconnected !== undefined || this.#aborted !== undefined) return;
+    if (this.clientDisconnected !== undefined || this.aborted !== undefined) return;
     // The first branch that still runs decides.
     const running = this.#branches?.find(({ aborted }) => aborted === undefined);
     const sending = (this.#joined === undefined ? running : undefined) ?? this;
@@ -220,7 +216,7 @@ export class LiveExchange implements Exchange {
 
   /** Whether the answer is read on after a disconnect, counting `bytes` more; aborts when the bounds are used up. */
   shouldKeepReading(now: number, bytes: number): boolean {
-    if (this.clientDisconnected === undefined || this.#aborted !== undefined) return false;
+    if (this.clientDisconnected === undefined || this.aborted !== undefined) return false;
     this.#bytesLeft -= bytes;
     if (now <= this.#readUntil && this.#bytesLeft >= 0) return true;
     this.abort(this.clientDisconnected);
@@ -235,7 +231,7 @@ export class LiveExchange implements Exchange {
     branch.#beforeSend = this.#beforeSend;
     branch.#beforeFirstByte = this.#beforeFirstByte;
     branch.clientDisconnected = this.clientDisconnected;
-    if (this.#aborted !== undefined) branch.abort(this.#aborted);
+    if (this.aborted !== undefined) branch.abort(this.aborted);
     // The branches of an earlier round have ended.
     if (this.#branches === undefined || this.#joined !== undefined) this.#branches = [];
     this.#joined = undefined;
@@ -255,7 +251,7 @@ export class LiveExchange implements Exchange {
   /** Sets the one listener, the running attempt. Called at once when the exchange is aborted already. */
   onAbort(listener: ((reason: GatewayError) => void) | undefined): void {
     this.#onAbort = listener;
-    if (listener !== undefined && this.#aborted !== undefined) listener(this.#aborted);
+    if (listener !== undefined && this.aborted !== undefined) listener(this.aborted);
   }
 
   /** Runs the deferred work once, last in first out; undefined: nothing to wait for. An error is logged, and the rest runs. */

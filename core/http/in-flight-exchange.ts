@@ -51,15 +51,13 @@ export class InFlightExchange implements InFlightMember {
 
   static #enter(running: InFlightExchange, run: Run): void {
     run(running.exchange).then(
-      (given) => running.#answer(given),
+      (given) => {
+        running.exchange.forgetBody();
+        running.#services.bodies.release(running.exchange);
+        running.#write(given, undefined);
+      },
       (thrown) => running.#refuse(thrown),
     );
-  }
-
-  #answer(answer: Answer): void {
-    this.exchange.forgetBody();
-    this.#services.bodies.release(this.exchange);
-    this.#write(answer, undefined);
   }
 
   #refuse(thrown: unknown): void {

@@ -91,7 +91,10 @@ export class GatewayServer {
       errorShapes,
       clock,
       isClosing: () => this.#closing,
-      onSettled: (running) => this.#remove(running),
+      onSettled: (running) => {
+        this.#inFlight.delete(running);
+        if (this.#inFlight.size === 0) this.#emptied?.();
+      },
     };
     this.#server = createServer({
       maxHeaderSize: limits.maxHeaderBytes,
@@ -262,11 +265,6 @@ export class GatewayServer {
     const running = new InFlightExchange(exchange, timeoutMs, this.#services);
     this.#inFlight.add(running);
     running.begin(run);
-  }
-
-  #remove(running: InFlightExchange): void {
-    this.#inFlight.delete(running);
-    if (this.#inFlight.size === 0) this.#emptied?.();
   }
 
   /** Lets a page of another origin read the answer. true: the request was a preflight, and is answered. */

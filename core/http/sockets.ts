@@ -26,7 +26,8 @@ export class SocketPool {
   readonly #clients = new Set<Client>();
   /** Connected and unused; the one used last is taken first, so that those too many close by themselves. */
   readonly #idle: Connection[] = [];
-  #running = 0;
+  /** Requests that have a connection. */
+  running = 0;
 
   constructor(origin: string, connectTimeoutMs: number, network: UpstreamNetwork | undefined) {
     this.#origin = new KnownOrigin(origin);
@@ -39,20 +40,15 @@ export class SocketPool {
     };
   }
 
-  /** Requests that have a connection. */
-  get running(): number {
-    return this.#running;
-  }
-
   /** A connection for one request; `end` must follow. */
   take(): Connection {
-    this.#running += 1;
+    this.running += 1;
     return this.#idle.pop() ?? this.#create();
   }
 
   /** The request of a connection has ended. */
   end(): void {
-    this.#running -= 1;
+    this.running -= 1;
   }
 
   /** The connection is not used after all. */
@@ -106,7 +102,9 @@ export class Pools {
 
   /** Throws `overloaded` when all sockets are in use: requests do not queue for sockets. */
   for(origin: string, credential: string, connectTimeoutMs: number, network?: UpstreamNetwork): SocketPool {
-    const found = this.#find(origin, credential, connectTimeoutMs, network);
+    const direct = `${credential} ${origin} ${connectTimeoutMs}`;
+    const name = network === undefined ? direct : `${direct} ${network.name}`;
+    const found = this.#pools.get(name) ?? this.#make(name, origin, connectTimeoutMs, network);
     if (found.running < this.#maxSockets) return found;
     throw new GatewayError('overloaded', 'Too many requests to this model run at the same time.', {
       code: 'upstream_connections',
@@ -114,16 +112,7 @@ export class Pools {
     });
   }
 
-  #find(
-    origin: string,
-    credential: string,
-    connectTimeoutMs: number,
-    network: UpstreamNetwork | undefined,
-  ): SocketPool {
-    const direct = `${credential} ${origin} ${connectTimeoutMs}`;
-    const name = network === undefined ? direct : `${direct} ${network.name}`;
-    const found = this.#pools.get(name);
-    if (found !== undefined) return found;
+  #make(name: string, origin: string, connectTimeoutMs: number, network: UpstreamNetwork | undefined): SocketPool {
     if (this.#pools.size >= maxPools) this.#closeOldest();
     const made = new SocketPool(origin, connectTimeoutMs, network);
     this.#pools.set(name, made);

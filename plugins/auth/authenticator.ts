@@ -10,6 +10,7 @@ import { type CachedKey, toCachedKey } from './cached-key.ts';
 import { type Carrier, carriersIn, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
 import { fingerprintKey, isWellFormed } from './key.ts';
+import type { LastUsed } from './last-used.ts';
 import type { Peppers } from './peppers.ts';
 import {
   conflictingKeys,
@@ -39,8 +40,8 @@ export interface AuthenticatorDependencies {
   readonly peppers: Peppers;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called for each use of a key. */
-  readonly onUse: (keyId: string, atMs: number) => void;
+  /** Notes each use of a key. */
+  readonly lastUsed: Pick<LastUsed, 'note'>;
   /** Called for a key that was found by another hash than its first one. */
   readonly onOldHash: (keyId: string, digest: string) => void;
 }
@@ -124,7 +125,9 @@ export class Authenticator {
     if (cachedKey === undefined) return this.#authenticateUnknown(key, fingerprint, request);
     if (this.#unhashed.size > 0 && this.#unhashed.delete(fingerprint)) this.#hashAgain(key, cachedKey);
     if (cachedKey.changedAtMs !== undefined) return this.#authenticateChanged(cachedKey, fingerprint, request);
-    if (this.#isDue(cachedKey)) this.#recheck(cachedKey, () => this.#load(fingerprint, cachedKey.hash));
+    const { clock } = this.#dependencies;
+    if (clock.monotonic() - cachedKey.checkedAtMs >= recheckMs)
+      this.#recheck(cachedKey, () => this.#load(fingerprint, cachedKey.hash));
     return this.#admit(cachedKey, request);
   }
 
@@ -154,7 +157,7 @@ export class Authenticator {
     if (cachedKey === undefined) cachedKey = await soon(load());
     else if (cachedKey.changedAtMs !== undefined)
       cachedKey = await this.#readAgain(cachedKey, load, () => this.#cachedIds.has(keyId));
-    else if (this.#isDue(cachedKey)) this.#recheck(cachedKey, load);
+    else if (clock.monotonic() - cachedKey.checkedAtMs >= recheckMs) this.#recheck(cachedKey, load);
     if (cachedKey === undefined || cachedKey.expiresAtMs <= clock.now()) throw invalidKey();
     return this.#use(cachedKey, remoteAddress, headers);
   }
@@ -202,7 +205,7 @@ export class Authenticator {
     if (disabled) throw disabledAccount();
     const said = headers[tagsHeader];
     const tagged = said === undefined ? caller : taggedCaller(caller, tags, said);
-    this.#dependencies.onUse(caller.keyId, this.#dependencies.clock.now());
+    this.#dependencies.lastUsed.note(caller.keyId, this.#dependencies.clock.now());
     return tagged;
   }
 
@@ -255,13 +258,10 @@ export class Authenticator {
     return cachedKey;
   }
 
-  #isDue({ checkedAtMs }: CachedKey): boolean {
-    const { clock, database } = this.#dependencies;
-    return clock.monotonic() - checkedAtMs >= recheckMs && database.healthy();
-  }
-
   #recheck(cachedKey: CachedKey, load: () => Promise<CachedKey | undefined>): void {
-    cachedKey.checkedAtMs = this.#dependencies.clock.monotonic();
+    const { clock, database } = this.#dependencies;
+    if (!database.healthy()) return;
+    cachedKey.checkedAtMs = clock.monotonic();
     if (this.#loads.has(cachedKey.hash)) return;
     load().catch((error: unknown) => {
       this.#dependencies.log.warn(

@@ -209,7 +209,7 @@ function openAuthenticator(host: Host, settings: Settings, { db, store, peppers,
       peppers,
       clock: host.clock,
       log: host.log,
-      onUse: (keyId, atMs) => lastUsed.note(keyId, atMs),
+      lastUsed,
       onOldHash: (keyId, digest) => lastUsed.noteDigest(keyId, { digest, secret: peppers.first }),
     },
   );

@@ -283,7 +283,9 @@ function startHold(exchange: Exchange, services: CallServices): undefined | Prom
   const substitutes = exchange.find(instead);
   const taken =
     substitutes === undefined
-      ? take(terms)
+      ? cap === undefined
+        ? reservations.create(terms)
+        : take(terms)
       : takeForAll(take, { ...terms, others: otherTerms(exchange, rules, at) }, substitutes);
   if (taken instanceof Promise) return taken.then((hold) => settleAtEnd(exchange, services, hold));
   settleAtEnd(exchange, services, taken);

@@ -43,10 +43,9 @@ const servedEvent = defineEvent('billing.served', (by: string) => `answered by $
 export function recordHeld(exchange: Exchange, { held, terms }: Hold): void {
   const { inputTokens, outputTokens, ratio } = terms;
   const { numerator, denominator } = ratio;
-  recordEvent(exchange, terms.at, heldEvent, (): HeldValues => {
-    if (numerator === denominator) return [String(held), inputTokens, outputTokens, null, null];
-    return [String(held), inputTokens, outputTokens, String(numerator), String(denominator)];
-  });
+  const factor =
+    numerator === denominator ? ([null, null] as const) : ([String(numerator), String(denominator)] as const);
+  recordEvent(exchange, terms.at, heldEvent, [String(held), inputTokens, outputTokens, ...factor]);
 }
 
 export function recordEnd(exchange: Exchange, at: number, hold: Hold, verdict: Verdict): void {
@@ -54,10 +53,11 @@ export function recordEnd(exchange: Exchange, at: number, hold: Hold, verdict: V
     recordEvent(exchange, at, servedEvent, [verdict.served.name]);
   if (verdict.kind === 'SETTLE' && verdict.impossible !== undefined)
     recordEvent(exchange, at, impossibleEvent, [JSON.stringify(verdict.impossible)]);
-  recordEvent(exchange, at, endEvent, (): EndValues => {
-    if (verdict.kind === 'VOID') return [verdict.reason, '0', false, null];
-    return [null, String(hold.spent ?? 0n), verdict.estimated, hold.extensions === 0 ? null : String(hold.held)];
-  });
+  const values: EndValues =
+    verdict.kind === 'VOID'
+      ? [verdict.reason, '0', false, null]
+      : [null, String(hold.spent ?? 0n), verdict.estimated, hold.extensions === 0 ? null : String(hold.held)];
+  recordEvent(exchange, at, endEvent, values);
 }
 
 const usd = (nano: string): string => formatUsd(money(BigInt(nano)));

@@ -50,7 +50,8 @@ export class KeyRing {
   readonly #numbered: number;
   /** Index of the next key in turn. */
   #turn = 0;
-  #isDisabled = false;
+  /** Whether an operator has disabled the whole provider. */
+  isDisabled = false;
 
   /** By credential; of keys that reach the vendor directly, and of those alone, there is none. */
   readonly #networks: ReadonlyMap<string, UpstreamNetwork> | undefined;
@@ -107,14 +108,9 @@ export class KeyRing {
     return this.#keys.find((key) => key.key.reveal() === text)?.credential;
   }
 
-  /** Whether an operator has disabled the whole provider. */
-  get isDisabled(): boolean {
-    return this.#isDisabled;
-  }
-
   /** Disables the provider or its keys, by name or digest; enables all others. */
   applyDisabled(off: ReadonlySet<string>): void {
-    this.#isDisabled = off.has(this.#provider);
+    this.isDisabled = off.has(this.#provider);
     for (const key of this.#keys) key.isDisabled = off.has(key.digest);
   }
 
@@ -165,7 +161,7 @@ export class KeyRing {
     except: ReadonlySet<string> | undefined,
     preference: KeyPreference | undefined,
   ): Key | { retryAfterMs: number } {
-    if (this.#isDisabled) return { retryAfterMs: 0 };
+    if (this.isDisabled) return { retryAfterMs: 0 };
     const now = this.#clock.monotonic();
     const preferred = preference === undefined ? undefined : this.#preferred(model, except, preference, now);
     if (preferred !== undefined) return preferred;
@@ -214,7 +210,7 @@ export class KeyRing {
     return {
       key: key.key,
       restsMs,
-      ...(this.#isDisabled || key.isDisabled ? { disabled: true } : {}),
+      ...(this.isDisabled || key.isDisabled ? { disabled: true } : {}),
       ...(network === undefined ? {} : { network }),
     };
   }

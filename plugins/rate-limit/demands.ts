@@ -26,7 +26,10 @@ export function demandsOf(subject: string, limits: Limits, call: Call | undefine
   if (rpm !== undefined) demands.push({ subject, group, dimension: 'rpm', limit: rpm, periodMs: minuteMs, units: 1 });
   if (rpd !== undefined) demands.push({ subject, group, dimension: 'rpd', limit: rpd, periodMs: dayMs, units: 1 });
   if (tpm !== undefined && call?.billable === true) {
-    const units = estimatedTokens(call, options.reservedOutputTokens);
+    // An upper estimate: the prompt, and as much output as the client allows, up to `reservedOutputTokens`, per answer.
+    const { reservedOutputTokens } = options;
+    const output = Math.min(call.maxOutputTokens ?? reservedOutputTokens, reservedOutputTokens);
+    const units = Math.ceil((call.inputTokens + output) * call.choices);
     demands.push({ subject, group, dimension: 'tpm', limit: tpm, periodMs: minuteMs, units });
   }
   if (concurrency !== undefined)
@@ -40,13 +43,4 @@ export function demandsOf(subject: string, limits: Limits, call: Call | undefine
       slotLifetimeMs,
     });
   return demands;
-}
-
-/**
- * An upper estimate: the prompt's tokens, and as much output as the client allows, up to `reservedOutputTokens`, per
- * answer.
- */
-function estimatedTokens(call: Call, reservedOutputTokens: number): number {
-  const output = Math.min(call.maxOutputTokens ?? reservedOutputTokens, reservedOutputTokens);
-  return Math.ceil((call.inputTokens + output) * call.choices);
 }

@@ -140,7 +140,7 @@ function follow(
   const { statuses, refusedBy, retryAfterMs } = verdict;
   const identity = exchange.get(caller);
   const now = clock.now();
-  recordEvent(exchange, now, limitEvent, () => limitValues(identity.accountId, demands, verdict));
+  recordEvent(exchange, now, limitEvent, limitValues(identity.accountId, demands, verdict));
   returnAtEnd(verdict, exchange, demands);
   if (refusedBy !== undefined) {
     const headers = limitHeaders(dialect, statuses, now);

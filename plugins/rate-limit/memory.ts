@@ -42,7 +42,7 @@ export class MemoryLimiter implements Limiter {
 
   take(id: string, demands: readonly Demand[]): Verdict {
     if (demands.length > maxDemands) throw new RangeError(`more than ${maxDemands} buckets at once`);
-    const nowMs = this.#now();
+    const nowMs = Math.floor(this.#clock.monotonic());
     const gauges: Gauge[] = [];
     for (const demand of demands) gauges.push(this.#gauge(demand, nowMs));
     const decision = decide(gauges, nowMs, demands);
@@ -62,7 +62,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   giveBack(id: string, returned: readonly Returned[]): void {
-    const nowMs = this.#now();
+    const nowMs = Math.floor(this.#clock.monotonic());
     for (const { demand, receipt, usedUnits } of returned) {
       const subject = this.#subjects.get(demand.subject);
       if (subject === undefined) continue;
@@ -73,12 +73,8 @@ export class MemoryLimiter implements Limiter {
 
   /** Drops subjects without state. */
   sweep(): void {
-    const nowMs = this.#now();
+    const nowMs = Math.floor(this.#clock.monotonic());
     for (const [name, subject] of this.#subjects) if (isIdle(subject, nowMs)) this.#subjects.delete(name);
-  }
-
-  #now(): number {
-    return Math.floor(this.#clock.monotonic());
   }
 
   #gauge({ subject: name, dimension, periodMs, limit }: Demand, nowMs: number): Gauge {

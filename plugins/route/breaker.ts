@@ -79,14 +79,17 @@ export class Breaker {
   /** The answer is complete. */
   succeeded(): void {
     // A request from before the circuit opened says nothing about the target's present state.
-    if (!this.#isOpen) this.#note(0);
+    if (this.#isOpen) return;
+    this.#outcomes <<= 1;
+    if (this.#count < remembered) this.#count += 1;
   }
 
   /** true: this failure opened the circuit. */
   failed(pass: Pass, now: number, rules: BreakerRules, random: Random): boolean {
     if (pass === 'test') this.#isTested = false;
     if (!this.#isOpen) {
-      this.#note(1);
+      this.#outcomes = (this.#outcomes << 1) | 1;
+      if (this.#count < remembered) this.#count += 1;
       const failures = this.failedOf;
       if (failures < rules.failures || failures < rules.share * this.#count) return false;
       // A target that worked for `maxOpenMs` since its last opening starts again at the shortest time.
@@ -115,11 +118,6 @@ export class Breaker {
   /** Number of failures among them. */
   get failedOf(): number {
     return bitsOf(this.#outcomes);
-  }
-
-  #note(failed: 0 | 1): void {
-    this.#outcomes = (this.#outcomes << 1) | failed;
-    if (this.#count < remembered) this.#count += 1;
   }
 
   #open(now: number, { openMs, maxOpenMs }: BreakerRules, random: Random): void {

@@ -12,7 +12,7 @@ import {
   vendorBatch,
 } from '../common/domain/calls.ts';
 import { type Model, model } from '../common/domain/models.ts';
-import { type Providers, target, type UpstreamGate } from '../common/domain/upstreams.ts';
+import { target, type UpstreamGate } from '../common/domain/upstreams.ts';
 import type { Session, SessionTarget } from './affinity.ts';
 import { Repeats } from './ambiguity.ts';
 import { AttemptSlot, waitForCapacity } from './attempt-slot.ts';
@@ -242,16 +242,13 @@ export class RoutingSession {
       this.#isCircuitOpen(candidate);
       return undefined;
     }
-    const taken = this.#acquireKey(candidate);
+    const { providers } = this.#tools;
+    const taken = takeKey(candidate, providers, this.#pin, this.#session, this.#sessionTarget);
     if ('key' in taken) return taken;
     this.#slot.dropped();
     this.#failures.noteWait(taken.retryAfterMs);
     recordCooldown(this.#exchange, clock.now(), candidate, taken.retryAfterMs);
     return undefined;
-  }
-
-  #acquireKey(candidate: Candidate): ReturnType<Providers['acquireKey']> {
-    return takeKey(candidate, this.#tools.providers, this.#pin, this.#session, this.#sessionTarget);
   }
 
   #openHedging(afterMs: number): Hedging {
@@ -263,7 +260,7 @@ export class RoutingSession {
       streamed: this.#streamed,
       afterMs,
       attempts: this.#attempts,
-      take: (candidate) => this.#acquireKey(candidate),
+      take: (candidate) => takeKey(candidate, this.#tools.providers, this.#pin, this.#session, this.#sessionTarget),
       start: (candidate, taken, slot) => this.#startHedged(candidate, taken, slot, true),
     });
   }

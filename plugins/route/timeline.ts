@@ -77,15 +77,16 @@ export function recordInstead(
   recordEvent(exchange, at, insteadEvent, [requested, served, reason]);
 }
 
-/** `queue` is consumed later, so its first entries are copied now. */
+/** `queue` is consumed later. */
 export function recordOrder(exchange: Exchange, at: number, queue: readonly Candidate[], reason: Reason): void {
-  const first = queue.slice(0, mostNames);
-  const more = queue.length - first.length;
-  recordEvent(exchange, at, targetsEvent, () => {
-    let names = '';
-    for (const candidate of first) names += `${names === '' ? '' : ', '}${nameOf(candidate)} (${candidate.protocol})`;
-    return [names, more, first.length > 1 || reason !== 'listed' ? reason : null];
-  });
+  const shown = Math.min(queue.length, mostNames);
+  let names = '';
+  for (let index = 0; index < shown; index++) {
+    const { provider, model, protocol } = queue[index]!;
+    names += `${index === 0 ? '' : ', '}${provider.name}/${model} (${protocol})`;
+  }
+  const why = shown > 1 || reason !== 'listed' ? reason : null;
+  recordEvent(exchange, at, targetsEvent, [names, queue.length - shown, why]);
 }
 
 const circuitOpenEvent = defineOperatorEvent('route.open', (target: string, opensForMs: number) => {

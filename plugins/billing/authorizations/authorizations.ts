@@ -13,7 +13,8 @@ import { type RequestedUsage, unknownSize } from '../../common/wire/possible-usa
 import type { AccountChanges } from '../accounts/changes.ts';
 import { bindingWindow, lockedAt } from '../grants/balances.ts';
 import type { Entries } from '../ledger/entries.ts';
-import { type EndRecord, recordOf, type SentAttempt, type SettleRecord } from '../model/records.ts';
+import { recordOf } from '../model/record-texts.ts';
+import type { EndRecord, SentAttempt, SettleRecord } from '../model/records.ts';
 import { boundOf, type Charge, chargeFor } from '../reservations/charge.ts';
 import { type Hold, newHold, settleText, voidRecord } from '../reservations/hold.ts';
 import { reportImpossible } from '../reservations/impossible.ts';

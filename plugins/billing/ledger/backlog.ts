@@ -109,7 +109,10 @@ export class Backlog {
     const batch = this.#batchFor(slab, from, to);
     batch.to = to;
     batch.last = last;
-    if (this.#turnRows + this.#turnFacts > 0) addRun(batch.runs, from, to);
+    if (this.#turnRows + this.#turnFacts > 0) {
+      if (batch.runs.at(-1) === from) batch.runs[batch.runs.length - 1] = to;
+      else batch.runs.push(from, to);
+    }
     batch.rows += this.#turnRows;
     batch.facts += this.#turnFacts;
     if (this.#turnOldest < batch.oldest) batch.oldest = this.#turnOldest;
@@ -142,7 +145,7 @@ export class Backlog {
   restore(stretch: Stretch): void {
     const batch = this.#begin(stretch);
     batch.sealed = true;
-    addRun(batch.runs, stretch.from, stretch.to);
+    batch.runs.push(stretch.from, stretch.to);
     this.#rows += stretch.rows;
     this.#facts += stretch.facts;
     this.#bytes += stretch.to - stretch.from;
@@ -179,11 +182,6 @@ export class Backlog {
     for (const totals of batch.totals) totals.balance.applied(totals);
     if (this.#batches[0]?.slab !== batch.slab) this.#onFree(batch.slab);
   }
-}
-
-function addRun(runs: number[], from: number, to: number): void {
-  if (runs.at(-1) === from) runs[runs.length - 1] = to;
-  else runs.push(from, to);
 }
 
 /** The lines of a batch that the database needs. */

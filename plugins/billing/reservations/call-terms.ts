@@ -9,7 +9,6 @@ import { plan } from '../../common/domain/plans.ts';
 import { planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
 import { type PriceContext, versionAt } from '../../common/domain/prices.ts';
 import { maxCount } from '../../common/domain/usage.ts';
-import type { CallPlan } from '../ledger/terms.ts';
 import type { Terms } from './terms.ts';
 
 /** How much of an answer is held in advance. */
@@ -30,6 +29,7 @@ export function termsOf(
 ): Terms {
   const request = exchange.get(call);
   const identity = exchange.get(caller);
+  const terms = exchange.find(plan);
   const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
   if (prices === undefined) {
     throw new GatewayError('unsupported', `The model "${entry.id}" has no price yet and cannot be used.`, {
@@ -54,7 +54,8 @@ export function termsOf(
     outputTokens: Math.min(outputHeld(request, entry, rules), maxCount),
     allowance: allowanceOf(request, entry),
     entry,
-    plan: planOf(exchange),
+    // It was set when the call arrived, and may have ended while the call waited.
+    plan: terms && { terms, at: exchange.receivedAt },
   };
 }
 
@@ -62,12 +63,6 @@ export function termsOf(
 export function otherTerms(exchange: Exchange, rules: HoldRules, at: number): Terms[] {
   const others = exchange.find(instead)?.all() ?? [];
   return others.map((entry) => termsOf(exchange, rules, at, entry));
-}
-
-/** The plan was set when the call arrived, and may have ended while the call waited. */
-function planOf(exchange: Exchange): CallPlan | undefined {
-  const terms = exchange.find(plan);
-  return terms && { terms, at: exchange.receivedAt };
 }
 
 /**

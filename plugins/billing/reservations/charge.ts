@@ -1,7 +1,6 @@
 /** The amounts of holds and settlements, by the price version fixed with the hold. Pure. */
 
 import type { ServedBy } from '../../common/domain/ledger.ts';
-import type { ModelTarget } from '../../common/domain/models.ts';
 import { cost, costBound, type Money, one, type Ratio, timesRatio, zero } from '../../common/domain/money.ts';
 import { type PriceContext, type Priced, priceFor, type Services } from '../../common/domain/prices.ts';
 import { promptTokens, type Usage } from '../../common/domain/usage.ts';
@@ -52,9 +51,10 @@ export function chargeFor(
   attempts: readonly AttemptNote[],
 ): Charge {
   if (reportedTerms.served !== undefined) return chargeForServed(terms, reported, reportedTerms.served);
-  const context = granted(terms.context, reportedTerms);
+  const isAsRequested = reportedTerms.services === undefined && reportedTerms.media === undefined;
+  const context = isAsRequested ? terms.context : granted(terms.context, reportedTerms);
   const priced = terms.prices.priced(terms.at, reported, context);
-  const usage = withRequest(reported, priced);
+  const usage = priced.price.request === undefined ? reported : withRequest(reported, priced);
   const { ratio } = terms;
   return {
     cost: cost(usage, priced.price, ratio),
@@ -105,7 +105,6 @@ function withRequest(usage: Usage, { price }: Priced): Usage {
 
 /** A client pays for the service it requested, or for the standard one if that was provided; never for another. */
 function granted(requested: PriceContext, { services, media }: ReportedTerms): PriceContext {
-  if (services === undefined && media === undefined) return requested;
   const kept =
     services === undefined || requested.services === undefined
       ? requested.services
@@ -128,7 +127,12 @@ function ownCost(
   attempt: SentTo | undefined,
 ): Money | undefined {
   if (entry === undefined) return undefined;
-  const book = targetOf(entry.targets, attempt)?.cost ?? entry.cost;
+  let book = entry.cost;
+  for (const target of entry.targets)
+    if (target.provider === attempt?.provider && target.model === attempt.model) {
+      book = target.cost ?? book;
+      break;
+    }
   const priced = book === undefined ? undefined : priceFor(book, at, usage, context);
   return priced === undefined ? undefined : cost(usage, priced.price);
 }
@@ -144,12 +148,4 @@ export function ownBound(
 ): Money | undefined {
   if (estimated && (usage.image !== undefined || usage.second !== undefined)) return undefined;
   return ownCost({ entry, at }, usage, context, attempt);
-}
-
-function targetOf(targets: readonly ModelTarget[], attempt: SentTo | undefined): ModelTarget | undefined {
-  if (attempt === undefined) return undefined;
-  for (const target of targets) {
-    if (target.provider === attempt.provider && target.model === attempt.model) return target;
-  }
-  return undefined;
 }

@@ -7,6 +7,7 @@ import type { Usage } from '../../common/domain/usage.ts';
 import type { Turn } from '../journal/journal.ts';
 import type { Balance } from '../ledger/balance.ts';
 import type { CallPlan } from '../ledger/terms.ts';
+import { numberMember, pricedMembers, textMember } from '../model/record-texts.ts';
 import {
   attemptsText,
   decodePrice,
@@ -15,11 +16,8 @@ import {
   encodePrice,
   encodeRatio,
   type HoldRecord,
-  numberMember,
-  pricedMembers,
   type SentAttempt,
   type ServedTerms,
-  textMember,
   type VoidRecord,
 } from '../model/records.ts';
 import { boundOf, type Charge, priceAtHold } from './charge.ts';

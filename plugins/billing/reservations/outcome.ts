@@ -213,8 +213,9 @@ function repaired(usage: Usage, seen: Usage): Usage {
  */
 export function attemptNotes(attempts: readonly Attempt[], sent: readonly SentAttempt[]): AttemptNote[] {
   if (sent.length === 1) {
-    const note = noteOfSent(attempts, sent[0]!);
-    return note === undefined ? [] : [note];
+    const attempt = numbered(attempts, sent[0]!.number);
+    if (attempt === undefined) return [unfinishedAttempt(sent[0]!)];
+    return attempt.result === 'not_sent' ? [] : [noteOf(attempt)];
   }
   const notes = sent.flatMap((sentAttempt) => noteOfSent(attempts, sentAttempt) ?? []);
   if (notes.length > 1) moveToEnd(notes, attempts.at(-1)?.number);

@@ -17,7 +17,8 @@ import type { Balance } from '../ledger/balance.ts';
 import { type BalanceCache, longestReadMs } from '../ledger/balance-cache.ts';
 import type { Flusher } from '../ledger/flusher.ts';
 import type { CallPlan } from '../ledger/terms.ts';
-import { factsText, recordText, type SentAttempt, textMember } from '../model/records.ts';
+import { factsText, recordText, textMember } from '../model/record-texts.ts';
+import type { SentAttempt } from '../model/records.ts';
 import { AbsorbBudget } from './absorb-budget.ts';
 import { boundOf, type Charge, chargeFor, firstHold } from './charge.ts';
 import { DueTerms, type DueTermsOptions } from './due-terms.ts';
@@ -188,20 +189,17 @@ export class Reservations {
       credential: attempt?.credential ?? '',
       protocol: attempt?.protocol ?? '',
     };
-    this.#appendSent(hold, sentAttempt);
+    const { id, before } = hold.terms;
+    const members = sentMembers(sentAttempt);
+    // The first attempt is a part of the hold's record if that is still to be written.
+    const isFirst = before === undefined && hold.sent.length === 0;
+    if (!isFirst || !journal.extend(hold.sequence, `,"sent":{${members}}`)) {
+      const served = before === undefined ? '' : `,"served":${JSON.stringify(servedTerms(hold.terms))}`;
+      journal.append(`${textMember('{"kind":"SENT","id":"', id)},${members}${served}`);
+    }
     hold.sent = hold.sent.concat(sentAttempt);
     hold.turn = journal.turn();
     return hold.turn.promise;
-  }
-
-  /** The first attempt is a part of the hold's record if that is still to be written. */
-  #appendSent({ sequence, sent, terms }: Hold, attempt: SentAttempt): void {
-    const { journal } = this.#options;
-    const { id, before } = terms;
-    const members = sentMembers(attempt);
-    if (before === undefined && sent.length === 0 && journal.extend(sequence, `,"sent":{${members}}`)) return;
-    const served = before === undefined ? '' : `,"served":${JSON.stringify(servedTerms(terms))}`;
-    journal.append(`${textMember('{"kind":"SENT","id":"', id)},${members}${served}`);
   }
 
   /** Updates the output tokens seen. False: they exceed the balance, so the answer must end. */

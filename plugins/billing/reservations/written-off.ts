@@ -8,7 +8,7 @@ import { type Money, money, zero } from '../../common/domain/money.ts';
 import { possibleUsage, type RequestedUsage, unknownSize } from '../../common/wire/possible-usage.ts';
 import type { AttemptNote } from '../model/records.ts';
 import { officialBound, officialCost, ownBound } from './charge.ts';
-import { believable, type Verdict } from './outcome.ts';
+import { believable, type Settlement, type Verdict } from './outcome.ts';
 import { type Terms, termsOfAttempt } from './terms.ts';
 
 export interface Shares {
@@ -33,7 +33,9 @@ export function share(
   const charged = verdict.kind === 'SETTLE' && verdict.served === undefined ? sent.at(-1) : undefined;
   // The normal case: one attempt, charged to the client.
   if (charged !== undefined && sent.length === 1) {
-    return { notes: [paidBy(charged, verdict)], writtenOff: zero };
+    const { impossible } = verdict as Settlement;
+    const note = impossible === undefined ? ({ ...charged, bearer: 'client' } as const) : paidBy(charged, verdict);
+    return { notes: [note], writtenOff: zero };
   }
   let writtenOff = 0n;
   const notes = sent.map((note): AttemptNote => {

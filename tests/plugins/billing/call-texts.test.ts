@@ -2,12 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callRecordsIn } from '../../../plugins/billing/ledger/call-texts.ts';
-import {
-  encodeAttempts,
-  encodeRecords,
-  factsText,
-  type JournalRecord,
-} from '../../../plugins/billing/model/records.ts';
+import { factsText } from '../../../plugins/billing/model/record-texts.ts';
+import { encodeAttempts, encodeRecords, type JournalRecord } from '../../../plugins/billing/model/records.ts';
 import { holdText, newHold, planNamed, sentMembers, settleText } from '../../../plugins/billing/reservations/hold.ts';
 import type { Terms } from '../../../plugins/billing/reservations/terms.ts';
 import { PriceVersion } from '../../../plugins/common/domain/prices.ts';

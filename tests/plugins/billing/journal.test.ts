@@ -10,6 +10,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { Journal } from '../../../plugins/billing/journal/journal.ts';
 import { takeLock } from '../../../plugins/billing/journal/lock.ts';
 import { type Files, nodeFiles, scanSegment } from '../../../plugins/billing/journal/segments.ts';
+import { recordText } from '../../../plugins/billing/model/record-texts.ts';
 import {
   decodeLine,
   decodePrice,
@@ -17,7 +18,6 @@ import {
   encodePrice,
   encodeRatio,
   type JournalRecord,
-  recordText,
 } from '../../../plugins/billing/model/records.ts';
 import { replay } from '../../../plugins/billing/reservations/recovery.ts';
 import { fakeHost } from '../../helpers/fakes.ts';

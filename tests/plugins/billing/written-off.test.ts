@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Outcome } from '../../../core/contract/contract.ts';
-import { recordOf } from '../../../plugins/billing/model/records.ts';
+import { recordOf } from '../../../plugins/billing/model/record-texts.ts';
 import { chargeFor, firstHold } from '../../../plugins/billing/reservations/charge.ts';
 import {
   holdOf,
