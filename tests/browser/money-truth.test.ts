@@ -140,6 +140,8 @@ test('the wallet lists movements like a bank statement, with reserved money besi
   const { balance, held } = (await ada.send('/wallet')).json;
   assert.equal(formatUsd(lines[0]!.after), balance);
   assert.ok(parseUsd(held) > 0n);
+  const bars = await page.locator('.share').allTextContents();
+  assert.ok(bars.length > 0 && bars.every((words) => /^\$[\d.,]+ of \$[\d.,]+ left$/.test(words)), bars.join('; '));
   const line = table.getByRole('row', { name: /Call charged/ }).last();
   assert.match(await line.innerText(), /gpt-\S+ · key laptop · [\d,]+ tokens in, [\d,]+ out/);
   await page.getByRole('button', { name: 'Custom' }).click();
@@ -189,6 +191,11 @@ test("the money of today is in the rows, by the viewer's days, and agrees with t
   const today = new Intl.DateTimeFormat('en-US', { day: 'numeric', month: 'short', timeZone: zone }).format(Date.now());
   const row = table.getByRole('row').filter({ hasText: today }).first();
   await row.waitFor();
+  await table.getByRole('row').filter({ hasText: 'Sum of these rows' }).waitFor();
+  for (const title of ['Cash in', 'Given', 'Used', 'Owed to clients', 'Written off (estimate)'])
+    await page.getByText(title, { exact: true }).first().waitFor();
+  await page.getByText('by hand $59.99 · less paid back $4.99').waitFor();
+  await page.getByRole('region', { name: 'Models without own cost' }).getByText('gpt-5.4-mini').waitFor();
   await picture(page, 'money');
   await page.goto('/console/admin/monitor?span=24h');
   await page.getByText('By model').waitFor();

@@ -140,7 +140,7 @@ test('a number on a card opens its rows, with the filter in the address', {
 }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/money');
-  await page.getByRole('link', { name: /^Credited/ }).click();
+  await page.getByRole('link', { name: /^Cash in/ }).click();
   await page
     .getByRole('row', { name: /Credit/ })
     .first()
