@@ -5,6 +5,8 @@ import { AnswerEnd } from './answer-end.ts';
 export interface Load {
   readonly port: number;
   readonly key: string;
+  /** Each next request is sent with the next of them, and none with `key`. */
+  readonly keys?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
   readonly path: string;
@@ -22,10 +24,14 @@ export interface LoadResult {
 export async function run(load: Load): Promise<LoadResult> {
   const counts = { requests: 0, bytes: 0, failures: 0 };
   const more = Object.entries(load.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
-  const request = Buffer.from(
-    `POST ${load.path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${more.join('')}authorization: Bearer ${load.key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
+  const requests = (load.keys ?? [load.key]).map((key) =>
+    Buffer.from(
+      `POST ${load.path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${more.join('')}authorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
+    ),
   );
-  const sockets = Array.from({ length: load.connections }, () => keepSending(load.port, request, counts));
+  let sent = 0;
+  const next = () => requests[sent++ % requests.length]!;
+  const sockets = Array.from({ length: load.connections }, () => keepSending(load.port, next, counts));
   await new Promise((resolve) => setTimeout(resolve, load.seconds * 1_000));
   for (const socket of sockets) socket.destroy();
   return counts;
@@ -33,7 +39,7 @@ export async function run(load: Load): Promise<LoadResult> {
 
 function keepSending(
   port: number,
-  request: Buffer,
+  next: () => Buffer,
   counts: { requests: number; bytes: number; failures: number },
 ): Socket {
   const socket = connect(port, '127.0.0.1');
@@ -41,7 +47,7 @@ function keepSending(
   let missing = -1;
   let chunked = false;
   const end = new AnswerEnd();
-  socket.on('connect', () => void socket.write(request));
+  socket.on('connect', () => void socket.write(next()));
   socket.on('error', () => {
     counts.failures++;
   });
@@ -61,7 +67,7 @@ function keepSending(
     missing = -1;
     chunked = false;
     counts.requests++;
-    socket.write(request);
+    socket.write(next());
   });
   return socket;
 }
