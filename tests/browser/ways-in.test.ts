@@ -191,6 +191,7 @@ test('an operator tests a model of an upstream and sees how it answered', { skip
   await page.getByRole('textbox', { name: 'Password' }).fill(operator.password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('link', { name: 'Upstreams' }).click();
+  await page.getByRole('button', { name: 'anthropic', exact: true }).click();
   await page.getByTestId('upstream-anthropic').getByRole('button', { name: 'Test a model' }).click();
   const dialog = page.getByRole('dialog', { name: 'Test anthropic' });
   await dialog.getByRole('button', { name: 'Send the test' }).click();
