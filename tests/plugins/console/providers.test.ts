@@ -406,6 +406,7 @@ test('operators see what to register at a provider and whether it answers, on th
     [
       ['acme', `${origin}/console/api/auth/callback/acme`, ['acme.test']],
       ['other', `${origin}/console/api/auth/callback/other`, []],
+      ['lost', `${origin}/console/api/auth/callback/lost`, []],
     ],
   );
   assert.equal(shown[0].client_secret, undefined);
@@ -414,7 +415,9 @@ test('operators see what to register at a provider and whether it answers, on th
   const command = testbed.gateway.commands.find(({ name }) => name === 'console providers')!;
   const { text, exitCode } = await command.run({});
   assert.match(text, /callback\/acme\n {2}address after signing out: http:\/\/gateway\.test\/console\/sign-in/);
-  assert.equal(exitCode, 0);
+  assert.match(text, /^other \(Other\): answers as it should$/m);
+  assert.match(text, /^lost \(Lost\): it could not be reached/m);
+  assert.equal(exitCode, 1);
   other.isDown = true;
   assert.deepEqual(await test('other'), { problem: 'it answered 500' });
   other.isDown = false;
