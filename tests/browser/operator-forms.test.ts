@@ -77,7 +77,7 @@ test('a form changes the file, keeps its comments, and is applied at once', {
   const after = (await files.view()).files.map(({ text }) => text).join('\n');
   assert.deepEqual(comments(after), comments(before));
   assert.match(after, /price: 24\.50/);
-  assert.match(after, /groq-two:\n {4}preset: groq\n {4}keys: \$\{GROQ_API_KEY:-\}/);
+  assert.match(after, /groq-two:\n {4}preset: groq\n {4}keys: \$\{GROQ_API_KEY:-secret:groq-two\}/);
   await page.goto('/console/admin/config?form=sinks&add=1');
   await page.getByLabel('Name', { exact: true }).fill('ops');
   await page.getByRole('button', { name: 'Create' }).click();

@@ -35,6 +35,10 @@ export type UpstreamTarget = Upstream['targets'][number];
 export type TestChoice = RowOf<Answer<Admin['upstreams'][':provider']['choices']['$get']>>;
 export type TestResult = Answer<Admin['upstreams'][':provider']['test']['$post']>;
 
+export type VendorSecret = RowOf<Answer<Admin['secrets']['$get']>>;
+export type VendorAnswer = Answer<Admin['vendors']['test']['$post']>;
+export type ListedModel = VendorAnswer['models'][number];
+
 export type AccountRow = RowOf<Answer<Admin['accounts']['$get']>>;
 export type AccountDetail = Answer<Admin['accounts'][':id']['$get']>;
 export type Account = AccountDetail['account'];

@@ -23,6 +23,8 @@ export interface Draft {
   takeTheirs(): void;
   /** false: the place is written in a way that only the text can change. */
   setMember(path: Path, value: FormValue): boolean;
+  /** Several members in one go; false as above, and then none is changed. */
+  setMembers(members: readonly { readonly path: Path; readonly value: NonNullable<FormValue> }[]): boolean;
   /** A new entry; false as above. */
   addEntry(path: Path, members: FormMap): boolean;
   /** Gives a member another name; false as above. */
@@ -53,6 +55,13 @@ export function useDrafts(files: readonly ConfigFile[]): readonly Draft[] {
         if (changed !== undefined) put({ base, text: changed, last: { member, before } });
         return changed !== undefined;
       },
+      setMembers: (members) =>
+        replaceText(
+          members.reduce<string | undefined>(
+            (before, { path, value }) => (before === undefined ? undefined : withMember(before, path, value)),
+            text,
+          ),
+        ),
       addEntry: (path, members) => replaceText(withMember(text, path, members)),
       rename: (path, name) => replaceText(withName(text, path, name)),
     };

@@ -110,7 +110,7 @@ export function ListField({ path, label, hint, usual, known = [] }: ListFieldPro
   );
 }
 
-const variable = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-)?\}$/;
+const variable = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-(?:secret:[\w.-]+)?)?\}$/;
 const variableName = /^[A-Z_][A-Z0-9_]*$/;
 
 /** Secrets as names of environment variables; a secret that the file has as text is neither shown nor changed here. */

@@ -1,6 +1,6 @@
 /** The files of a gateway as they are laid over one another: the effective value of a member, and the file to write it in. Pure. */
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml';
-import type { Path } from './edit-yaml.ts';
+import type { FormMap, FormValue, Path } from './edit-yaml.ts';
 
 export interface LayerFile {
   readonly name: string;
@@ -119,6 +119,13 @@ function over(above: Merged, below: Merged | undefined): Merged {
 function jsonOf(value: Merged): Whole {
   if (value instanceof Map) return Object.fromEntries([...value].map(([name, inner]) => [name, jsonOf(inner)]));
   return Array.isArray(value) ? value.map(jsonOf) : (value as string);
+}
+
+/** What a form writes for it: `true` and `false` are no texts. */
+export function formValueOf(whole: Whole): NonNullable<FormValue> {
+  if (typeof whole === 'string') return whole === 'true' || whole === 'false' ? whole === 'true' : whole;
+  if (Array.isArray(whole)) return whole.map((item: Whole) => formValueOf(item) as string | FormMap);
+  return new Map(Object.entries(whole).map(([name, inner]) => [name, formValueOf(inner)]));
 }
 
 /** The files that have something at a path. */

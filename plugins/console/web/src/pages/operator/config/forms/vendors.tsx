@@ -2,11 +2,13 @@
 import { Anchor, Select, SimpleGrid, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useActs } from '../../parts/act.tsx';
 import { nodesAt, type SchemaNode } from '../schema.ts';
 import { useForms } from './context.ts';
 import { SecretField, TextField } from './fields.tsx';
-import { fileFor, namesAt, valueAt } from './layers.ts';
+import { fileFor, namesAt, valueAt, type Written } from './layers.ts';
 import { Picker } from './picker.tsx';
+import { VendorKey } from './vendor-key.tsx';
 
 interface Preset {
   readonly name: string;
@@ -37,7 +39,7 @@ export function VendorForm() {
     const first = preset === null ? ([] as const) : ([['preset', preset]] as const);
     const variable = chosen?.variable ?? `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_API_KEY`;
     const draft = drafts.find((one) => one.file.name === fileFor(layers, path)?.name);
-    draft?.addEntry(path, new Map([...first, ['keys', `\${${variable}:-}`]]));
+    draft?.addEntry(path, new Map([...first, ['keys', `\${${variable}:-secret:${name}}`]]));
   };
   return (
     <Picker
@@ -68,6 +70,8 @@ function Vendor({ name, presets }: { readonly name: string; readonly presets: Re
   const { t } = useTranslation();
   const { layers } = useForms();
   const at = ['providers', name];
+  const acts = useActs();
+  const secret = secretIn(valueAt(layers, [...at, 'keys']));
   const written = valueAt(layers, [...at, 'preset']);
   const preset = typeof written === 'string' ? presets.get(written) : undefined;
   const spoken = namesAt(layers, [...at, 'speaks']);
@@ -98,6 +102,13 @@ function Vendor({ name, presets }: { readonly name: string; readonly presets: Re
           />
         ))}
       </SimpleGrid>
+      {acts && secret !== undefined && <VendorKey key={name} name={name} secret={secret} />}
     </>
   );
+}
+
+/** The name of the stored key in `secret:NAME` or `${VARIABLE:-secret:NAME}`. */
+function secretIn(written: Written | undefined): string | undefined {
+  const texts = typeof written === 'string' ? [written] : Array.isArray(written) ? written : [];
+  return texts.flatMap((text: string) => /^(?:\$\{\w+:-)?secret:([\w.-]+)\}?$/.exec(text)?.[1] ?? [])[0];
 }

@@ -3,8 +3,8 @@ import { TagsInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useForms, useMember } from '../context.ts';
-import type { FormMap, FormValue, Path } from '../edit-yaml.ts';
-import { namesAt, type Whole, wholeAt } from '../layers.ts';
+import type { FormMap, Path } from '../edit-yaml.ts';
+import { formValueOf, namesAt, type Whole, wholeAt } from '../layers.ts';
 
 export function TargetField({ path }: { readonly path: Path }) {
   const { t } = useTranslation();
@@ -42,11 +42,4 @@ function nameOf(target: Whole): string {
   const { provider, model, ...others } = target as Readonly<Record<string, Whole>>;
   const name = [provider, model].filter((part) => typeof part === 'string').join('/');
   return Object.keys(others).length === 0 ? name : `${name} …`;
-}
-
-/** As a file has it: `true` and `false` are no texts. */
-function formValueOf(whole: Whole): NonNullable<FormValue> {
-  if (typeof whole === 'string') return whole === 'true' || whole === 'false' ? whole === 'true' : whole;
-  if (Array.isArray(whole)) return whole.map((item: Whole) => formValueOf(item) as string | FormMap);
-  return new Map(Object.entries(whole).map(([name, inner]) => [name, formValueOf(inner)]));
 }
