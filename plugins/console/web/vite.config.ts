@@ -23,12 +23,12 @@ export default defineConfig({
         codeSplitting: {
           // Else each icon and each small part that two pages share would be a file, and a request, of its own.
           groups: [
-            { name: 'icons', test: /@tabler/ },
+            { name: 'icons', test: /@tabler/, minShareCount: 2 },
             // The first page shows no table.
             { name: 'frame', test: /@tanstack\/(react-router|router-core|react-store|store|react-query|query-core)/ },
             {
               name: 'parts',
-              test: /web\/src\/(parts\/(?!virtual-rows|data-table|rows-table|columns|pager|ledger|toasts|set-up|code-block|secret-once|confirm|price|expired-result|fact-list|known-words|chart|activity|span|on-sight|model-square|uptime|command\.|command-places|markdown)|api)/,
+              test: /web\/src\/(parts\/(?!virtual-rows|data-table|rows-table|columns|pager|ledger|toasts|set-up|code-block|secret-once|confirm|price|expired-result|fact-list|known-words|chart|activity|span|on-sight|model-square|uptime|command\.|command-|limits|named-span|project|markdown)|api)/,
             },
             { name: 'tables', test: /parts\/(data-table|rows-table|columns|pager|ledger)/ },
           ],
