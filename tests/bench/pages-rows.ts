@@ -62,14 +62,15 @@ export function repeatRows(server: Pick<TestPostgres, 'sql'>, schema: string, un
     .padStart(12, '0')}${'0'.repeat(20)}`;
   const id = `(lpad(to_hex(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint + ${lengthMs}), 12, '0')
     || substr(replace(id::text, '-', ''), 13))::uuid`;
-  for (const [table, times] of [
-    ['calls', ['held_at', 'created_at']],
-    ['requests', ['received_at']],
+  const number = `'seq', case when cost > 0 then nextval('"${schema}".movement_numbers') end`;
+  for (const [table, times, others] of [
+    ['calls', ['held_at', 'created_at'], [number]],
+    ['requests', ['received_at'], []],
   ] as const)
     server.sql(
       `insert into "${schema}".${table} select (row).* from (
         select jsonb_populate_record(old, jsonb_build_object('id', ${id},
-          ${times.map((name) => `'${name}', ${name} + ${later}`).join(', ')})) as row
+          ${[...others, ...times.map((name) => `'${name}', ${name} + ${later}`)].join(', ')})) as row
         from "${schema}".${table} as old where id >= '${first}'::uuid) as copies`,
       timeoutMs,
     );
@@ -104,8 +105,7 @@ const requestRows = `insert into requests (id, received_at, operation, protocol,
 
 const callRows = `insert into calls (id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes, estimated_input, held,
     cost, own_cost, absorbed, estimated, terminal, finish, price, price_version, tier, ratio, attempts, held_at, created_at, bytes_out,
-    bytes_in, first_byte_ms, total_ms, status, tries, streamed, operation, protocol, outcome, error_kind, story,
-    seq, balance_after)
+    bytes_in, first_byte_ms, total_ms, status, tries, streamed, operation, protocol, outcome, error_kind, story, seq, balance_after, is_long)
   select id, account_id::text, key_id::text, model, 'free', status < 400, case when status < 400 then 'answered' else 'not_sent' end, provider,
     model, jsonb_build_object('input', input, 'output', output), input, cost * 2, case when status < 400 then cost else 0 end,
     case when n % 50 > 0 then cost / 2 end, 0, false, true, 'stop', json_build_object('input', '3000000000', 'output', '15000000000'),
@@ -114,7 +114,7 @@ const callRows = `insert into calls (id, account_id, key_id, model, plan, settle
       'durationMs', total_ms::int, 'bearer', 'client')), at,
     at + total_ms * interval '1 millisecond', 9000, 4000, case when status < 400 then first_byte_ms end, total_ms, status, 1, true, operation,
     operation, outcome, case when status >= 400 then 'upstream_error' end, '[[1, "route.target", "the first"]]',
-    case when status < 400 then nextval('movement_numbers') end, case when status < 400 then 1000000000000 - cost end
+    case when status < 400 then nextval('movement_numbers') end, case when status < 400 then 1000000000000 - cost end, case when total_ms > 300000 then true end
   from random where status not in (400, 429) order by n`;
 
 const ledgerRows = `insert into ledger (account_id, kind, reference, amount, funding, balance_after, detail, created_at)

@@ -6,6 +6,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { callSums } from '../../plugins/billing/ledger/call-sums.ts';
@@ -55,6 +56,13 @@ const server =
         true,
       )
     : serverAt(values.database);
+/** A server's processes report what they have read when they have been idle for so long. */
+const statisticsMs = 11_000;
+
+/** What no page reads may go, unless it keeps rows unique. */
+const indexesRead = `select format('| %s | %s |', indexrelname, idx_scan) from pg_stat_user_indexes
+  where schemaname = '${schema}' and relname in ('calls', 'requests', 'ledger') order by relname, idx_scan desc`;
+
 const testbed = await startDemo('demo', `schema: ${schema}\nstorage: { database: "${server.url}" }`);
 try {
   await measure(testbed, server);
@@ -89,6 +97,7 @@ async function measure(gateway: TestConsole, store: Server): Promise<void> {
     );
   console.log(`\n${calls} calls in 30 days, ${accountCount} accounts; the client has a tenth of them\n`);
   console.log('| | processor ms | median ms | worst ms |\n|---|---|---|---|');
+  store.sql('select pg_stat_reset()');
   let slow = 0;
   for (const [browser, paths] of [
     [ada, await clientPaths(ada)],
@@ -97,6 +106,8 @@ async function measure(gateway: TestConsole, store: Server): Promise<void> {
     for (const path of paths.filter((each) => each.includes(values.only)))
       if ((await time(store, browser, path)) > goalMs) slow += 1;
   console.log(`\n${slow} take above ${goalMs} ms of processor time`);
+  await pause(statisticsMs);
+  console.log(`\nindexes of rows, and how often these pages read each:\n${store.sql(indexesRead)}`);
 }
 
 async function signedIn(gateway: TestConsole, who: { email: string; password: string }): Promise<Browser> {

@@ -6,7 +6,7 @@ import { tokenClasses } from '../../common/domain/usage.ts';
 import { checkSums } from '../../common/rollups/check.ts';
 import { type ArchiveReader, noFiles } from '../archive/reader.ts';
 import { callSumsBeside } from '../archive/sums.ts';
-import { moneyColumns, movementColumns } from '../ledger/call-rows.ts';
+import { moneyColumns, ownColumns } from '../ledger/call-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { rowsOf, tablesOf } from '../model/sql.ts';
 import { servedPrefix } from '../reservations/outcome.ts';
@@ -82,7 +82,7 @@ const checks: readonly Check[] = [
           and tgname = guard and tgenabled = 'O' and tgtype & events = events
           and not exists (select from pg_attribute where attrelid = tgrelid and attnum > 0 and not attisdropped
             and cardinality(tgattr::int2[]) > 0 and attnum <> all (tgattr::int2[])
-            and attname in (${sql.raw([...moneyColumns, ...movementColumns].map((name) => `'${name}'`).join(', '))})))`,
+            and attname in (${sql.raw([...moneyColumns, ...ownColumns].map((name) => `'${name}'`).join(', '))})))`,
   },
   {
     rule: 'M3',

@@ -86,6 +86,7 @@ const ofMoney: readonly CallColumn[] = [
   { name: 'held_at', type: 'bigint', cast: 'time', of: ({ end }) => end.heldAt ?? end.at },
   { name: 'created_at', type: 'bigint', cast: 'time', of: ({ end }) => end.at },
   { name: 'balance_after', type: 'bigint', of: ({ balance }) => balance },
+  { name: 'is_long', type: 'boolean', of: ({ end }) => isLong(end) || undefined },
 ];
 
 const ofFacts: readonly CallColumn[] = [
@@ -111,6 +112,17 @@ const ofFacts: readonly CallColumn[] = [
 
 /** The columns of `calls` but `seq` and `timelines`, whose numbers the database has. */
 export const callColumns: readonly CallColumn[] = [...ofMoney, ...ofFacts];
+
+/** Calls that took longer are found by an index of their own; an id of another kind says nothing about the arrival. */
+export const longMs = 300_000;
+
+function isLong({ id, at }: EndRecord): boolean {
+  const took = at - arrivalOf(id);
+  return took < 0 || took > longMs;
+}
+
+/** When the request arrived, in wall-clock milliseconds. */
+const arrivalOf = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 const unless = (text: string | undefined, known: string | undefined) => (text === known ? undefined : text);
 const jsonOf = (value: unknown) => (value === undefined || value === null ? undefined : JSON.stringify(value));
@@ -285,7 +297,7 @@ function addCall(sums: SumsInMemory, { end, settled, provider }: Call): void {
 /** A request as the row of the view has it. */
 const requestOf = ({ end, provider }: Call, facts: CallFacts): SummedRequest => ({
   ...facts,
-  at: Number.parseInt(end.id.slice(0, 8) + end.id.slice(9, 13), 16),
+  at: arrivalOf(end.id),
   account: end.account,
   key: end.key,
   model: facts.asked ?? end.model,

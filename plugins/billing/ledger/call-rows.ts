@@ -55,8 +55,8 @@ export const moneyColumns = [
   ...['tier', 'ratio', 'attempts', 'held_at', 'created_at'],
 ];
 
-/** What of the movement stays in the database when the call is archived. */
-export const movementColumns = ['seq', 'balance_after'];
+/** Those that no line of an archived file has. */
+export const ownColumns = ['seq', 'balance_after', 'is_long'];
 
 /** Facts of calls that have rows already. */
 export const lateFacts = sql`

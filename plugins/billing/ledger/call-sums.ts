@@ -4,6 +4,7 @@ import { usageClasses } from '../../common/domain/usage.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
 import { type Range, type SumTable, withinRange } from '../../common/rollups/table.ts';
 import { tablesOf } from '../model/sql.ts';
+import { longMs } from './batch-columns.ts';
 
 const ofCharged = sql`filter (where settled)`;
 
@@ -28,19 +29,13 @@ export const callSums: SumTable = {
   ],
 };
 
-/** Calls that took longer are in an index of their own, `calls_long`, which has the same condition. */
-const longMs = 300_000;
-
 /** The calls that ended within a span arrived in it or shortly before, or they are long. */
 function givenIn(schema: string, span: Range | undefined): SQL {
-  const table = tablesOf(schema);
-  const calls = table('calls');
+  const calls = tablesOf(schema)('calls');
   if (span === undefined) return calls;
   const [from, until] = span;
   const ended = withinRange(sql`created_at`, span);
-  const half = sql.raw(String(longMs / 2_000));
-  const distance = sql`abs(date_part('epoch', created_at - ${table('arrival_of')}(id)) - ${half})`;
   return sql`(select * from ${calls} where id >= ${firstIdAt(Math.floor(from) - longMs)}::uuid and id < ${firstIdAt(until)}::uuid
-        and ${ended} and ${distance} <= ${half}
-      union all select * from ${calls} where ${ended} and ${distance} > ${half}) as given`;
+        and ${ended} and is_long is null
+      union all select * from ${calls} where ${ended} and is_long) as given`;
 }

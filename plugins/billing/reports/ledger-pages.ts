@@ -49,6 +49,7 @@ export async function ledgerPage(
   page: PageRequest,
 ): Promise<Page<StatementRow>> {
   const limit = rowsFor(page);
+  if (filter.kinds !== undefined) checkKinds(filter.kinds);
   const conditions = conditionsOf(accountId, filter, cursorIn(page, cursorForm));
   const { orm, schema } = store;
   const table = tablesOf(schema);
@@ -58,19 +59,45 @@ export async function ledgerPage(
           coalesce(reference, detail->>'reference') as reference,
           case when request_id is null then detail when calls.id is not null then ${detailOfCall} end as detail,
           amount::text as change, shown.balance_after::text as balance_after, ${millisecondsOf(sql`shown.created_at`)} as at
-        from (select * from ${sourceOf(table, filter)} as moved where ${sql.join(conditions, sql` and `)}
-          order by moved.seq desc limit ${limit}::int) as shown
+        from (${newestOf(sourcesOf(table, filter), conditions, limit)}) as shown
         left join ${table('calls')} as calls on calls.account_id = shown.account_id and calls.id = shown.request_id
         order by shown.seq desc`,
   );
   return pageOf(await withArchived(store, rows), page, (row) => row.seq, viewOf);
 }
 
-/** Where the filter's kinds are. */
-function sourceOf(table: ReturnType<typeof tablesOf>, { kinds }: Filter): SQL {
-  if (kinds === undefined || kinds.includes('CHARGE')) return table('movements');
-  return sql`(select account_id, seq, kind, null::uuid as request_id, reference, amount, balance_after, detail, created_at
-    from ${table('ledger')})`;
+/**
+ * The newest of several sources that each have an index in the order of the numbers: each gives a page, or the database would sort all
+ * rows of the view `movements`.
+ */
+function newestOf(sources: readonly Source[], conditions: readonly SQL[], limit: number): SQL {
+  const newest = sql`order by seq desc limit ${limit}::int`;
+  const pages = sources.map(
+    ({ rows, among }) => sql`(${rows} where ${sql.join([among, ...conditions], sql` and `)} ${newest})`,
+  );
+  return sql`select * from (${sql.join(pages, sql` union all `)}) as moved ${newest}`;
+}
+
+interface Source {
+  readonly rows: SQL;
+  readonly among: SQL;
+}
+
+/** Where movements of the filter's kinds are. */
+function sourcesOf(table: ReturnType<typeof tablesOf>, { kinds }: Filter): readonly Source[] {
+  const charges = sql`select account_id, seq, 'CHARGE' as kind, id as request_id, null as reference, -cost as amount, balance_after,
+    null::jsonb as detail, created_at`;
+  const entries = sql`select account_id, seq, kind, null::uuid as request_id, reference, amount, balance_after, detail, created_at`;
+  const [isOfCalls, isOfEntries] = [kinds?.includes('CHARGE'), kinds?.some((kind) => entryKinds.includes(kind))];
+  return [
+    ...(isOfCalls === false
+      ? []
+      : [
+          { rows: sql`${charges} from ${table('calls')}`, among: sql`seq is not null` },
+          { rows: sql`${charges} from ${table('archived_charges')}`, among: sql`true` },
+        ]),
+    ...(isOfEntries === false ? [] : [{ rows: sql`${entries} from ${table('ledger')}`, among: amongKinds(kinds) }]),
+  ];
 }
 
 const detailOfCall = sql`jsonb_strip_nulls(jsonb_build_object('model', model, 'usage', classes, 'estimated', estimated, 'reason', reason,
@@ -103,21 +130,25 @@ export async function statementOf(store: LedgerStore, accountId: string, most: n
   }
 }
 
-function conditionsOf(accountId: string | undefined, { kinds, from, until }: Filter, after: string | undefined): SQL[] {
-  const conditions = [sql`amount <> 0`];
-  if (kinds !== undefined) conditions.push(kindsIn(kinds));
+function conditionsOf(accountId: string | undefined, { from, until }: Filter, after: string | undefined): SQL[] {
+  const conditions: SQL[] = [];
   if (accountId !== undefined) conditions.push(sql`account_id = ${accountId}`);
   if (from !== undefined) conditions.push(sql`created_at >= ${instantText(from)}::timestamptz`);
   if (until !== undefined) conditions.push(sql`created_at < ${instantText(until)}::timestamptz`);
-  if (after !== undefined) conditions.push(sql`moved.seq < ${after}::bigint`);
+  if (after !== undefined) conditions.push(sql`seq < ${after}::bigint`);
   return conditions;
 }
 
-function kindsIn(kinds: readonly string[]): SQL {
+/** The entries that a page may show. */
+function amongKinds(kinds: readonly string[] | undefined): SQL {
+  if (kinds === undefined) return sql`amount <> 0`;
+  return sql`amount <> 0 and kind in (select value from json_array_elements_text(${jsonOf(kinds)}))`;
+}
+
+function checkKinds(kinds: readonly string[]): void {
   if (kinds.length === 0 || kinds.some((kind) => !knownKinds.has(kind))) {
     throw new GatewayError('invalid_request', `"kinds" are among ${[...knownKinds].join(', ')}.`, { field: 'kinds' });
   }
-  return sql`kind in (select value from json_array_elements_text(${jsonOf(kinds)}))`;
 }
 
 function viewOf(row: Row): StatementRow {

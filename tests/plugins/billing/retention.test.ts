@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SQL, sql } from 'drizzle-orm';
-import { moneyColumns, movementColumns, openCallRows } from '../../../plugins/billing/ledger/call-rows.ts';
+import { moneyColumns, openCallRows, ownColumns } from '../../../plugins/billing/ledger/call-rows.ts';
 import { callSums } from '../../../plugins/billing/ledger/call-sums.ts';
 import { rowsOf, tablesOf } from '../../../plugins/billing/model/sql.ts';
 import { spendBetween } from '../../../plugins/billing/reports/sums.ts';
@@ -71,7 +71,7 @@ test('the database protects the columns of money that the audit checks', async (
       join pg_attribute on attrelid = tgrelid and attnum = any (tgattr::int2[])
       where tgrelid = (quote_ident(${schema}::text) || '.calls')::regclass and tgname = 'immutable'`,
   );
-  assert.deepEqual(guarded.map(({ name }) => name).sort(), [...moneyColumns, ...movementColumns].sort());
+  assert.deepEqual(guarded.map(({ name }) => name).sort(), [...moneyColumns, ...ownColumns].sort());
 });
 
 test('facts are removed in bounded steps; an interruption at any of them loses none, and the rest does not start over', async () => {
