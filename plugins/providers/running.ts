@@ -37,17 +37,16 @@ export class RunningVendors {
   }
 
   service(): Providers {
-    const ring = (name: string) => this.#vendors.rings.get(name);
     return {
       find: (name) => this.#vendors.known.get(name),
       list: () => [...this.#vendors.known.values()],
       configured: () => new Map(Object.entries(this.#config).map(([name, { speaks }]) => [name, Object.keys(speaks)])),
       acquireKey: (name, model, except, preference) =>
         this.#vendors.rings.get(name)?.take(model, except, preference) ?? { retryAfterMs: 0 },
-      findKey: (name, credential, model) => ring(name)?.findKey(credential, model),
+      findKey: (name, credential, model) => this.#vendors.rings.get(name)?.findKey(credential, model),
       coolDown: (credential, model, forMs, reason, about) =>
         this.#vendors.ringOfCredential.get(credential)?.coolDown(credential, model, forMs, reason, about),
-      isDisabled: (name) => ring(name)?.isDisabled ?? false,
+      isDisabled: (name) => this.#vendors.rings.get(name)?.isDisabled ?? false,
     };
   }
 

@@ -71,14 +71,14 @@ test('a folder is read once, and each keeps its own module kind', async () => {
   put('old/six.js', 'module.exports = 6;');
   put('lost.js', "import './nowhere.js';");
   const code = `import { registerHooks } from 'node:module';
-    const asked = [];
-    registerHooks({ resolve: (specifier, context, next) => (asked.push(specifier), next(specifier, context)) });
+    const requested = [];
+    registerHooks({ resolve: (specifier, context, next) => (requested.push(specifier), next(specifier, context)) });
     const { rememberModules } = await import('${loading}');
     rememberModules();
-    asked.length = 0;
+    requested.length = 0;
     const { default: numbers } = await import('./one.js');
     const lost = await import('./lost.js').catch(({ message }) => message);
-    console.log(JSON.stringify({ numbers, asked, lost }));`;
+    console.log(JSON.stringify({ numbers, requested, lost }));`;
   put('all.mjs', code);
   const { stdout } = await run(process.execPath, [join(directory, 'all.mjs')], { env: bare });
   const { numbers, requested, lost } = JSON.parse(stdout) as { numbers: number[]; requested: string[]; lost: string };
