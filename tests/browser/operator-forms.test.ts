@@ -105,6 +105,8 @@ test('prices, own cost and ratio of a model, and a plan, are changed where they 
   const cost = drawer.getByRole('group', { name: /^Own cost/ });
   await cost.getByRole('textbox', { name: 'Input', exact: true }).fill('0.3');
   await cost.getByRole('textbox', { name: 'Output', exact: true }).fill('2');
+  // Both are written before the page is drawn again.
+  await page.evaluate('{ const until = Date.now() + 700; while (Date.now() < until); }');
   await drawer
     .getByText(/cache_read is sold at 0\.075, below its cost of 0\.30/)
     .first()

@@ -16,7 +16,7 @@ const chart = globSync('docker/helm/templates/*').map(read).join('\n');
 const variables = new Set(
   [...globSync('config/*.yaml'), ...globSync('{core,plugins}/**/*.ts')].flatMap((path) =>
     Array.from(
-      read(path).matchAll(/\$\{([A-Z_][A-Z0-9_]*)|env\['([A-Z_][A-Z0-9_]*)'\]/g),
+      read(path).matchAll(/\$\{([A-Z_][A-Z0-9_]*)|(?:env\[|Variable = )'([A-Z_][A-Z0-9_]*)'/g),
       ([, one, other]) => one ?? other!,
     ),
   ),

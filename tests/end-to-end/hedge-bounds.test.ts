@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before as begin, test } from 'node:test';
 import { upstreamHealth } from '../../plugins/common/domain/admin/upstreams.ts';
+import { eventsOf } from '../../plugins/request-log/timeline.ts';
 import { type Pair, send, startPair, whole } from './hedging.ts';
 import { type Reply, until } from './testbed.ts';
 
@@ -44,13 +45,13 @@ test('the timeline has both attempts, and the request counts once', async () => 
   pair.second.play(whole('second', two));
   const { reply, customer } = await send(pair, 'pair');
   await pair.testbed.records(customer);
-  let rows: { id: string; attempts: number; provider: string; story: [number, string, ...unknown[]][] }[] = [];
+  let rows: { id: string; attempts: number; provider: string; story: string }[] = [];
   await until('the row is written', async () => {
     rows = (await pair.testbed.rows<(typeof rows)[number]>('requests')).filter(({ id }) => id === reply.id);
     return rows.length === 1;
   });
   assert.deepEqual([rows[0]!.attempts, rows[0]!.provider], [2, 'second']);
-  const lines = rows[0]!.story.map(([, id, ...values]) => [id, ...values]);
+  const lines = eventsOf(rows[0]!.story).map(([, id, ...values]) => [id, ...values]);
   assert.ok(
     lines.some(
       ([id, second, first, waitedMs]) => id === 'route.hedge' && second === 2 && first === 1 && waitedMs === afterMs,
@@ -74,7 +75,7 @@ test('no more than the set share of requests is hedged, and the timeline gives t
     assert.deepEqual(requested, [0, 1, 0, 1]);
     await half.testbed.records(customer, 4);
     const lines = async () =>
-      (await half.testbed.rows<{ story: [number, string, ...unknown[]][] }>('requests')).flatMap((row) => row.story);
+      (await half.testbed.rows<{ story: string }>('requests')).flatMap((row) => eventsOf(row.story));
     await until('the rows are written', async () => {
       const refused = (await lines()).filter(([, id, , why]) => id === 'route.no_hedge' && why === 'share');
       return refused.length === 2;

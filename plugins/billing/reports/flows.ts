@@ -122,7 +122,8 @@ async function readEntered(runner: Runner, schema: string, span: Span): Promise<
   const [row] = await rowsOf<Record<string, string>>(
     runner,
     sql`select ${sql.join(columns, sql`, `)} from ${table('ledger')} as entries
-        left join ${table('grants')} as grants on grants.id = entries.grant_id
+        left join ${table('grants')} as grants
+          on grants.id = entries.grant_id and grants.account_id = entries.account_id
         where ${isWithin(span)}`,
   );
   return Object.fromEntries(Object.entries(row!).map(([name, digits]) => [name, amountOf(digits)])) as never;
@@ -136,7 +137,8 @@ async function readDrawn(runner: Runner, schema: string, span: Span): Promise<{ 
     sql`select coalesce(sum(draws.amount) filter (where grants.kind = 'top-up'), 0)::text as paid,
           coalesce(sum(draws.amount) filter (where grants.kind <> 'top-up'), 0)::text as given
         from ${table('allocations')} as draws join ${table('movements')} as entries on entries.account_id = draws.account_id and entries.seq = draws.seq
-        join ${table('grants')} as grants on grants.id = draws.grant_id where ${isWithin(span)}`,
+        join ${table('grants')} as grants
+          on grants.id = draws.grant_id and grants.account_id = draws.account_id where ${isWithin(span)}`,
   );
   return { paid: BigInt(row!.paid), given: BigInt(row!.given) };
 }
@@ -164,7 +166,8 @@ async function readLots(runner: Runner, schema: string): Promise<Lot[]> {
           (select json_agg(json_build_array(${millisecondsOf(sql`payouts.created_at`)}, (-payouts.amount)::text))
             from ${table('ledger')} as payouts where payouts.account_id = entries.account_id
               and payouts.kind = 'PAYOUT' and payouts.grant_id = grants.id) as payouts
-        from ${table('ledger')} as entries join ${table('grants')} as grants on grants.id = entries.grant_id
+        from ${table('ledger')} as entries join ${table('grants')} as grants
+          on grants.id = entries.grant_id and grants.account_id = entries.account_id
         where entries.kind in ('CREDIT', 'REFUND') and grants.expires_at is null order by entries.seq`,
   );
   return rows.map((row) => ({
@@ -202,7 +205,8 @@ async function readChangesSince(
     rowsOf<{ account_id: string; amount: string }>(
       runner,
       sql`select entries.account_id, sum(entries.amount)::text as amount from ${table('ledger')} as entries
-          left join ${table('grants')} as grants on grants.id = entries.grant_id
+          left join ${table('grants')} as grants
+          on grants.id = entries.grant_id and grants.account_id = entries.account_id
           where ${isSince} and entries.kind <> 'EXPIRE'
             and not (entries.kind = 'CREDIT' and grants.expires_at is not null) group by 1`,
     ),

@@ -1,5 +1,5 @@
 /** The texts of the files as they are being edited, by the forms and by hand, until they are saved or discarded. */
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import type { ConfigFile } from '../sale-types.ts';
 import { type FormMap, type FormValue, type Path, withMember, withName } from './forms/edit-yaml.ts';
 
@@ -33,11 +33,19 @@ export interface Draft {
 
 export function useDrafts(files: readonly ConfigFile[]): readonly Draft[] {
   const [edits, setEdits] = useState<ReadonlyMap<string, Written>>(new Map());
+  // Two fields may be written before the page is rendered in between: the second starts from the text of the first.
+  const latest = useRef(edits);
   return files.map((file) => {
-    const { base, text, last } = currentOf(file, edits.get(file.name));
-    const put = (written: Written) => setEdits((before) => new Map(before).set(file.name, written));
-    const replaceText = (changed: string | undefined) => {
-      if (changed !== undefined) put({ base, text: changed });
+    const { base, text } = currentOf(file, edits.get(file.name));
+    const now = () => currentOf(file, latest.current.get(file.name));
+    const put = (written: Written) => {
+      latest.current = new Map(latest.current).set(file.name, written);
+      setEdits(latest.current);
+    };
+    const replaceText = (change: (before: string) => string | undefined) => {
+      const current = now();
+      const changed = change(current.text);
+      if (changed !== undefined) put({ base: current.base, text: changed });
       return changed !== undefined;
     };
     return {
@@ -46,24 +54,25 @@ export function useDrafts(files: readonly ConfigFile[]): readonly Draft[] {
       text,
       isChanged: text !== base,
       isOvertaken: text !== base && file.text !== base,
-      setText: (changed) => put({ base, text: changed }),
+      setText: (changed) => put({ base: now().base, text: changed }),
       takeTheirs: () => put({ base: file.text, text: file.text }),
       setMember(path, value) {
+        const current = now();
         const member = JSON.stringify(path);
-        const before = last?.member === member ? last.before : text;
+        const before = current.last?.member === member ? current.last.before : current.text;
         const changed = withMember(before, path, value);
-        if (changed !== undefined) put({ base, text: changed, last: { member, before } });
+        if (changed !== undefined) put({ base: current.base, text: changed, last: { member, before } });
         return changed !== undefined;
       },
       setMembers: (members) =>
-        replaceText(
+        replaceText((before) =>
           members.reduce<string | undefined>(
-            (before, { path, value }) => (before === undefined ? undefined : withMember(before, path, value)),
-            text,
+            (text, { path, value }) => (text === undefined ? undefined : withMember(text, path, value)),
+            before,
           ),
         ),
-      addEntry: (path, members) => replaceText(withMember(text, path, members)),
-      rename: (path, name) => replaceText(withName(text, path, name)),
+      addEntry: (path, members) => replaceText((before) => withMember(before, path, members)),
+      rename: (path, name) => replaceText((before) => withName(before, path, name)),
     };
   });
 }
