@@ -154,7 +154,7 @@ export function problemsOf(
   return [...ofSinks, ...ofRules];
 }
 
-/** Sinks whose address the rules for addresses refuse, as far as the address itself says so. */
+/** Sinks that the rules for addresses refuse, judged by the address alone. */
 export function unreachableSinks({ sinks }: AlertsConfig): Notice[] {
   return Object.entries(sinks).flatMap(([name, { url, webhook, allow_private: isAllowed }]) => {
     const [member, address] = url === undefined ? ['webhook', webhook] : ['url', url];

@@ -16,7 +16,7 @@ import type { BillingRuntime } from '../runtime.ts';
 
 const none = money(0n);
 const rereadAfterMs = 1_000;
-/** Accounts whose expired money is booked in one go. */
+/** The most accounts for which expired money is booked in one go. */
 const mostAtOnce = 200;
 
 type Work<T> = (entries: Entries) => Promise<T>;

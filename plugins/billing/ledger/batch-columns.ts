@@ -110,7 +110,7 @@ const ofFacts: readonly CallColumn[] = [
   { name: 'timeline', type: 'integer', of: ({ timeline }) => timeline },
 ];
 
-/** The columns of `calls` but `seq` and `timelines`, whose numbers the database has. */
+/** The columns of `calls` except `seq` and `timelines`: the database numbers these. */
 export const callColumns: readonly CallColumn[] = [...ofMoney, ...ofFacts];
 
 /** Calls that took longer are found by an index of their own; an id of another kind says nothing about the arrival. */

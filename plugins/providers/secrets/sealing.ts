@@ -50,7 +50,7 @@ export function unseal(key: SealingKey, sealed: string, place: SealedPlace): str
   }
 }
 
-/** Tells two secrets apart; only the holder of the key can test a guess by it. */
+/** Differs for different secrets; only the holder of the key can test a guess by it. */
 export function fingerprintOf(key: SealingKey, text: string): string {
   return createHmac('sha256', key.print).update(text).digest('hex').slice(0, 12);
 }

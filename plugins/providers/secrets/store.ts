@@ -78,7 +78,7 @@ export class SecretStore {
     });
   }
 
-  /** Ends overlaps whose time has come, or whose newer secret has worked. */
+  /** Ends overlaps at their time, or once the newer secret has worked. */
   endOverlaps(): Promise<void> | undefined {
     const ended = [...this.#stored.values()].flatMap((versions) => {
       const newest = versions[0]!.opened?.text;

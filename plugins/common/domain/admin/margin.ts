@@ -4,7 +4,7 @@ import { type Money, money } from '../money.ts';
 export interface MarginOf {
   /** Charged calls. */
   readonly requests: number;
-  /** Those whose own cost is not known. */
+  /** Calls without a known own cost. */
   readonly ownCostUnknown?: number | undefined;
   readonly cost: Money;
   /** Given back of charges. */
@@ -17,7 +17,7 @@ export interface MarginOf {
 }
 
 /**
- * Charges less refunds, own cost and what was written off, of the calls whose own cost is known. Undefined where it is
+ * Charges less refunds, own cost and what was written off, of the calls with a known own cost. Undefined where it is
  * known of none.
  */
 export function marginOf(sums: MarginOf): Money | undefined {

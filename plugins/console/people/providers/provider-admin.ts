@@ -12,7 +12,7 @@ interface ProviderView {
   readonly redirectUri: string;
   readonly signedOutUri: string;
   readonly domains: readonly string[];
-  /** Domains whose people have no passwords. */
+  /** Domains where people have no passwords. */
   readonly withoutPasswords: readonly string[];
   readonly signOut: 'console' | 'provider';
 }

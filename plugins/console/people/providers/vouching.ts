@@ -1,4 +1,4 @@
-/** Who a provider's person is here: verified claims, the rules of mail domains, and whose account may be joined with whose identity. */
+/** Who a provider's person is here: verified claims, the rules of mail domains, and which account may be joined with which identity. */
 import { APIError } from 'better-auth/api';
 import { and, eq } from 'drizzle-orm';
 import type { Host } from '../../../../core/contract/contract.ts';

@@ -71,7 +71,7 @@ function actionPlace({ asks, name, to, search, run }: Action): Place {
   return { kind: 'action', name, ...(to === undefined ? {} : { to }), search: search ?? {}, ...(run && { run }) };
 }
 
-/** The action whose name the text begins with, and what is written after it. */
+/** The action that the text begins with, and what is written after its name. */
 export function askedOf(text: string, actions: readonly Action[]) {
   const action = actions.find(
     ({ asks, name }) => asks !== undefined && text.toLowerCase().startsWith(`${name.toLowerCase()} `),

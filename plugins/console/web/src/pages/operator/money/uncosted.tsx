@@ -1,4 +1,4 @@
-/** The models whose calls are not in the margin, with the way to write what they cost. */
+/** Models with calls that the margin lacks, each with a link to write its own cost. */
 import { useTranslation } from 'react-i18next';
 import { moneyColumn, textColumn, useCountColumn } from '../../../parts/columns.tsx';
 import { Panel } from '../../../parts/page.tsx';
