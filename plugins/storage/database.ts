@@ -10,6 +10,7 @@ import { Outage } from '../../core/contract/outage.ts';
 import type { Database, Orm } from '../common/domain/database.ts';
 import { Changes, heardPollIntervalMs, pollIntervalMs, pruneIntervalMs } from './changes.ts';
 import { type Connection, type ConnectOptions, connect, describeUrl } from './connect.ts';
+import { refuseDevelopment } from './development.ts';
 import { distribute } from './distribute.ts';
 import { useEmbedded } from './embedded/keeper.ts';
 import { readOwner } from './embedded/lock.ts';
@@ -75,6 +76,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   let emptiness: string | undefined;
   try {
     emptiness = await waiting.run(() => emptinessOf(host, orm, source, options.mayBeEmpty === true));
+    await waiting.run(() => refuseDevelopment(orm, schema));
     await waiting.run(() => prepareSchema(orm, schema));
     await tools.migrate('storage', new URL('./migrations/', import.meta.url));
     await waiting.run(() => changes.begin());

@@ -17,7 +17,7 @@ test('a changed file brings the test of its name and those that import it first'
 });
 
 test('a file that no quick test imports brings the tests of its folder', () => {
-  const tests = quick('plugins/auth/migrations/001-accounts-and-keys.sql');
+  const tests = quick('plugins/auth/migrations/001-baseline.sql');
   assert.ok(tests.includes('tests/plugins/auth/auth.test.ts'));
 });
 

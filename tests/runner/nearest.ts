@@ -102,8 +102,9 @@ class ImportGraph {
     return [];
   }
 
-  /** Finds tests that name a file without imports, such as SQL and YAML. */
+  /** Finds tests that name a file without imports, such as SQL and YAML, unless others have its name too. */
   #thatName(file: string): string[] {
+    if (globSync(`{core,plugins,config,docker}/**/${basename(file)}`).length > 1) return [];
     return this.#tests.filter((test) => existsSync(test) && readFileSync(test, 'utf8').includes(basename(file)));
   }
 

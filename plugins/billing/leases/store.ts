@@ -33,7 +33,7 @@ export interface LeaseRequest {
   readonly owing: boolean;
 }
 
-/** The database's answer; see the migration `013-movements.sql`. */
+/** The database's answer; see `migrations/001-baseline.sql`. */
 export interface Answer {
   readonly amount: Money;
   readonly allowed: Money;

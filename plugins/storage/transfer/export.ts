@@ -1,7 +1,9 @@
 /** Writes all gateways' rows of a database into a file, as of one moment. */
 import { sql } from 'drizzle-orm';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import packageFile from '../../../package.json' with { type: 'json' };
 import type { Orm } from '../../common/domain/database.ts';
+import { developmentRefusal, isOfDevelopment } from '../development.ts';
 import { type Line, writeFile } from './file.ts';
 import {
   lineOfRow,
@@ -42,7 +44,10 @@ async function* linesFrom(runner: Runner, at: number, counts: Count[]): AsyncGen
     const tables = await tablesIn(runner, schema);
     const count = { schema, tables: tables.length, rows: 0 };
     counts.push(count);
-    yield line({ schema, migrations: await migrationsOf(runner, schema) });
+    const migrations = await migrationsOf(runner, schema);
+    if (isOfDevelopment(migrations))
+      throw new GatewayError('conflict', developmentRefusal(`The schema ${schema} of this database`));
+    yield line({ schema, migrations });
     for (const { name, columns } of tables) {
       const sum = await sumOf(runner, schema, name);
       count.rows += sum.rows;

@@ -1,6 +1,7 @@
 /** Fills an empty database with the rows of an export, in one transaction, and compares each table with the file. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
+import { developmentRefusal, isOfDevelopment } from '../development.ts';
 import type { Count } from './export.ts';
 import { type Head, readLines, type SchemaLine, type SequenceLine, type TableLine, wrong } from './file.ts';
 import { filledTable, type Migration, migrationsOf, type Runner, rowsOf, sumOf, tableOf } from './tables.ts';
@@ -18,6 +19,7 @@ export interface ImportTools {
 export async function importFrom(path: string, { orm, makeTables }: ImportTools): Promise<Count[]> {
   // The whole file is read twice, so that one that is cut short is refused before tables are made.
   for (const { schema, migrations } of await schemasOf(path)) {
+    if (isOfDevelopment(migrations)) throw wrong(developmentRefusal(path));
     const filled = await filledTable(orm, schema);
     if (filled !== undefined)
       throw wrong(`The schema ${schema} is not empty (table ${filled}): import into an empty database.`);

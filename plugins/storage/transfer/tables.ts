@@ -7,6 +7,8 @@ export type Runner = Pick<Orm, 'execute'>;
 export interface Migration {
   readonly plugin: string;
   readonly number: number;
+  /** Exports of versions before the first release lack it. */
+  readonly name?: string;
   readonly checksum: string;
 }
 
@@ -50,7 +52,7 @@ export async function schemasIn(runner: Runner): Promise<string[]> {
 export function migrationsOf(runner: Runner, schema: string): Promise<Migration[]> {
   return rowsOf(
     runner,
-    sql`select plugin, number, checksum from ${tableOf(schema, 'migrations')} order by applied_at, plugin, number`,
+    sql`select plugin, number, name, checksum from ${tableOf(schema, 'migrations')} order by applied_at, plugin, number`,
   );
 }
 

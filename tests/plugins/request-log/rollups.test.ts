@@ -1,7 +1,6 @@
 /** Whatever comes in, however often and in whatever order: the sums that are kept of requests are those of the rows. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type {
@@ -326,25 +325,6 @@ testHistory('a sum that was changed by hand is found in each part, and rebuilt',
       assert.deepEqual(await checkSums(orm, schema, requestSums), []);
     }
   }
-  await queries.store.close();
-});
-
-test('requests from before the rollups, and from before their causes, are in them', async () => {
-  const queries = await openSetup();
-  const { orm, schema } = queries.store;
-  const rows = fc
-    .sample(row, { numRuns: 50, seed: 4 })
-    .map((each): Row => ({ ...each, request_id: requestIdAt(Date.parse(each.received_at)) }));
-  await write(queries, rows);
-  for (const name of ['request_sums', 'request_sums_groups', 'request_sums_state'])
-    await orm.execute(sql`drop table ${sql.identifier(schema)}.${sql.identifier(name)}`);
-  for (const name of ['004-sums.sql', '006-causes.sql']) {
-    const migration = readFileSync(new URL(`../../../plugins/request-log/migrations/${name}`, import.meta.url), 'utf8');
-    await orm.execute(sql.raw(migration.replaceAll('{schema}', `"${schema}"`)));
-  }
-  assert.deepEqual(await checkSums(orm, schema, requestSums), []);
-  await write(queries, rows);
-  checkAgainst(await queries.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'migrated');
   await queries.store.close();
 });
 

@@ -16,13 +16,13 @@ import { openDatabase } from '../../helpers/database.ts';
 import { requestIdAt } from '../../helpers/fakes.ts';
 import { lineOf } from '../billing/world.ts';
 
-/** Tables that do not grow with calls: of the operator, of people, of money that comes in, of processes, and those that only older versions have filled. */
+/** Tables that do not grow with calls: of the operator, of people, of money that comes in, and of processes. */
 const small = words(`
-  accounts alert_lease alert_messages alert_mutes alert_reports alert_tests alerts archive_state attempts_before auth_settings call_sums_state changes codes
+  accounts alert_lease alert_messages alert_mutes alert_reports alert_tests alerts archive_state auth_settings call_sums_state changes codes
   console_audit console_config_nodes console_config_texts console_config_versions console_identities console_links console_passkeys
   console_people console_sessions console_settings console_tokens console_two_factors console_verifications disabled_upstreams
-  facts_forgotten file_settings identity journal_cursor key_digests keys ledger_before migrations payment_orders payment_takings
-  payment_withdrawals redemptions request_sums_state restores seal_settings task_secret usage_before vendor_secrets`);
+  facts_forgotten file_settings identity journal_cursor key_digests keys migrations payment_orders payment_takings
+  payment_withdrawals redemptions request_sums_state restores seal_settings task_secret vendor_secrets`);
 
 /** Those that grow and have keys without the account: they stay on the coordinator. Each one that gets the account is taken out here. */
 const notYet = words(`

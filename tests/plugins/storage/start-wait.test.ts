@@ -71,7 +71,7 @@ test('at the end of the time the start fails with one sentence and the last reas
 test('a migration may take longer than the start waits for an answer, and the time counts again when the answer is lost', async () => {
   const { wait } = newWait(60);
   const result = await wait.run(async (answered) => {
-    answered('the migration billing/001-ledger.sql runs');
+    answered('the migration billing/001-baseline.sql runs');
     await pause(150);
     return 'done';
   });
@@ -80,7 +80,7 @@ test('a migration may take longer than the start waits for an answer, and the ti
   const lost = newWait(600).wait.run(async (answered) => {
     tries++;
     if (tries > 1) throw coded('ECONNREFUSED');
-    answered('the migration billing/001-ledger.sql runs');
+    answered('the migration billing/001-baseline.sql runs');
     throw coded('CONNECTION_LOST');
   });
   await assert.rejects(lost, { message: /did not answer within 1 s .*: the connection is refused\.$/ });

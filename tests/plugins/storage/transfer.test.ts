@@ -1,5 +1,6 @@
 /** A database that is exported and imported: every row as it was, whole or not at all, and only into an empty one at rest. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -80,7 +81,7 @@ before(async () => {
     sql`create table odd.migrations (plugin text, number int, name text, checksum text, applied_at timestamptz default now())`,
   );
   await orm.execute(
-    sql`insert into odd.migrations values ('storage', 1, '001-changes.sql', (select checksum from main.migrations where plugin = 'storage' and number = 1))`,
+    sql`insert into odd.migrations values ('storage', 1, '001-baseline.sql', (select checksum from main.migrations where plugin = 'storage' and number = 1))`,
   );
   await orm.execute(
     sql`create table odd.changes (id bigint generated always as identity primary key, topic text, subject text, at timestamptz default now())`,
@@ -134,6 +135,30 @@ test('a cut, changed or invalid file leaves the database empty', async () => {
     await assert.rejects(target.run('storage import', path), isRefused(/cut short|damaged|no file|no whole export/));
   const rows = await rowsIn(target);
   assert.deepEqual([rows['main.ledger'], rows['main.grants'], rows['odd.changes']], [[], [], undefined]);
+  await target.stop();
+});
+
+test('the export of a development version is refused before any table is made', async () => {
+  const target = await open(await emptyDirectory());
+  const before = await rowsIn(target);
+  const lines = gunzipSync(readFileSync(whole)).toString().trimEnd().split('\n').slice(0, -1);
+  const of = (name: string | undefined) =>
+    lines.map((line) => {
+      const read = JSON.parse(line) as { schema?: string; migrations?: { number: number }[] };
+      if (read.schema !== 'odd') return line;
+      return JSON.stringify({ ...read, migrations: read.migrations!.map((each) => ({ ...each, name })) });
+    });
+  for (const name of ['001-changes.sql', undefined]) {
+    const text = `${of(name).join('\n')}\n`;
+    const path = file(`of-${name}.gz`);
+    const end = JSON.stringify({ end: true, sha256: createHash('sha256').update(text).digest('hex') });
+    writeFileSync(path, gzipSync(`${text}${end}\n`));
+    await assert.rejects(
+      target.run('storage import', path),
+      isRefused(/of-\S+ is of a development version before 0\.1\.0, .* the last commit that can is [0-9a-f]{8};/),
+    );
+  }
+  assert.deepEqual(await rowsIn(target), before);
   await target.stop();
 });
 

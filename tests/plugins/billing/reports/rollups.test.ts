@@ -1,7 +1,6 @@
 /** Whatever the journal brings, however often and in whatever order: the sums that are kept of calls are those of the calls. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { audit } from '../../../../plugins/billing/audit/audit.ts';
@@ -246,30 +245,6 @@ testHistory(
     );
   },
 );
-
-test('calls from before the rollups are in them', async () => {
-  const database = await openLedger();
-  const { orm, schema } = database;
-  const calls = fc.sample(call, { numRuns: 50, seed: 4 }).map(identified);
-  await write(database, calls);
-  const kept = ['call_sums', 'call_sums_groups', 'call_sums_state'].map(tablesOf(schema));
-  for (const table of kept) await orm.execute(sql`drop table ${table}`);
-  for (const name of ['014-sums', '017-cached-media', '023-uncosted']) {
-    const migration = readFileSync(
-      new URL(`../../../../plugins/billing/migrations/${name}.sql`, import.meta.url),
-      'utf8',
-    );
-    // That of the ledger is not of the sums.
-    const own = migration.replace(/^create index ledger.*$/m, '');
-    for (const statement of own.replaceAll('{schema}', `"${schema}"`).split(/;$/m))
-      await orm.execute(sql.raw(statement));
-  }
-  assert.deepEqual(await checkSums(orm, schema, callSums), []);
-  await write(database, calls);
-  const [whole] = await spendBetween(orm, schema, {}, [start, start + days * 24 * hourMs]);
-  assert.deepEqual(whole, { at: start, ...sumsOf(calls) });
-  await database.close();
-});
 
 test('the audit names a sum that was changed by hand, and passes once sums are rebuilt', async () => {
   const database = await openLedger();
