@@ -1,7 +1,7 @@
 /** A billing plugin on a real embedded database, with files and statements that can be made to fail, and a crash. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
@@ -363,9 +363,11 @@ function bridgeOf({ bridgeMs }: WorldOptions, faults: Faults, { clock }: FakeHos
 async function migrate({ orm, exec }: Engine, schema: string, folder: URL): Promise<void> {
   const migrations = sql`${sql.identifier(schema)}.migrations`;
   const known = await rowsOf<{ file: string }>(orm, sql`select file from ${migrations}`);
-  for (const name of readdirSync(folder).sort()) {
+  for (const path of readdirSync(folder).sort()) {
+    // The first file of each plugin has the same name.
+    const name = `${basename(dirname(folder.pathname))} ${path}`;
     if (known.some(({ file }) => file === name)) continue;
-    await exec(readFileSync(new URL(name, folder), 'utf8').replaceAll('{schema}', `"${schema}"`));
+    await exec(readFileSync(new URL(path, folder), 'utf8').replaceAll('{schema}', `"${schema}"`));
     await orm.execute(sql`insert into ${migrations} values (${name})`);
   }
 }
