@@ -18,9 +18,10 @@ import { foreignRefusal } from './errors.ts';
 import { completed, pricedIn, requestedUsage } from './metering.ts';
 import { MeteredStream } from './stream.ts';
 
-const attemptEvent = defineEvent('endpoints.attempt', (form: string, left: string | null) =>
-  left === null ? form : `${form}; left out: ${left}`,
-);
+const attemptEvent = defineEvent('endpoints.form', (to: string, converted: boolean, left: string | null) => {
+  const form = `${converted ? 'converted to' : 'relayed as'} ${to}`;
+  return left === null ? form : `${form}; left out: ${left}`;
+});
 
 /** Tools of calls. */
 export interface CallTools {
@@ -42,8 +43,8 @@ export async function makeCall(
   const prepared = opened.prepare(target);
   const left = prepared.dropped;
   exchange.set(dropped, left);
-  const form = prepared.converted ? `converted to ${target.protocol}` : `relayed as ${target.protocol}`;
-  recordEvent(exchange, clock.now(), attemptEvent, [form, left.length === 0 ? null : left.join(', ')]);
+  const leftOut = left.length === 0 ? null : left.join(', ');
+  recordEvent(exchange, clock.now(), attemptEvent, [target.protocol, prepared.converted, leftOut]);
   exchange.set(upstreamRequest, requestFor(exchange, prepared, target));
   const answer = await next();
   const context = { call: opened.call, exchange, shapeOf: shape() };

@@ -68,20 +68,26 @@ export function checkDropped(dropped: readonly string[], { on_loss: onLoss }: Pr
   });
 }
 
-const conversionEvent = defineEvent('protocol-convert.way', (conversion: string, droppedFields: string | null) =>
-  droppedFields === null ? conversion : `${conversion}; left out: ${droppedFields}`,
+const conversionEvent = defineEvent(
+  'protocol-convert.form',
+  (to: string, from: string | null, droppedFields: string | null) => {
+    const form = from === null ? `relayed as ${to}` : `translated from ${from} to ${to}`;
+    return droppedFields === null ? form : `${form}; left out: ${droppedFields}`;
+  },
 );
 
-/** Sets the parameters that were dropped for this attempt, and records the attempt in the timeline. */
+/** Sets the parameters that were dropped for this attempt, and records its protocols in the timeline; `from` null: it is relayed. */
 export function recordConversion(
   exchange: Exchange,
-  conversion: string,
+  to: string,
+  from: string | null,
   droppedFields: readonly string[],
   { clock }: Pick<Tools, 'clock'>,
 ): void {
   exchange.set(dropped, droppedFields);
   recordEvent(exchange, clock.now(), conversionEvent, [
-    conversion,
+    to,
+    from,
     droppedFields.length === 0 ? null : droppedFields.join(', '),
   ]);
 }

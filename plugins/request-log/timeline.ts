@@ -107,6 +107,8 @@ export function renderTimeline([atMs, id, ...values]: StoredEvent): TimelineEntr
     atMs,
     by: id.slice(0, id.indexOf('.')),
     text: (kind !== undefined && !isBroken(values) && textBy(kind, values)) || [id, ...values].join(' '),
+    kind: id,
+    values,
     // The values of an unknown kind may name a provider, so clients do not see them.
     ...(kind?.operator === false ? {} : { operator: true }),
   };

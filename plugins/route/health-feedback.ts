@@ -2,7 +2,7 @@
 import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { type Attempt, usageReport, vendorBatch } from '../common/domain/calls.ts';
-import { recordEvent, vendorWordsEvent } from '../common/domain/timeline.ts';
+import { recordVendorWords } from '../common/domain/timeline.ts';
 import { type AttemptSlot, unjudged } from './attempt-slot.ts';
 import { type Candidate, hasSeveralKeys } from './candidates.ts';
 import type { RouteConfig } from './config.ts';
@@ -82,10 +82,7 @@ export function applyVerdict(
     ...{ vendor_message: verdict.vendor?.message, vendor_request_id: verdict.vendor?.requestId },
   };
   exchange.log.info(fields, 'an upstream attempt failed');
-  if (verdict.vendor !== undefined) {
-    const { message = null, requestId = null } = verdict.vendor;
-    recordEvent(exchange, host.clock.now(), vendorWordsEvent, [number, message, requestId]);
-  }
+  if (verdict.vendor !== undefined) recordVendorWords(exchange, host.clock.now(), verdict.vendor, number);
   coolDown(judging, verdict, candidate, attempt);
   const { signal } = exchange;
   const isClientGone = signal.aborted && !isDeadline(signal.reason);

@@ -69,7 +69,7 @@ function fill({ testbed }: Stage): void {
   );
   const ofModel = { model: nameOf('model'), upstreamModel: nameOf('real'), provider: nameOf('provider') };
   const facts = { errorCode: nameOf('code'), dropped: [nameOf('field')], upstreamId: nameOf('id') };
-  const timeline = [{ atMs: 1, by: nameOf('plugin'), text: tags('timeline') }];
+  const timeline = [{ atMs: 1, by: nameOf('plugin'), text: tags('timeline'), kind: 'other.kind', values: [] }];
   const rows = world.requests.map((row, index) =>
     index % 2 === 0 ? row : { ...row, ...ofModel, ...facts, accountId: clientAccount, story: timeline },
   );

@@ -408,6 +408,12 @@ test("a vendor's error in mid-session is relayed without its key and addresses",
       pairs.map(([, shown]) => shown),
     );
     await client.close();
+    const words = async () =>
+      (await own.rows<{ story: string | null }>('calls')).flatMap(
+        ({ story }) => story?.match(/route\.vendor,[^;]*/) ?? [],
+      );
+    await until('the row of the failed response has its words', async () => (await words()).length > 0);
+    assert.deepEqual(await words(), ["route.vendor,1,'*** of *** at ***,,"]);
   } finally {
     await own.stop();
     await echo.stop();

@@ -123,6 +123,36 @@ test('the console shows an operator the same timeline with the refund', async ()
   for (const by of ['plans', 'rate-limit', 'billing', 'route', 'protocol-convert']) assert.ok(who.includes(by), by);
 });
 
+test("a vendor's error in the middle of a stream is in the timeline in its own words, relayed and translated", async () => {
+  const frames = [
+    {
+      type: 'message_start',
+      message: { id: 'm', type: 'message', role: 'assistant', content: [], usage: { input_tokens: 3 } },
+    },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hel' } },
+    { type: 'error', error: { type: 'overloaded_error', message: `Out of room, ${secretOfVendor}` } },
+  ];
+  for (const protocol of ['messages', 'responses'] as const) {
+    testbed.replay.play({
+      status: 200,
+      headers: { 'content-type': 'text/event-stream' },
+      body: frames.map((frame) => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`).join(''),
+    });
+    const reply = await testbed.call(customer, protocol, { model: 'reported', prompt: 'Hello', stream: true });
+    assert.equal(reply.status, 200, reply.text);
+    await until('its row is written', async () => (await boss.send(`/admin/requests/${reply.id}`)).status === 200);
+    const { json } = await boss.send(`/admin/requests/${reply.id}`);
+    const said = (json.story as { kind: string; values: unknown[] }[]).filter(({ kind }) => kind === 'route.vendor');
+    assert.deepEqual(
+      said.map(({ values }) => values),
+      [[1, 'Out of room, ***', null]],
+      protocol,
+    );
+    assert.equal(json.attempts[0].vendorMessage, 'Out of room, ***', protocol);
+  }
+});
+
 test('an unknown request id is reported by name', async () => {
   const unknown = '01a00000-0000-7000-8000-000000000000';
   await assert.rejects(run('requests show', { id: unknown }), {

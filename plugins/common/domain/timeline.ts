@@ -1,5 +1,7 @@
 /** The timeline of a request: decisions that plugins record as values, rendered to text when they are read. */
 import { defineContextKey, type Exchange } from '../../../core/contract/contract.ts';
+import type { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
+import { attempts } from './calls.ts';
 
 /** Values that JSON keeps; amounts of money are whole nano-USD in decimal. */
 export type EventValue = string | number | boolean | null;
@@ -77,4 +79,15 @@ export function recordEvent<Values extends readonly EventValue[]>(
   const notes = exchange.find(timeline);
   if (notes !== undefined && notes.length < maxTimelineEvents)
     notes.push({ at, kind: kind as unknown as TimelineEventKind, values });
+}
+
+/** Records the vendor's own message and its id of the request. `number`: the attempt's; by default the latest one. */
+export function recordVendorWords(
+  exchange: Exchange,
+  at: number,
+  vendor: UpstreamRefusal['vendor'],
+  number: number = exchange.find(attempts)?.at(-1)?.number ?? 1,
+): void {
+  if (vendor === undefined) return;
+  recordEvent(exchange, at, vendorWordsEvent, [number, vendor.message ?? null, vendor.requestId ?? null]);
 }

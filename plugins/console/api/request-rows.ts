@@ -92,7 +92,15 @@ export const csvRow = <Row extends z.infer<typeof requestRow>>(
   ...usageCells(usage),
 });
 
-const storyLine = z.object({ atMs: z.number(), by: z.string(), text: z.string() });
+const storyLine = z.object({
+  atMs: z.number(),
+  by: z.string(),
+  text: z.string().describe('In English.'),
+  kind: z.string().describe('The id of the kind of event, such as `route.attempt`.'),
+  values: z
+    .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
+    .describe('What this kind says, in its order.'),
+});
 const charge = z.object({
   at: instant,
   cost: usd,
@@ -131,6 +139,7 @@ export const requestStory = z
     dropped: z.array(z.string()).describe('What a translation left out, by the names of the request.'),
     charge: charge.nullable(),
     attempts: z.array(attempt),
+    bodyKept: z.boolean().describe('Whether the body of the request was recorded and is kept.'),
   })
   .openapi('RequestStory');
 export const operatorRequestStory = z

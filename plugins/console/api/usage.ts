@@ -2,7 +2,8 @@
 
 import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../common/domain/admin/requests.ts';
-import { requestQueries } from '../services.ts';
+import { recordedBodies, requestQueries } from '../services.ts';
+import { keptBody } from './admin/bodies.ts';
 import { chargedRequest, chargedRequests } from './charges.ts';
 import { csvAnswer } from './csv/answer.ts';
 import {
@@ -24,7 +25,7 @@ import {
 } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
-import { answers, answersCsv, id, instant, iso, listed, pageQuery, usd } from './schemas.ts';
+import { answers, answersCsv, id, instant, iso, listed, pageQuery, usd, writerOf } from './schemas.ts';
 import { spendBetween, spentOf, spentSums } from './spend.ts';
 import { spanOfDays } from './time-zone.ts';
 
@@ -55,6 +56,14 @@ const csv = route('get', '/usage.csv', 'Own requests as CSV', answersCsv, { quer
 const one = route('get', '/usage/{id}', 'One own request from end to end', answers(requestStory), {
   params: z.object({ id }),
 });
+
+const body = route(
+  'get',
+  '/usage/{id}/body',
+  'The recorded body of one own request, to make the call again',
+  answers(z.object({ request: keptBody.describe('null: it was not recorded, or is not kept any more.') })),
+  { params: z.object({ id }) },
+);
 
 const columns = [
   'receivedAt',
@@ -118,8 +127,21 @@ export function usageRoutes(services: ConsoleServices) {
         dropped: [...row.dropped],
         charge: charge === undefined ? null : chargeJson(charge),
         attempts: (charge?.attempts ?? []).map(attemptJson),
+        bodyKept: (await ownBody(services, id)) !== undefined,
       };
+    })
+    .read(body, async ({ param: { id }, c }) => {
+      await chargedRequest(services, id, await ownAccount(services, c));
+      return { request: keptBodyJson(await ownBody(services, id)) ?? null };
     });
+}
+
+const keptBodyJson = writerOf(keptBody);
+
+/** What was recorded of a request that is known to be the actor's own. */
+async function ownBody(services: ConsoleServices, id: string) {
+  const bodies = services.find(recordedBodies);
+  return bodies?.isEnabled === true ? (await bodies.find(id))?.request : undefined;
 }
 
 /** The account is always the actor's own, whatever the query says. */

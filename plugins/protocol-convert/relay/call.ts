@@ -44,7 +44,7 @@ export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) =
   const relayedCall = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
   const own = exchange.request.query.size === 0 ? relayedCall : withQuery(exchange, relayedCall);
   const prepared = variant === undefined ? own : readdressed(relayedCall, variant, call, target);
-  recordConversion(exchange, `relayed as ${protocol.name}`, prepared.dropped, tools);
+  recordConversion(exchange, protocol.name, null, prepared.dropped, tools);
   if (prepared.dropped.length > 0) checkDropped(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));
   const { ofAnswers } = tools.added;

@@ -3,9 +3,11 @@
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
-import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
+import { toGatewayError, type UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { Call, SpendGuard } from '../../common/domain/calls.ts';
 import type { ShapeMembers } from '../../common/domain/error-shape.ts';
+import { recordVendorWords } from '../../common/domain/timeline.ts';
+import { classifyFrame } from '../../common/kit/upstream-errors.ts';
 import type { AnsweringProtocol, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import type { LiveReport } from '../metering/report.ts';
@@ -80,4 +82,16 @@ export function renderedError(error: GatewayError, options: RelayStreamOptions, 
     lastFrame,
     shape: shapeOf?.(error),
   });
+}
+
+/** The upstream's own error, read as in an answer of its own: it may name what belongs to the operator. */
+export function refusalIn({ protocol, clock, key }: RelayStreamOptions, { error }: UsageMeter): UpstreamRefusal {
+  return classifyFrame(protocol.readError?.(error!, {}) ?? error!, clock.now(), key());
+}
+
+/** An error behind the beginning of the answer is no refusal of the attempt: the vendor's words are recorded here. */
+export function recordedRefusal(options: RelayStreamOptions, usageMeter: UsageMeter): UpstreamRefusal {
+  const refusal = refusalIn(options, usageMeter);
+  recordVendorWords(options.exchange, options.clock.now(), refusal.vendor);
+  return refusal;
 }

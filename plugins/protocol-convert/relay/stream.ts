@@ -4,14 +4,23 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
-import { classifyFrame, notAnAnswer } from '../../common/kit/upstream-errors.ts';
+import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { wholeBody } from '../../common/wire/answer-body.ts';
 import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame.ts';
 import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
 import { keepAsEstimate, Opening, refuseKeptBack } from './opening.ts';
 import { Outbox } from './outbox.ts';
-import { drainBody, endOf, type RelayStreamOptions, renderedError, streamBreakError, withRest } from './stream-end.ts';
+import {
+  drainBody,
+  endOf,
+  type RelayStreamOptions,
+  recordedRefusal,
+  refusalIn,
+  renderedError,
+  streamBreakError,
+  withRest,
+} from './stream-end.ts';
 
 /** The body of a streamed answer. One object and one promise for each chunk: this is the hottest path of the gateway. */
 export class RelayStream implements AsyncIterableIterator<Uint8Array> {
@@ -60,13 +69,13 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
         if (!this.#isRecognised) await this.#recognise(step.value);
         if (this.document !== undefined) return this.#reshape;
         this.#hold(this.#take(step.value));
-        if (this.#isFirstAnError) throw this.#refusal();
+        if (this.#isFirstAnError) throw refusalIn(this.#options, this.#usageMeter);
         if (this.#hasContent) return this.#opened();
       }
       this.#late = opening.late;
       if (step === undefined) return this.#opened();
       this.#finishLastFrame();
-      if (this.#isFirstAnError) throw this.#refusal();
+      if (this.#isFirstAnError) throw refusalIn(this.#options, this.#usageMeter);
       if (!this.#usageMeter.complete) throw notAnAnswer('the stream ended before anything that a client can use', true);
       if (!this.#ended) this.#complete();
       return this.#opened();
@@ -76,13 +85,6 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       void this.#giveUp();
       throw error;
     }
-  }
-
-  /** The upstream's own error, read as in an answer of its own: it may name what belongs to the operator. */
-  #refusal(): UpstreamRefusal {
-    const { protocol, clock, key } = this.#options;
-    const error = this.#usageMeter.error!;
-    return classifyFrame(protocol.readError?.(error, {}) ?? error, clock.now(), key());
   }
 
   get #isFirstAnError(): boolean {
@@ -214,12 +216,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** Sends the upstream's own error, scrubbed. Clients of the protocol read it as the end, so nothing follows it. */
   #sendError(raw: Buffer, end: number): void {
     const { protocol, shapeOf } = this.#options;
-    if (
-      this.#reshape?.fail !== undefined ||
-      shapeOf !== undefined ||
-      protocol.readError !== undefined ||
-      this.#usageMeter.hidesError
-    ) {
+    const forms = [this.#reshape?.fail, shapeOf, protocol.readError];
+    if (this.#usageMeter.hidesError || forms.some((form) => form !== undefined)) {
       if (this.#reshape === undefined) this.#outbox.skip(raw, end);
       this.#sendRenderedError();
       return;
@@ -234,6 +232,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     this.#options.report.broken = true;
     // An error in the opening becomes a separate answer, possibly of another target.
     if (this.#isOpening && !this.#hasContent) return;
+    recordedRefusal(this.#options, this.#usageMeter);
     this.#options.exchange.fail(error);
   }
 
@@ -242,7 +241,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     this.#options.report.broken = true;
     if (this.#isOpening && !this.#hasContent) return;
     this.#isErrorSent = true;
-    this.#outbox.add(this.#errorFrames(streamBreakError(this.#refusal().error)));
+    this.#outbox.add(this.#errorFrames(streamBreakError(recordedRefusal(this.#options, this.#usageMeter).error)));
     this.#endNormally();
   }
 

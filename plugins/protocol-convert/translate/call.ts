@@ -70,7 +70,7 @@ export async function translateCall(attempt: Attempt, next: Next): Promise<Answe
   const stream = streamsUpstream(opened.call.stream, target);
   const request = await encodeRequest(attempt);
   const { encoded, dropped: droppedFields, large, precedent } = request;
-  recordConversion(exchange, `translated from ${opened.protocol.name} to ${upstream.name}`, droppedFields, tools);
+  recordConversion(exchange, upstream.name, opened.protocol.name, droppedFields, tools);
   checkDropped(droppedFields, tools.config);
   const { path } = encoded;
   const prepared = { path, body: await encodedBody(exchange, encoded.body, large), dropped: droppedFields };

@@ -4,6 +4,7 @@ import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { spendGuard, usageReport } from '../../common/domain/calls.ts';
+import { recordVendorWords } from '../../common/domain/timeline.ts';
 import { target } from '../../common/domain/upstreams.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, classifyFrame } from '../../common/kit/upstream-errors.ts';
@@ -29,6 +30,7 @@ export async function relayAttempt(
   exchange.set(upstreamRequest, request);
   exchange.set(usageReport, step.report);
   const key = chosen.key.reveal();
+  step.failed = (error) => recordVendorWords(exchange, clock.now(), classifyFrame(error, clock.now(), key).vendor);
   try {
     const answer = await next();
     if (answer.status === 200) return answer;

@@ -2,6 +2,7 @@
 import type { DirectAnswer, Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
+import { isObject, objectOf, tryParseBytes } from '../../../core/json/json.ts';
 import { type Caller, caller as callerKey, keyring } from '../../common/domain/accounts.ts';
 import { type Call, type Pinned, pinned } from '../../common/domain/calls.ts';
 import { catalog } from '../../common/domain/models.ts';
@@ -121,12 +122,20 @@ export class Charges {
     return this.#step?.observe(tokens) !== false;
   }
 
+  /** The upstream reports an error, in the member at this path of its message: of the running response. */
+  failed(data: Buffer, path: readonly string[]): void {
+    let error: unknown = this.#step?.failed === undefined ? undefined : tryParseBytes(data);
+    for (const name of path) error = objectOf(error)?.[name];
+    if (isObject(error)) this.#step?.failed?.(error);
+  }
+
   /** Charges the usage. Returns the error if no money can be held for the next response. */
-  async charge(metered: Metered, data: Buffer): Promise<GatewayError | undefined> {
+  async charge(metered: Metered, data: Buffer, errorAt?: readonly string[]): Promise<GatewayError | undefined> {
     if (await this.#chargeOther(metered, data)) return undefined;
     const refusal = await this.hold();
     const step = this.#step;
     if (step === undefined) return refusal;
+    if (errorAt !== undefined) this.failed(data, errorAt);
     this.#context = nextPrompt(metered.usage ?? step.estimate());
     this.added = 0;
     await step.finish(metered, data);

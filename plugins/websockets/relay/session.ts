@@ -255,9 +255,10 @@ export class RelaySession implements Session {
 
   async #relayRead(message: Message, { begins, answers, metered, errorAt }: UpstreamReading): Promise<void> {
     if (begins === true || answers === true) this.#isAwaited = false;
+    if (errorAt !== undefined && metered === undefined) this.#charges.failed(message.data, errorAt);
     // The upstream may start a response without a request.
     if (begins === true) this.#failIf(await this.#charges.hold());
-    if (metered !== undefined) this.#failIf(await this.#charges.charge(metered, message.data));
+    if (metered !== undefined) this.#failIf(await this.#charges.charge(metered, message.data, errorAt));
     const data = errorAt === undefined ? message.data : withoutSecrets(message.data, errorAt, this.#key());
     await this.#toClient({ data, isBinary: message.isBinary });
     if (this.#isResponding) return;

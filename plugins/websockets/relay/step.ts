@@ -5,6 +5,7 @@ import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { Sending } from '../../../core/contract/exchange.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
 import type { Call, SpendGuard, UsageReport } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
@@ -20,6 +21,8 @@ export interface RelayStep {
   readonly report: UsageReport;
   /** Set when money is held. */
   guard?: SpendGuard | undefined;
+  /** Keeps the vendor's own message of an error in the session; set when the attempt begins. */
+  failed?: ((error: JsonObject) => void) | undefined;
 }
 
 const nothing: Usage = { input: 0, output: 0 };
@@ -29,6 +32,7 @@ export class ResponseStep implements RelayStep {
   readonly call: Call;
   readonly report: UsageReport;
   guard: SpendGuard | undefined;
+  failed: RelayStep['failed'];
   /** When the exchange has ended; set once it is answered. */
   ended: Promise<unknown> = Promise.resolve();
   #usage: Usage = nothing;

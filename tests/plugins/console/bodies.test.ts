@@ -78,3 +78,16 @@ test('a recording is begun for a time with a reason, listed, and ended', async (
   ])
     assert.ok([400, 404].includes((await send('POST /admin/recordings', wrong)).status), JSON.stringify(wrong));
 });
+
+test('a client reads the body of an own request to make it again, and nothing else of what was recorded', async () => {
+  const services = fakeConsole();
+  const send = caller(services, 'client');
+  const own = newest(services, clientAccount);
+  assert.equal((await send(`GET /usage/${own}`)).json.bodyKept, true);
+  const { json, text } = await send(`GET /usage/${own}/body`);
+  assert.match(json.request.text, /<b>What<\/b>/);
+  assert.deepEqual([Object.keys(json), text.includes('fox')], [['request'], false]);
+  const other = services.world.requests.find(({ accountId }) => accountId !== clientAccount)!.id;
+  assert.equal((await send(`GET /usage/${other}/body`)).status, 404);
+  assert.equal((await caller(services, 'anonymous')(`GET /usage/${own}/body`)).status, 401);
+});

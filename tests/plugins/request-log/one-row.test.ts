@@ -227,8 +227,8 @@ testHistory(
             ['an-alias', keyId, 44.25, 77, 12.5, 'test'],
           );
           assert.deepEqual(
-            view.story.find(({ by }) => by === 'test'),
-            { atMs: 7, by: 'test', text: `timeline of ${view.id}` },
+            view.story.flatMap(({ by, atMs, text }) => (by === 'test' ? [[atMs, text]] : [])),
+            [[7, `timeline of ${view.id}`]],
           );
         }
         for (const { id, complete } of calls.values())

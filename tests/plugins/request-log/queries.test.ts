@@ -346,9 +346,15 @@ test('a row shows its timeline, its dropped parameters and its attempts unchange
     ['small', laptop, 499, 'client_left', 12.5, 20, 2 ** 40, exchange.receivedAt],
   );
   assert.deepEqual(view.story.slice(0, 3), [
-    { atMs: 3, by: 'test', text: 'held 0.01 USD' },
-    { atMs: 5, by: 'test', text: 'goes to one by one#1', operator: true },
-    { atMs: 0, by: 'test', text: 'a clock that stepped\ufffd' },
+    { atMs: 3, by: 'test', text: 'held 0.01 USD', kind: 'test.held', values: ['0.01 USD'] },
+    { atMs: 5, by: 'test', text: 'goes to one by one#1', kind: 'test.goes', values: ['one', 'one#1'], operator: true },
+    {
+      atMs: 0,
+      by: 'test',
+      text: 'a clock that stepped\ufffd',
+      kind: 'test.said',
+      values: ['a clock that stepped\ufffd'],
+    },
   ]);
   assert.match(view.story[3]!.text, /could not be rendered/);
   assert.doesNotMatch(view.story[4]!.text, /abcdefghijkl/);

@@ -2,6 +2,7 @@
 
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { RebuildOptions } from '../../rollups/rebuild.ts';
+import type { EventValue } from '../timeline.ts';
 import type { KeySet } from './accounts.ts';
 import type { Page, PageRequest, Span } from './pages.ts';
 
@@ -51,7 +52,11 @@ export interface TimelineEntry {
   readonly atMs: number;
   /** Name of the plugin that recorded it. */
   readonly by: string;
+  /** In English. */
   readonly text: string;
+  /** The id of its kind and its values, for texts in other languages. */
+  readonly kind: string;
+  readonly values: readonly EventValue[];
   /** It names a provider or one of its keys, so it is not shown to clients. */
   readonly operator?: true | undefined;
 }

@@ -6,7 +6,7 @@ import { actorOf, type ConsoleServices, need, nothingHere } from '../routing/rou
 import { Routes, route } from '../routing/routes.ts';
 import { answers, done, id, instant, reasonInput, takes, writerOf } from '../schemas.ts';
 
-const body = z
+export const keptBody = z
   .object({
     text: z.string().describe('As it passed, without its secrets.'),
     mediaType: z.string().nullable(),
@@ -15,7 +15,7 @@ const body = z
   })
   .nullable()
   .openapi('KeptBody');
-const kept = z.object({ receivedAt: instant, expiresAt: instant, request: body, answer: body }).nullable();
+const kept = z.object({ receivedAt: instant, expiresAt: instant, request: keptBody, answer: keptBody }).nullable();
 const keptJson = writerOf(kept);
 const recording = z
   .object({

@@ -219,7 +219,7 @@ export function requestRoutes(services: ConsoleServices) {
       return {
         request: operatorRequestJson(found),
         dropped: [...row.dropped],
-        story: row.story.map((line) => ({ ...line })),
+        story: row.story.map(({ atMs, by, text, kind, values }) => ({ atMs, by, text, kind, values: [...values] })),
         charge: charge === undefined ? null : { ...chargeJson(charge), ownCost: usdOrNull(charge.ownCost) },
         attempts: (charge?.attempts ?? []).map((attempt) => operatorAttemptJson(attempt, row.vendorWords)),
       };

@@ -27,6 +27,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'GET /usage/activity': 'own',
   'GET /usage.csv': 'own',
   'GET /usage/:id': 'own',
+  'GET /usage/:id/body': 'own',
   'GET /models': 'any',
   'GET /models/quote': 'any',
   'GET /tasks': 'own',

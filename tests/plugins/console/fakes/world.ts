@@ -256,9 +256,21 @@ export function addRequest(world: World, at: number, next: () => number): Reques
     finish: failed === undefined ? 'stop' : undefined,
     dropped: next() > 0.9 ? ['logit_bias'] : [],
     story: [
-      { atMs: 1, by: 'rate-limit', text: 'within the limits: 12 of 600 requests this minute' },
-      { atMs: 2, by: 'billing', text: 'set 0.12 USD aside' },
-      { atMs: 3, by: 'route', text: `first target ${model.provider}/${model.upstream}` },
+      { atMs: 1, by: 'plans', text: 'on the plan "pro"', kind: 'plans.plan', values: ['pro'] },
+      {
+        atMs: 2,
+        by: 'billing',
+        text: '0.12 USD set aside for about 900 tokens of prompt and up to 500 of answer',
+        kind: 'billing.held',
+        values: ['120000000', 900, 500, null, null],
+      },
+      {
+        atMs: 3,
+        by: 'lockbox',
+        text: `first target ${model.provider}/${model.upstream}`,
+        kind: 'lockbox.first',
+        values: [],
+      },
     ],
     vendorWords: [{ attempt: 1, message: 'the words of a vendor', requestId: 'vendor-request-1' }],
   };

@@ -121,8 +121,8 @@ test('a timeline has every moment once, in order, within the request', () => {
     totalMs: 900,
     dropped: ['logprobs'],
     story: [
-      { atMs: 3, by: 'rate-limit', text: 'Within the limits.' },
-      { atMs: 5, by: 'route', text: 'Two upstreams.' },
+      { atMs: 3, by: 'rate-limit', text: 'Within the limits.', kind: 'rate-limit.standing', values: [] },
+      { atMs: 5, by: 'route', text: 'Two upstreams.', kind: 'route.targets', values: [] },
     ],
   };
   const attempt = { number: 1, provider: 'a', model: 'm', startedAt: '2026-11-21T08:00:00.006Z', result: 'refused' };
@@ -139,8 +139,13 @@ test('a timeline has every moment once, in order, within the request', () => {
 });
 
 test('an attempt is placed at its timeline event with its text, at any clock resolution', () => {
-  const line = (text: string) => ({ atMs: 1, by: 'route', text });
-  const timeline = [line('two targets'), line('attempt 1 goes to a/m'), line('attempt 1 was refused'), line('charged')];
+  const line = (kind: string, ...values: (string | number)[]) => ({ atMs: 1, by: 'route', text: kind, kind, values });
+  const timeline = [
+    line('route.targets', 'a/m', 0),
+    line('route.goes', 1, 'a', 'm', 'a#1'),
+    line('route.attempt', 1, 'refused'),
+    line('billing.end'),
+  ];
   const request = {
     receivedAt: '2026-11-21T08:00:00Z',
     status: 200,
@@ -153,9 +158,13 @@ test('an attempt is placed at its timeline event with its text, at any clock res
   const moments = timelineOf(request, [attempt, { ...attempt, number: 2 }]);
   assert.deepEqual(
     moments.map((moment) =>
-      moment.kind === 'story' ? moment.text : moment.kind === 'attempt' ? moment.notes : moment.kind,
+      moment.kind === 'story'
+        ? moment.line.kind
+        : moment.kind === 'attempt'
+          ? moment.notes.map(({ kind }) => kind)
+          : moment.kind,
     ),
-    ['received', [], 'two targets', ['attempt 1 goes to a/m', 'attempt 1 was refused'], 'charged', 'end'],
+    ['received', [], 'route.targets', ['route.goes', 'route.attempt'], 'billing.end', 'end'],
   );
 });
 

@@ -1,6 +1,7 @@
 /** English texts of the operator's pages. */
 import alerts from './operator-alerts.ts';
 import config from './operator-config.ts';
+import events from './operator-events.ts';
 import files from './operator-files.ts';
 import people from './operator-people.ts';
 import sales from './operator-sales.ts';
@@ -111,4 +112,5 @@ export default {
   sales,
   people,
   config,
+  events,
 };

@@ -13,6 +13,7 @@ import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { bytesText, durationText } from '../../../parts/format.ts';
+import { eventWords, failureWords } from '../sums/event-words.ts';
 import { type Moment, type Tone, timelineOf } from '../sums/timeline.ts';
 import { isNothing } from '../sums/usd.ts';
 import type { OperatorAttempt, OperatorStory } from '../types.ts';
@@ -73,13 +74,18 @@ function wordsOf(moment: Moment, { request, attempts }: OperatorStory, t: TFunct
       return { icon: <IconDoorEnter size={13} />, color: 'blue', title: t('operator.traffic.requests.received'), text };
     }
     case 'story':
-      return { icon: <IconListDetails size={13} />, color: 'gray', title: moment.by, text: moment.text };
+      return {
+        icon: <IconListDetails size={13} />,
+        color: 'gray',
+        title: moment.line.by,
+        text: eventWords(moment.line, { t, language }),
+      };
     case 'dropped': {
       const title = t('operator.traffic.requests.droppedTitle');
       return { icon: <IconArrowsExchange size={13} />, color: 'yellow', title, text: moment.fields.join(', ') };
     }
     case 'attempt':
-      return attemptWords(attempts.find(({ number }) => number === moment.attempt.number)!, moment, t);
+      return attemptWords(attempts.find(({ number }) => number === moment.attempt.number)!, moment, { t, language });
     case 'first-byte':
       return { icon: <IconMessage2 size={13} />, color: 'teal', title: t('operator.traffic.requests.firstByteAt') };
     case 'end': {
@@ -94,7 +100,13 @@ function wordsOf(moment: Moment, { request, attempts }: OperatorStory, t: TFunct
 
 type AttemptMoment = Extract<Moment, { kind: 'attempt' }>;
 
-function attemptWords(attempt: OperatorAttempt, { tone, notes }: AttemptMoment, t: TFunction): Words {
+interface Reader {
+  readonly t: TFunction;
+  readonly language: string;
+}
+
+function attemptWords(attempt: OperatorAttempt, { tone, notes }: AttemptMoment, reader: Reader): Words {
+  const { t } = reader;
   const { number, provider, model, credential, protocol, result, status, durationMs, error, absorbed, borneBy } =
     attempt;
   const took = {
@@ -112,14 +124,14 @@ function attemptWords(attempt: OperatorAttempt, { tone, notes }: AttemptMoment, 
           {t('operator.traffic.requests.attemptModel', { model, credential })} · {protocol}
         </div>
         {notes.length > 0 ? (
-          notes.map((note) => <div key={note}>{note}</div>)
+          notes.map((note) => <div key={note.kind}>{eventWords(note, reader)}</div>)
         ) : (
           <div>
             {t(`operator.traffic.requests.attemptResult.${result}`)} ·{' '}
             {t('operator.traffic.requests.attemptTook', took)}
           </div>
         )}
-        {error !== null && <div>{error}</div>}
+        {error !== null && <div>{failureWords(error, reader)}</div>}
         {borneBy === 'operator' && !isNothing(absorbed) && <div>{t('operator.traffic.requests.absorbed', borne)}</div>}
       </>
     ),

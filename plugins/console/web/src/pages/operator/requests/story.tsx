@@ -33,7 +33,7 @@ export function Story({ id }: { readonly id: string }) {
     <Loaded of={story} height={420}>
       {(data) => (
         <Stack gap="lg">
-          <RequestFacts request={data.request} />
+          <RequestFacts request={data.request} tags={tagsOf(data)} />
           <Part title={t('operator.traffic.requests.timeline')}>
             <Moments story={data} />
           </Part>
@@ -62,10 +62,31 @@ function Part({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-function RequestFacts({ request }: { readonly request: OperatorRequest }) {
+/** As the timeline has them. */
+const tagsOf = ({ story }: OperatorStory) => story.find(({ kind }) => kind === 'auth.tags')?.values[0];
+
+interface RequestFactsProps {
+  readonly request: OperatorRequest;
+  readonly tags: OperatorStory['story'][number]['values'][number] | undefined;
+}
+
+function RequestFacts({ request, tags }: RequestFactsProps) {
   const { t, i18n } = useTranslation();
-  const { id, model, provider, upstreamModel, upstreamId, keyId, errorKind, errorCode, finish, servedBy, usage } =
-    request;
+  const {
+    id,
+    model,
+    provider,
+    upstreamModel,
+    upstreamId,
+    keyId,
+    keyName,
+    project,
+    errorKind,
+    errorCode,
+    finish,
+    servedBy,
+    usage,
+  } = request;
   const counts = Object.entries(usage ?? {}).filter(([, count]) => count > 0);
   const errorText = [errorKind, errorCode].filter((part) => part !== null).join(' · ');
   return (
@@ -84,9 +105,13 @@ function RequestFacts({ request }: { readonly request: OperatorRequest }) {
           keyId !== null && [
             t('shell.word.key'),
             <RowLink key="key" to="/admin/requests" search={{ keyId, span: '30d' }}>
-              <span className="mono">{keyId}</span>
+              <span className={keyName === null ? 'mono' : ''} title={keyId}>
+                {keyName ?? keyId}
+              </span>
             </RowLink>,
           ],
+          project !== null && project !== '' && [t('shell.word.project'), project],
+          typeof tags === 'string' && [t('client.keys.tags'), tags],
           [t('shell.word.model'), model ?? '–'],
           provider !== null && [t('shell.word.provider'), `${provider}${upstreamModel ? ` / ${upstreamModel}` : ''}`],
           servedBy !== null && [t('client.usage.servedBy'), servedBy],

@@ -1,9 +1,9 @@
 /** One request as one line of time: decisions, sent requests, answers and cost. Pure. */
+import { attemptOf, type EventLine } from './event-words.ts';
 
-interface Line {
+interface Line extends EventLine {
   readonly atMs: number;
   readonly by: string;
-  readonly text: string;
 }
 export interface SentAttempt {
   readonly number: number;
@@ -28,14 +28,14 @@ export interface TimedRequest {
 
 export type Moment =
   | { readonly kind: 'received'; readonly atMs: 0 }
-  | { readonly kind: 'story'; readonly atMs: number; readonly by: string; readonly text: string }
+  | { readonly kind: 'story'; readonly atMs: number; readonly line: Line }
   | {
       readonly kind: 'attempt';
       readonly atMs: number;
       readonly attempt: SentAttempt;
       readonly tone: Tone;
-      /** Its text in the timeline. */
-      readonly notes: readonly string[];
+      /** Its lines of the timeline. */
+      readonly notes: readonly Line[];
     }
   | { readonly kind: 'dropped'; readonly atMs: number; readonly fields: readonly string[] }
   | { readonly kind: 'first-byte'; readonly atMs: number }
@@ -43,8 +43,6 @@ export type Moment =
 export type Tone = 'good' | 'bad' | 'odd';
 
 const order = ['received', 'story', 'dropped', 'attempt', 'first-byte', 'end'];
-/** How the timeline begins a line on one of the attempts. */
-const ofAttempt = /^attempt (\d+) /;
 
 /** The moments of a request in their order; within one millisecond, in the timeline's order, or in the order of events. */
 export function timelineOf(request: TimedRequest, attempts: readonly SentAttempt[]): Moment[] {
@@ -74,15 +72,14 @@ function rank(left: Moment, right: Moment): number {
 
 /** The timeline's lines, with each attempt in the place of the first line on it; attempts that it leaves out come last. */
 function storyMoments({ receivedAt, totalMs, story }: TimedRequest, attempts: readonly SentAttempt[]): Moment[] {
-  const numberOf = ({ text }: Line) => Number(ofAttempt.exec(text)?.[1] ?? Number.NaN);
   const momentOf = (attempt: SentAttempt, atMs: number): Moment => {
-    const notes = story.filter((line) => numberOf(line) === attempt.number).map(({ text }) => text);
+    const notes = story.filter((line) => attemptOf(line) === attempt.number);
     return { kind: 'attempt', atMs, attempt, tone: toneOf(attempt), notes };
   };
   const placed = new Set<SentAttempt>();
   const lines = story.flatMap((line): Moment[] => {
-    const attempt = attempts.find(({ number }) => number === numberOf(line));
-    if (attempt === undefined) return [{ kind: 'story', atMs: line.atMs, by: line.by, text: line.text }];
+    const attempt = attempts.find(({ number }) => number === attemptOf(line));
+    if (attempt === undefined) return [{ kind: 'story', atMs: line.atMs, line }];
     if (placed.has(attempt)) return [];
     placed.add(attempt);
     return [momentOf(attempt, line.atMs)];

@@ -1,0 +1,139 @@
+/** Events of timelines have words in each language, made of the codes and numbers that are stored. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import i18next, { type TFunction } from 'i18next';
+import { eventWords, failureWords } from '../../../../plugins/console/web/src/pages/operator/sums/event-words.ts';
+import english from '../../../../plugins/console/web/src/texts/en/index.ts';
+import operator from '../../../../plugins/console/web/src/texts/en/operator.ts';
+
+type Values = readonly (string | number | boolean | null)[];
+/** Each kind of the shipped plugins, with values of each of its codes. */
+const samples: Readonly<Record<string, readonly Values[]>> = {
+  'plans.plan': [['pro']],
+  'auth.tags': [['team=search']],
+  'rate-limit.standing': [
+    [null, 'plan', 'rpm', 59, 60, 'plan', 'tpm', 9, 10, 'key', 'concurrency', 4, 5],
+    ['rpd', 'plan', 'rpd', 0, 10],
+  ],
+  'billing.held': [
+    ['120000000', 900, 500, null, null],
+    ['120000000', 900, 500, '3', '2'],
+  ],
+  'billing.end': [
+    [null, '12349', false, null],
+    [null, '12349', true, '20000'],
+    ...(['not_sent', 'refused', 'unknown'] as const).map((reason) => [reason, '0', false, null]),
+  ],
+  'billing.impossible': [['{"input":1}']],
+  'billing.served': [['cache']],
+  'multiplier.ratio': [['1.5']],
+  'protocol-convert.form': [
+    ['chat', null, null],
+    ['chat', 'messages', 'top_k'],
+  ],
+  'endpoints.form': [
+    ['embeddings', false, null],
+    ['embeddings', true, 'user'],
+  ],
+  'websockets.sent': [
+    [true, 100, 2_000],
+    [false, 100, 100],
+  ],
+  'route.targets': [
+    ['a/m (chat)', 0, null],
+    ...['listed', 'takes the media', 'by weight', 'by the session', 'where the session was before'].map((why) => [
+      'a/m (chat)',
+      2,
+      why,
+    ]),
+    ['a/m (chat)', 0, 'the fastest'],
+    ['a/m (chat)', 0, 'pinned'],
+  ],
+  'route.again': [[1]],
+  'route.final': ['setting', 'effects', 'share'].map((why) => [1, why]),
+  'route.instead': ['context_length', 'unavailable', 'content_filter'].map((why) => ['small', 'large', why]),
+  'route.open': [
+    ['a/m', 2_000],
+    ['a/m', 0],
+  ],
+  'route.resting': [
+    ['a/m', 2_000],
+    ['a/m', 0],
+  ],
+  'route.wait': [
+    [20, true],
+    [20, false],
+  ],
+  'route.place': [['a']],
+  'route.goes': [[1, 'a', 'm', 'a#1', null]],
+  'route.attempt': [
+    ...['running', 'not_sent', 'refused', 'unknown', 'answered', 'lost'].map((result) => [1, result, null, null]),
+    [1, 'answered', 200, 12],
+  ],
+  'route.hedge': [[2, 1, 800]],
+  'route.no_hedge': [
+    [1, 'share'],
+    [1, 'capacity'],
+  ],
+  'route.vendor': [
+    [1, 'Overloaded', null],
+    [1, null, 'req_1'],
+  ],
+};
+
+const plugins = new URL('../../../../plugins/', import.meta.url);
+const texts = new URL('console/web/src/texts/', plugins);
+
+async function translations(): Promise<ReadonlyMap<string, TFunction>> {
+  const library = i18next.createInstance();
+  const codes = readdirSync(texts).filter((name) => /^\w\w$/.test(name) && name !== 'en');
+  const resources = Object.fromEntries(
+    codes.map((code) => {
+      const read = (name: string) => JSON.parse(readFileSync(new URL(`${code}/${name}.json`, texts), 'utf8')) as object;
+      return [code, { translation: { ...read('client'), operator: read('operator') } }];
+    }),
+  );
+  const en = { translation: { ...english, operator } };
+  await library.init({ resources: { ...resources, en }, fallbackLng: false, interpolation: { escapeValue: false } });
+  return new Map(['en', ...codes].map((code) => [code, library.getFixedT(code) as unknown as TFunction]));
+}
+
+test('every event that a shipped plugin records has words in each language, for each of its codes', async () => {
+  const defined = readdirSync(plugins, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('console') && !file.includes('node_modules'))
+    .flatMap((file) => [
+      ...readFileSync(new URL(file, plugins), 'utf8').matchAll(/define(?:Operator)?Event\(\s*'([\w.-]+)'/g),
+    ])
+    .map(([, id]) => id!);
+  assert.deepEqual(Object.keys(samples).sort(), defined.sort());
+  for (const [language, t] of await translations())
+    for (const [kind, all] of Object.entries(samples))
+      for (const values of all) {
+        const words = eventWords({ kind, values, text: 'NO WORDS' }, { t, language });
+        assert.doesNotMatch(words, /NO WORDS|\{\{|undefined|null|NaN/, `${language} ${kind} ${values.join()}`);
+      }
+});
+
+test('an event says its amounts, counts and times in words of the language', async () => {
+  const all = await translations();
+  const say = (language: string, kind: string, ...values: Values) =>
+    eventWords({ kind, values, text: 'in English' }, { t: all.get(language)!, language });
+  assert.equal(
+    say('de', 'rate-limit.standing', 'rpm', 'plan', 'rpm', 0, 60),
+    'abgelehnt durch ein Limit (Anfragen pro Minute); übrig: Tarif: Anfragen pro Minute 0 / 60',
+  );
+  assert.equal(say('en', 'billing.end', null, '12349', false, null), '$0.000012349 charged');
+  assert.equal(say('en', 'route.attempt', 1, 'refused', 529, 12), 'attempt 1: refused · 529 after 12 ms');
+  assert.equal(failureWords('the upstream answered 500', { t: all.get('zh')!, language: 'zh' }), '上游返回 500');
+  assert.equal(failureWords('connect ECONNREFUSED', { t: all.get('zh')!, language: 'zh' }), 'connect ECONNREFUSED');
+});
+
+test('an event of an added plugin, or with a code of another version, is shown in English', async () => {
+  const t = (await translations()).get('de')!;
+  const shown = (kind: string, values: Values) =>
+    eventWords({ kind, values, text: 'in English' }, { t, language: 'de' });
+  assert.equal(shown('lockbox.opened', ['x']), 'in English');
+  assert.equal(shown('route.final', [1, 'a new reason']), 'in English');
+  assert.equal(shown('billing.held', ['no number', 1, 1, null, null]), 'in English');
+});
