@@ -16,7 +16,8 @@ export async function configSchema(listed: readonly Plugin[] = []): Promise<obje
   };
   const properties: Record<string, unknown> = {
     include: {
-      description: 'Files whose members this file is laid over.',
+      description:
+        'Files over which this file is laid: mappings merge, scalars and lists are replaced. Set it to build on a shipped file and write only what differs.',
       anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
     },
     ...(section('gateway', gatewaySchema)['properties'] as object),

@@ -32,7 +32,7 @@ export const crossOriginSchema = z
         return value === 'off' || value === false ? undefined : new Set(value);
       })
       .describe(
-        'Origins of pages that may call this gateway with a key: all of them (*), those of a list, or none (off).',
+        'Origins of pages that may call this gateway with a key: all of them (*), those of a list, or none (off). Restrict it when only your own pages should call from browsers.',
       ),
   })
   .prefault({})

@@ -10,6 +10,7 @@ import { createLog } from '../gateway/log.ts';
 import { lineOfNotice } from '../gateway/notices/notices.ts';
 import { endBy, endServing } from './fatal.ts';
 import { newPlugin } from './new-plugin.ts';
+import { ownCommands, usedMost } from './own-commands.ts';
 import { serve } from './serve.ts';
 
 const defaultConfig = 'config/demo.yaml';
@@ -64,15 +65,7 @@ function addPluginCommand(
   { name, summary, arguments: positional = [], options = {}, run }: PluginCommand,
   before: () => void,
 ): void {
-  const words = name.split(' ');
-  const parent = words
-    .slice(0, -1)
-    .reduce(
-      (above, group) =>
-        above.commands.find((known) => known.name() === group) ?? above.command(group).description(`${group} …`),
-      program,
-    );
-  const command = parent.command(words.at(-1)!).description(summary);
+  const command = commandOf(program, name).description(summary);
   for (const argument of positional) command.argument(argument);
   for (const [flags, description] of Object.entries(options)) command.option(flags, description);
   command.action(async (...received: unknown[]) => {
@@ -103,38 +96,57 @@ function print({ json, text, exitCode = 0 }: CommandResult, asJson: boolean): vo
 async function main(words: readonly string[]): Promise<void> {
   const program = newProgram();
   const asJson = () => program.opts()['json'] === true;
-  program
-    .command('serve')
-    .argument('<files...>', 'gateway files')
-    .option('--workers <count>', 'processes behind one address: a number, or auto for one on each core; on PostgreSQL')
-    .description('serve one or several gateways')
-    .action((files: string[], { workers }: { workers?: string }) => serve(files, workers).catch(endServing));
-  program
-    .command('check')
-    .argument('<files...>', 'gateway files')
-    .description('dry run: wiring, missing variables, unpriced models')
-    .action(async (files: string[]) => print(await check(files), asJson()));
-  program
-    .command('schema')
-    .description('write config/schema.json from the plugins')
-    .action(async () => print(await writeSchema(), asJson()));
-  program
-    .command('help-all')
-    .description('list the commands that the plugins of --config FILE bring')
-    .action(() => runPluginCommand(['--help'], program.opts()['config'] as string));
-  program
-    .command('plugin')
-    .description('plugin new NAME: write the folder of a plugin of your own')
-    .command('new')
-    .argument('<name>', 'of the folder and the plugin')
-    .description('write a folder with a plugin, its test and its README')
-    .action(async (name: string) => print(await newPlugin(name), asJson()));
+  const run: OwnCommands = {
+    serve: (files, { workers }) => serve(files as string[], workers as string | undefined).catch(endServing),
+    check: async (files) => print(await check(files as string[]), asJson()),
+    schema: async () => print(await writeSchema(), asJson()),
+    'help-all': () => runPluginCommand(['--help'], configOf(words)),
+    'plugin new': async (name) => print(await newPlugin(name as string), asJson()),
+  };
+  addOwnCommands(program, run);
+  // The others are listed by help-all: which they are depends on the file.
+  program.configureHelp({ showGlobalOptions: true, visibleCommands: () => [] }).addHelpText('after', shortList());
   const first = words.find((word, index) => !word.startsWith('-') && words[index - 1] !== '--config');
   if (first === undefined || program.commands.some((command) => command.name() === first)) {
     await program.parseAsync(words.length === 0 ? ['--help'] : words, { from: 'user' });
     return;
   }
   await runPluginCommand(words, configOf(words));
+}
+
+type OwnCommands = Readonly<
+  Record<(typeof ownCommands)[number]['name'], (...values: [unknown, Record<string, unknown>]) => Promise<void>>
+>;
+
+function addOwnCommands(program: Command, run: OwnCommands): void {
+  for (const own of ownCommands) {
+    const { name, summary } = own;
+    const command = commandOf(program, name).description(summary);
+    for (const argument of 'arguments' in own ? own.arguments : []) command.argument(argument);
+    for (const [flags, text] of Object.entries('options' in own ? own.options : {})) command.option(flags, text);
+    command.action((...received) =>
+      'arguments' in own ? run[name](received[0], received[1]) : run[name](undefined, received[0]),
+    );
+  }
+}
+
+/** The command of one to three words, below those of its first words. */
+function commandOf(program: Command, name: string): Command {
+  const words = name.split(' ');
+  return words
+    .slice(0, -1)
+    .reduce(
+      (above, group) =>
+        above.commands.find((known) => known.name() === group) ?? above.command(group).description(`${group} …`),
+      program,
+    )
+    .command(words.at(-1)!);
+}
+
+function shortList(): string {
+  const width = Math.max(...usedMost.map(([command]) => command.length));
+  const lines = usedMost.map(([command, what]) => `  ${command.padEnd(width)}  ${what}`);
+  return `\nCommands:\n${lines.join('\n')}\n\nhelp-all lists all commands of a gateway, COMMAND --help the options of one.`;
 }
 
 /** `--config FILE` or `--config=FILE`, parsed before the commands are known, because the file's plugins define them. */

@@ -37,13 +37,21 @@ export const tlsSchema = z
     ca: listOf(pem)
       .prefault([])
       .describe(
-        'Certificates that are trusted beside the usual ones: PEM, or the path of a file with it; one or a list.',
+        'Certificates that are trusted beside the usual ones: PEM, or the path of a file with it; one or a list. Set it for a server with a certificate of a private authority.',
       ),
     cert: pem
       .optional()
-      .describe("The gateway's own certificate for vendors that ask for one: PEM, or the path of a file."),
-    key: pem.optional().describe('The key of that certificate: PEM, or the path of a file with it.'),
-    passphrase: secretText().optional().describe('Passphrase of that key.'),
+      .describe(
+        "The gateway's own certificate for servers that ask for one: PEM, or the path of a file. Set it together with its key. Default: none.",
+      ),
+    key: pem
+      .optional()
+      .describe(
+        'The key of that certificate: PEM, or the path of a file with it. Set it together with the certificate. Default: none.',
+      ),
+    passphrase: secretText()
+      .optional()
+      .describe('Passphrase of that key. Set it when the key is encrypted. Default: none.'),
   })
   .superRefine(({ ca, cert = '', key = '', passphrase }, context) => {
     const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
@@ -84,7 +92,7 @@ export const familySchema = z
   .enum(addressFamilies)
   .optional()
   .describe(
-    "Which of the vendor's addresses are used: IPv4 or IPv6 first, or these alone. Default: as the system orders them.",
+    "Which of the vendor's addresses are used: IPv4 or IPv6 first, or these alone. Set it where one of the two networks is broken. Default: as the system orders them.",
   );
 
 export interface NetworkSettings {

@@ -34,11 +34,15 @@ const sweepMs = 15_000;
 const config = z.strictObject({
   within: duration()
     .prefault('2s')
-    .describe('How long a rule may take to reserve or to settle; then it has failed, and is not waited for.'),
+    .describe(
+      'How long a rule may take to reserve or to settle; then it has failed, and is not waited for. Raise it for rules that ask a slow service.',
+    ),
   broken: z
     .enum(['refuse', 'allow'])
     .default('refuse')
-    .describe('What becomes of a call where a rule fails to reserve: refused with 503, or made without this rule.'),
+    .describe(
+      'What becomes of a call where a rule fails to reserve: refused with 503, or made without this rule. Use allow when answering matters more than the rule.',
+    ),
 });
 
 type Settings = z.output<typeof config>;

@@ -22,54 +22,88 @@ const hour = 3_600_000;
 const name = z.string().regex(/^[a-z][a-z0-9_-]{0,60}$/, 'must be a short name of small letters');
 
 const rule = z.strictObject({
-  kind: z.string().optional().describe('Kind of the alert; default: the rule’s own name.'),
+  kind: z
+    .string()
+    .optional()
+    .describe(
+      'Kind of the alert. Set it for a second rule of a kind, under another name. Default: the rule’s own name.',
+    ),
   threshold: z
     .number()
     .optional()
-    .describe('The value is bad beyond it: a share from 0 to 1, milliseconds, USD or a count.'),
+    .describe(
+      'The value is bad beyond it: a share from 0 to 1, milliseconds, USD or a count. Change it to what is unusual in your traffic. Default: that of the kind.',
+    ),
   clear: z
     .number()
     .optional()
-    .describe('The value is good again from here on; default: that of the kind, or the threshold.'),
+    .describe(
+      'The value is good again from here on. Set it apart from the threshold when an alert begins and ends again and again. Default: that of the kind, or the threshold.',
+    ),
   window: between(60_000, 7 * 24 * hour, '1m to 7d')
     .optional()
-    .describe('How far measurements reach back.'),
+    .describe('How far measurements reach back. Raise it where there are few calls. Default: that of the kind.'),
   for: between(0, 24 * hour, '0s to 24h')
     .optional()
-    .describe('How long the value is bad before the alert begins.'),
+    .describe(
+      'How long the value is bad before the alert begins. Raise it when short peaks raise alerts. Default: that of the kind.',
+    ),
   quiet: between(0, 24 * hour, '0s to 24h')
     .optional()
-    .describe('How long it is good before the alert ends.'),
+    .describe(
+      'How long the value is good before the alert ends. Raise it when an alert ends too early. Default: that of the kind.',
+    ),
   repeat: between(60_000, 30 * 24 * hour, '1m to 30d')
     .optional()
-    .describe('How often it is sent again while it runs.'),
-  least: z.number().min(0).optional().describe('Smaller samples are ignored: requests, of `spend_spike` USD.'),
-  sinks: z.array(name).optional().describe('Where it is sent; default: to all sinks.'),
+    .describe(
+      'How often this alert is sent again while it runs. Set it for a rule that needs more or fewer reminders than others. Default: `alerts.repeat`.',
+    ),
+  least: z
+    .number()
+    .min(0)
+    .optional()
+    .describe(
+      'Smaller samples are ignored: requests, of `spend_spike` USD. Raise it when a few calls raise alerts. Default: that of the kind.',
+    ),
+  sinks: z
+    .array(name)
+    .optional()
+    .describe('Sinks to which this alert is sent. Set it when an alert concerns some people only. Default: all sinks.'),
 });
 
 export const configSchema = z.strictObject({
   every: between(1_000, 600_000, '1s to 10m')
     .prefault('30s')
-    .describe('How often rules are evaluated while something happens.'),
+    .describe(
+      'How often rules are evaluated while something happens. Lower it to hear of faults sooner, at the price of more queries.',
+    ),
   repeat: between(60_000, 30 * 24 * hour, '1m to 30d')
     .prefault('4h')
-    .describe('How often a running alert is sent again, until it is acknowledged.'),
+    .describe('How often a running alert is sent again, until it is acknowledged. Raise it when reminders disturb.'),
   retention: between(hour, 3650 * 24 * hour, '1h to 3650d')
     .prefault('90d')
-    .describe('How long ended alerts are kept.'),
+    .describe('How long ended alerts are kept. Raise it when you review incidents of a longer time.'),
   rules: z
     .record(name, z.union([z.literal('off'), rule]))
     .default({})
-    .describe('Changes of rules, further ones, or `off`. Each kind has a rule of its name that is on by default.'),
+    .describe(
+      'Changes of rules, further ones, or `off`; each kind has a rule of its name that is on by default. Set it when an alert comes too early, too late or to the wrong people.',
+    ),
   sinks: z
     .record(
       name,
       z.looseObject({
-        type: z.string().describe('mail, webhook, slack, discord, feishu, dingtalk, or one of a plugin.'),
+        type: z
+          .string()
+          .describe(
+            'How messages are sent: mail, webhook, slack, discord, feishu, dingtalk, or a type of a plugin. Choose the one that your team reads.',
+          ),
       }),
     )
     .default({})
-    .describe('Where alerts are sent. Without any they are shown in the console alone.'),
+    .describe(
+      'Where alerts are sent; without any they are shown in the console alone. Add one as soon as somebody should be called.',
+    ),
 });
 export type AlertsConfig = z.output<typeof configSchema>;
 type WrittenRule = z.output<typeof rule>;

@@ -35,25 +35,27 @@ const config = z.strictObject({
   public: z
     .array(z.string().min(1))
     .default([])
-    .describe('Endpoints that need no key, as "GET /v1/models" or by operation name; a key sent there is ignored.'),
+    .describe(
+      'Endpoints that need no key, as "GET /v1/models" or by operation name; a key sent there is ignored. List what strangers may see.',
+    ),
   carriers: z
     .array(z.enum(carriers))
     .min(1)
     .default([...carriers])
     .describe(
-      'Where a request may carry its key: bearer (Authorization), x-api-key, x-goog-api-key, query (?key=). Default: all.',
+      'Where a request may carry its key: bearer (Authorization), x-api-key, x-goog-api-key, query (?key=). Leave query out when proxies in front log addresses.',
     ),
   secret: secretList(minSecretLength)
     .default([])
     .describe(
-      'Secret that keys are hashed with, or a list: the first for new keys, all to find keys. Empty: made once and kept in the database.',
+      'Secret that keys are hashed with, or a list: the first for new keys, all to find keys; empty: made once and kept in the database. Set it when several hosts share a database, or to keep it apart from the rows.',
     ),
   cache: z
     .strictObject({
       size: count()
         .refine((value) => value >= 1 && value <= 1_000_000, 'must be between 1 and 1M')
         .prefault(10_000)
-        .describe('Keys that are kept in memory.'),
+        .describe('Keys that are kept in memory. Raise it when more keys are used within a minute.'),
     })
     .prefault({})
     .describe('Keys that were seen are admitted without asking the database.'),
@@ -62,7 +64,9 @@ const config = z.strictObject({
       per_minute: count()
         .refine((value) => value >= 1 && value <= 1_000_000, 'must be between 1 and 1M')
         .prefault(60)
-        .describe('Failed attempts a remote address may make in a minute before they are answered with 429.'),
+        .describe(
+          'Failed attempts a remote address may make in a minute before they are answered with 429. Raise it where many clients share one address.',
+        ),
     })
     .prefault({})
     .describe('How guessing keys is slowed down.'),

@@ -12,10 +12,14 @@ import { type ComputedScheme, Refreshed, vendorCredentials } from '../common/wir
 const name = z.string().regex(/^[a-z0-9-]{1,64}$/, 'must be lower-case letters, digits and dashes');
 
 const settings = z.strictObject({
-  service: name.describe('The service that requests are signed for, by its signing name.'),
+  service: name.describe(
+    'The service that requests are signed for, by its signing name. Write the name that the service documents.',
+  ),
   region: name
     .optional()
-    .describe('The region that requests are signed for. Default: the one in the name of the host.'),
+    .describe(
+      'The region that requests are signed for. Set it where the host is a private name. Default: the one in the name of the host.',
+    ),
 });
 
 const mostBytes = 64 * 1024;

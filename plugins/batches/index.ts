@@ -40,44 +40,56 @@ const configSchema = z.strictObject({
     .array(z.enum(batchEndpoints))
     .min(1)
     .default([...batchEndpoints])
-    .describe('Addresses that lines may call; those that the gateway does not offer are left out.'),
-  lines: positive(100_000).prefault(50_000).describe('Lines of a batch at most.'),
+    .describe(
+      'Addresses that lines of a batch may call; those that the gateway does not offer are left out. Shorten it to allow batches for some endpoints only.',
+    ),
+  lines: positive(100_000)
+    .prefault(50_000)
+    .describe('Lines of a batch at most. Raise it when clients have larger files and your database has room.'),
   line: size()
     .refine((bytes) => bytes >= 1_024, 'must be at least 1KB')
     .prefault('4MB')
-    .describe('Largest line of an input file.'),
+    .describe('Largest line of an input file. Raise it when lines carry images.'),
   answer: size()
     .refine((bytes) => bytes >= 1_024, 'must be at least 1KB')
     .prefault('16MB')
-    .describe('Largest answer that a line keeps.'),
+    .describe('Largest answer that a line keeps. Raise it when lines ask for images.'),
   covered: positive(100)
     .prefault(2)
     .describe(
-      'First lines of a batch that the balance must cover when it is ordered, each by what its call would hold.',
+      'First lines of a batch that the balance must cover when it is ordered, each by what its call would hold. Raise it when batches should not begin without enough money.',
     ),
-  open: positive(10_000).prefault(20).describe('Batches of an account that have not ended.'),
+  open: positive(10_000)
+    .prefault(20)
+    .describe('Batches of an account that have not ended. Raise it for clients that order many small ones.'),
   window: duration()
     .refine((value) => value >= 1_000 && value <= 7 * 86_400_000, 'must be from 1s to 7d')
     .prefault('24h')
-    .describe('Time in which the lines of a batch are begun; then it expires.'),
+    .describe(
+      'Time in which the lines of a batch are begun; then it expires. Raise it when batches wait behind limits for longer than a day.',
+    ),
   retention: duration()
     .refine((value) => value >= 3_600_000, 'must be at least 1h')
     .prefault('30d')
-    .describe('How long a batch is listed after its end.'),
+    .describe('How long a batch is listed after its end. Raise it when clients fetch results late.'),
   lease: duration()
     .refine((value) => value >= 1_000 && value <= 600_000, 'must be from 1s to 10m')
     .prefault('30s')
-    .describe('How long a process has a batch that it does not renew; then another one goes on with it.'),
+    .describe(
+      'How long a process keeps a batch that it does not renew; then another process continues it. Raise it when processes pause for long.',
+    ),
   native: z
     .strictObject({
       poll: duration()
         .refine((value) => value >= 50 && value <= 3_600_000, 'must be from 50ms to 1h')
         .prefault('30s')
-        .describe('How often a vendor is asked for its batch.'),
+        .describe('How often a vendor is asked for its batch. Raise it when the vendor limits such requests.'),
       settle: duration()
         .refine((value) => value >= 50 && value <= 3_600_000, 'must be from 50ms to 1h')
         .prefault('60s')
-        .describe('How long after an order that got no answer the vendor is asked whether it has the batch.'),
+        .describe(
+          'How long after an order that got no answer the vendor is asked whether it has the batch. Raise it when a vendor lists new batches late.',
+        ),
     })
     .prefault({})
     .describe(
@@ -85,8 +97,12 @@ const configSchema = z.strictObject({
     ),
   at_once: z
     .strictObject({
-      batches: positive(1_000).prefault(4).describe('Batches that a process works on at once.'),
-      lines: positive(1_000).prefault(4).describe('Lines of a batch that run at once.'),
+      batches: positive(1_000)
+        .prefault(4)
+        .describe('Batches that a process works on at once. Raise it when batches wait although vendors have room.'),
+      lines: positive(1_000)
+        .prefault(4)
+        .describe('Lines of a batch that run at once. Raise it for vendors that allow many calls at a time.'),
     })
     .prefault({})
     .describe('How much of a process batches take; limits of accounts and vendors hold besides.'),

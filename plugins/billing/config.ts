@@ -7,12 +7,14 @@ import type { HoldRules } from './reservations/call-terms.ts';
 const holdSchema = z.strictObject({
   output_tokens: count()
     .default(4096)
-    .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
+    .describe(
+      'Output tokens that a hold covers at most; a longer answer extends it by as many. Lower it when clients with small balances are refused; raise it to ask for extensions less often.',
+    ),
   non_streaming: z
     .enum(['estimate', 'max'])
     .default('estimate')
     .describe(
-      'Hold for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max).',
+      'Hold for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max). Use max when no balance may become negative.',
     ),
 });
 
@@ -22,14 +24,16 @@ export const configSchema = z.strictObject({
     .strictObject({
       segment: size()
         .default(8 * 2 ** 20)
-        .describe('Size at which the next journal file is begun.'),
+        .describe('Size at which the next journal file is begun. Raise it on busy machines with fast disks.'),
       limit: size()
         .default(4 * 2 ** 30)
-        .describe('Journal files on disk at most; beyond that new calls are refused.'),
+        .describe(
+          'Journal files on disk at most; beyond that new calls are refused. Raise it to bridge longer outages of the database.',
+        ),
       backlog: count()
         .default(200_000)
         .describe(
-          'Ended calls that may wait for the database before new calls are refused; as many KiB of journal text count as full, too.',
+          'Ended calls that may wait for the database before new calls are refused; as many KiB of journal text count as full, too. Raise it to bridge longer outages of the database.',
         ),
     })
     .prefault({})
@@ -40,7 +44,7 @@ export const configSchema = z.strictObject({
         .refine((value) => value >= leastAfterMs, { error: 'must be at least 31d' })
         .optional()
         .describe(
-          'Charged calls of months that ended longer ago than this move from the database to files, by account and month. Default: they stay. Needs the plugin files, and a bucket where several processes serve.',
+          'Charged calls of months that ended longer ago than this move from the database to files, by account and month. Set it when the database grows beyond its disk; it needs the plugin files, and a bucket where several processes serve. Default: they stay.',
         ),
     })
     .prefault({})
@@ -48,9 +52,13 @@ export const configSchema = z.strictObject({
   nodes: count()
     .optional()
     .describe(
-      'Processes that may serve from one PostgreSQL at once, draining ones included; one more does not start. Default: 8. Where it is set to more than 1, files need a bucket.',
+      'Processes that may serve from one PostgreSQL at once, draining ones included; one more does not start. Set it to the size of your fleet; beyond 1 files need a bucket. Default: 8.',
     ),
-  accounts: count().default(100_000).describe('Accounts whose balance is kept in memory at most.'),
+  accounts: count()
+    .default(100_000)
+    .describe(
+      'Accounts whose balance is kept in memory at most. Raise it when more accounts call within a few minutes.',
+    ),
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -44,34 +44,56 @@ const configSchema = z.strictObject({
   expose: z
     .array(z.enum(operations))
     .default([...operations])
-    .describe('Operations whose endpoints this gateway offers.'),
+    .describe('Operations whose endpoints this gateway offers. Shorten it to what you sell.'),
   answer_model: z
     .enum(['vendor', 'asked'])
     .default('vendor')
     .describe(
-      'The model\'s name in relayed JSON answers: "vendor" keeps the vendor\'s bytes, "asked" writes the name that the client has asked for.',
+      `The model's name in relayed JSON answers: "vendor" keeps the vendor's bytes, "asked" writes the name that the client has asked for. Use asked when clients compare the names.`,
     ),
-  inputs: positive(100_000).prefault(2_048).describe('Inputs of one request for embeddings or moderations at most.'),
-  documents: positive(100_000).prefault(1_000).describe('Documents of one request for a rerank at most.'),
-  questions: positive(100_000).prefault(400).describe('Questions of one request for decisions at most.'),
-  characters: positive(1_000_000).prefault(4_096).describe('Characters of one text to speak at most.'),
+  inputs: positive(100_000)
+    .prefault(2_048)
+    .describe(
+      'Inputs of one request for embeddings or moderations at most. Raise it when clients embed many texts at once.',
+    ),
+  documents: positive(100_000)
+    .prefault(1_000)
+    .describe('Documents of one request for a rerank at most. Raise it when clients rank longer lists.'),
+  questions: positive(100_000)
+    .prefault(400)
+    .describe('Questions of one request for decisions at most. Raise it when clients ask more at once.'),
+  characters: positive(1_000_000)
+    .prefault(4_096)
+    .describe('Characters of one text to speak at most. Raise it for models that speak longer texts.'),
   file: size()
     .refine((bytes) => bytes >= 1, 'must be at least 1')
     .prefault('25MB')
-    .describe('Largest audio file to transcribe.'),
+    .describe('Largest audio file to transcribe. Raise it for vendors that take larger ones.'),
   spool: z
     .strictObject({
-      memory: size().prefault('1MB').describe('Largest form that waits in memory; larger ones lie on the disk.'),
-      forms: positive(100_000).prefault(200).describe('Forms that are received and sent at once, in one process.'),
-      account: positive(100_000).prefault(20).describe('Of these, the forms of one account.'),
-      disk: size().prefault('4GB').describe('What forms may take on the disk together.'),
+      memory: size()
+        .prefault('1MB')
+        .describe(
+          'Largest form that waits in memory; larger ones lie on the disk. Raise it on machines with much memory and a slow disk.',
+        ),
+      forms: positive(100_000)
+        .prefault(200)
+        .describe(
+          'Forms that are received and sent at once, in one process. Raise it when clients get 503 with the code forms.',
+        ),
+      account: positive(100_000)
+        .prefault(20)
+        .describe('Forms of one account at once. Raise it for clients that transcribe many files at a time.'),
+      disk: size().prefault('4GB').describe('What forms may take on the disk together. Lower it on a small disk.'),
     })
     .prefault({})
     .describe('Forms with an audio file, from their arrival to the end of their call.'),
   default_models: z
     .partialRecord(z.enum(operations), z.string().min(1).max(200))
     .prefault({})
-    .describe('Models, by operation, of requests that may leave theirs out: { moderations: my-moderation }.'),
+    .describe(
+      'Models, by operation, of requests that may leave theirs out: { moderations: my-moderation }. Set it for clients that name none.',
+    ),
 });
 
 type Config = z.output<typeof configSchema>;

@@ -46,7 +46,9 @@ export default definePlugin({
       .record(z.string().min(1), template)
       .refine((members) => Object.keys(members).length > 0, 'needs a member')
       .prefault({ code: '{CODE}', message: '{message}' })
-      .describe('Members of an error body; {CODE}, {message} and {request_id} are filled in.'),
+      .describe(
+        'Members of an error body; {CODE}, {message} and {request_id} are filled in. Change it to the shape that your clients parse.',
+      ),
   }),
   services: { provides: [errorShape] },
   setup(host, config) {

@@ -12,16 +12,20 @@ const settings = z.strictObject({
     .string()
     .regex(/^[\x21-\x7e]{1,500}$/, 'must be printable ASCII without spaces')
     .default('https://www.googleapis.com/auth/cloud-platform')
-    .describe('What the token is for.'),
+    .describe('What the token is for. Change it where the service asks for another scope.'),
   metadata: z
     .url({ protocol: /^https?$/ })
     .default('http://metadata.google.internal')
-    .describe('Address of the metadata server, which is asked where the provider has no `keys`.'),
+    .describe(
+      'Address of the metadata server, which is asked where the provider has no `keys`. Change it for tests alone.',
+    ),
   quota_project: z
     .string()
     .regex(/^[a-z0-9:.-]{1,100}$/, 'must be the id of a project')
     .optional()
-    .describe('Project to which requests are counted, instead of that of the credential.'),
+    .describe(
+      'Project to which requests are counted. Set it where that is another project than the credential’s. Default: that of the credential.',
+    ),
 });
 
 /** The metadata server gives out the same token until five minutes before its end. */

@@ -30,14 +30,20 @@ const configSchema = z.strictObject({
   keep: duration()
     .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 30 * 86_400_000, 'must be from 1s to 30d')
     .prefault('24h')
-    .describe('How long a key lives: its answer is given again for so long.'),
+    .describe(
+      'How long a key lives: its answer is given again for so long. Raise it when clients repeat calls after a day.',
+    ),
   max_bytes: size()
     .prefault('4MB')
-    .describe('Largest answer that is kept; a repetition of a larger one is refused, not run again.'),
+    .describe(
+      'Largest answer that is kept; a repetition of a larger one is refused, not run again. Raise it when clients repeat calls with large answers.',
+    ),
   finish: duration()
     .refine((milliseconds) => milliseconds <= 600_000, 'must be at most 10m')
     .prefault('5m')
-    .describe('How long a call with a key goes on when its client leaves, so that the repetition finds its answer.'),
+    .describe(
+      'How long a call with a key goes on when its client leaves, so that the repetition finds its answer. Raise it for models that answer slowly.',
+    ),
 });
 
 type Config = z.output<typeof configSchema>;

@@ -36,30 +36,51 @@ const shortTarget = z.string().transform((text, context) => {
 });
 
 const longTarget = z.strictObject({
-  provider: providerName.describe('Name of the provider.'),
-  model: z.string().min(1).optional().describe('Its name of the model; default: the id it has here.'),
+  provider: providerName.describe('Name of the provider. Write a name of the section `providers`.'),
+  model: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "The provider's name of the model. Set it where it differs from the id here. Default: the id it has here.",
+    ),
   weight: z
     .number()
     .min(0)
     .max(1_000_000)
     .default(0)
-    .describe('Share of the first tries. 0: none, tried in the listed order after the others.'),
+    .describe(
+      'Share of the first tries; 0: none, tried in the listed order after the others. Set it to divide traffic between targets.',
+    ),
   speaks: z
     .union([protocolName, z.array(protocolName).min(1).max(20)])
     .transform((written) => [written].flat())
     .optional()
     .describe(
-      "The protocols of the provider that this model takes there, one or a list, the preferred one first; default: all of the provider's.",
+      "The protocols of the provider that this model takes there, one or a list, the preferred one first. Set it where a provider speaks more than this model does. Default: all of the provider's.",
     ),
   headers: headersSchema
     .optional()
-    .describe("Headers that are sent with this model's requests to this provider, over the provider's own."),
-  traits: traitsSchema.optional().describe('Traits of the model at this provider.'),
-  context: count().optional().describe("Largest input that it takes there, in tokens; default: the model's."),
+    .describe(
+      "Headers that are sent with this model's requests to this provider, over the provider's own. Set them for beta features of one model.",
+    ),
+  traits: traitsSchema
+    .optional()
+    .describe('Traits of the model at this provider. Set it where the same model behaves differently there.'),
+  context: count()
+    .optional()
+    .describe(
+      "Largest input that it takes there, in tokens. Set it where a provider serves a shorter context. Default: the model's.",
+    ),
   cost: priceSchema
     .optional()
-    .describe("What the operator pays this provider, written like a price; default: the model's."),
-  below_cost: z.boolean().default(false).describe('true: the model may be sold below its cost here.'),
+    .describe(
+      "What the operator pays this provider, written like a price. Set it to see margins, and to be warned of sales below cost. Default: the model's.",
+    ),
+  below_cost: z
+    .boolean()
+    .default(false)
+    .describe('true: the model may be sold below its cost here. Turn it on for a target that is dearer on purpose.'),
 });
 
 const created = z.union([z.number(), z.string()]).transform((value, context) => {
@@ -76,59 +97,102 @@ const otherModels = z
 
 const insteadSchema = z.strictObject({
   context_length: otherModels.describe(
-    'Models, one or a list, that are asked where the prompt is too long for this one.',
+    'Models, one or a list, that are asked where the prompt is too long for this one. Name one with a longer context.',
   ),
-  unavailable: otherModels.describe('Models that are asked where no target of this one can answer at the moment.'),
-  content_filter: otherModels.describe("Models that are asked where the vendor's content rules refuse the call."),
+  unavailable: otherModels.describe(
+    'Models that are asked where no target of this one can answer at the moment. Name one of another vendor.',
+  ),
+  content_filter: otherModels.describe(
+    "Models that are asked where the vendor's content rules refuse the call. Name one only if your own rules allow it.",
+  ),
 });
 
 const settings = z.strictObject({
-  owned_by: z.string().min(1).max(100).describe('Group that owns the model, as clients see it.'),
+  owned_by: z
+    .string()
+    .min(1)
+    .max(100)
+    .describe("Group that owns the model, as clients see it. Write the maker's name."),
   targets: z
     .array(z.union([shortTarget, longTarget]))
     .min(1)
     .max(100)
     .describe(
-      'Who serves it: provider, provider/upstream-model or { provider, model, weight, speaks }; tried in this order.',
+      'Where the model is served: provider, provider/upstream-model or { provider, model, weight, speaks }, tried in this order. Add a second one so that calls go on when the first fails.',
     ),
-  context: count().optional().describe('Largest input, in tokens.'),
-  max_output: count().optional().describe('Largest output, in tokens.'),
+  context: count().optional().describe('Largest input, in tokens. Write what the vendor documents.'),
+  max_output: count().optional().describe('Largest output, in tokens. Write what the vendor documents.'),
   limits: limitsSchema
     .optional()
     .describe(
-      'What the vendor documents of a model beside its tokens, for people: prompt, images, references, seconds, voices …',
+      'What the vendor documents of a model beside its tokens, for people: prompt, images, references, seconds, voices …. Set it for models of images, videos and sound.',
     ),
-  kind: z.enum(modelKinds).default('chat').describe('What it makes or does: chat, image, video, embedding …'),
-  display_name: z.string().min(1).max(200).optional().describe('Name for people; default: the id.'),
-  created: created.prefault(0).describe('When it came out: Unix seconds or an ISO date.'),
+  kind: z
+    .enum(modelKinds)
+    .default('chat')
+    .describe('What it makes or does: chat, image, video, embedding …. Set it for every model that does not chat.'),
+  display_name: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Name for people. Set it where the id reads badly. Default: the id.'),
+  created: created
+    .prefault(0)
+    .describe('When it came out: Unix seconds or an ISO date. Set it so that lists are in order of age.'),
   price: priceSchema
     .optional()
     .describe(
-      "'free', USD by class with its tiers, or a list of such versions. Without a price the model is not sold.",
+      "'free', USD by class with its tiers, or a list of such versions; without a price the model is not sold. Set it for every model that you sell.",
     ),
-  price_source: z.string().min(1).optional().describe("Where the price was read: a URL, or 'example'."),
-  cost: priceSchema.optional().describe('What the operator pays, written like a price. Sales below it are refused.'),
-  below_cost: z.boolean().default(false).describe('true: the model may be sold below its cost.'),
+  price_source: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Where the price was read: a URL, or 'example'. Write it so that the next person can check the price."),
+  cost: priceSchema
+    .optional()
+    .describe('What the operator pays, written like a price; sales below it are refused. Set it to see margins.'),
+  below_cost: z
+    .boolean()
+    .default(false)
+    .describe('true: the model may be sold below its cost. Turn it on for a model that you subsidise.'),
   multiplier: ratio()
     .optional()
-    .describe("Ratio on the model's price, on top of the plan's and the account's; default: 1."),
-  batch: ratio().optional().describe('Ratio on the price of lines of batches, on top of the others; default: 1.'),
-  traits: traitsSchema.optional().describe('How the model wants to be asked when a request is translated for it.'),
+    .describe(
+      "Ratio on the model's price, on top of the plan's and the account's. Set it when one model has another margin. Default: 1.",
+    ),
+  batch: ratio()
+    .optional()
+    .describe(
+      "Ratio on the price of lines of batches, on top of the others. Set it to pass on the vendor's lower price. Default: 1.",
+    ),
+  traits: traitsSchema
+    .optional()
+    .describe(
+      'How the model wants to be asked when a request is translated for it. Set it when the vendor refuses translated requests.',
+    ),
   strategy: z
     .enum(['ordered', 'fastest'])
     .optional()
     .describe(
-      'Which target is tried first: ordered (as listed, by weight) or fastest. Default: the setting of `route`.',
+      'Which target is tried first: ordered (as listed, by weight) or fastest. Set it for a model whose targets differ in speed. Default: the setting of `route`.',
     ),
   hedge: durationOrOff()
     .optional()
-    .describe('How long a target may be silent before another is asked beside it, or off. Default: as `route` says.'),
+    .describe(
+      'How long a target may be silent before another is asked beside it, or off. Set it for models whose first word must come soon. Default: as `route` says.',
+    ),
   instead: insteadSchema
     .optional()
     .describe(
-      'Other models of the same kind that serve a call when this one cannot, at their own price; the header x-gateway-model names the one that served. Default: none.',
+      'Other models of the same kind that serve a call when this one cannot, at their own price; the header x-gateway-model names the one that served. Set it when any answer is better than an error. Default: none.',
     ),
-  aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
+  aliases: z
+    .array(modelId)
+    .max(100)
+    .prefault([])
+    .describe('Other ids that mean this model; they are not listed. Add the names that client programs ask for.'),
 });
 
 const modelSchema = settings.superRefine((model, context) => {

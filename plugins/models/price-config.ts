@@ -14,31 +14,37 @@ import {
 import { type Price, type UsageClass, usageClasses } from '../common/domain/usage.ts';
 import { parseHours } from './hours.ts';
 
-const perMillion = 'USD per million tokens';
+const perMillion = 'Unit: USD per million tokens.';
 const classProse: Record<UsageClass, string> = {
-  input: `Input text, ${perMillion}.`,
-  cache_read: `Input read from a cache, ${perMillion}; default: as input.`,
-  cache_write_5m: `Input written to a cache for minutes, ${perMillion}; default: as input.`,
-  cache_write_1h: `Input written to a cache for an hour, ${perMillion}; default: as cache_write_5m.`,
-  input_audio: `Audio in, ${perMillion}; default: as input.`,
-  input_image: `Images in, ${perMillion}; default: as input.`,
-  cache_read_audio: `Audio in, read from a cache, ${perMillion}; default: as input_audio.`,
-  cache_read_image: `Images in, read from a cache, ${perMillion}; default: as input_image.`,
-  output: `Output text, ${perMillion}.`,
-  reasoning: `Reasoning, ${perMillion}; default: as output.`,
-  output_audio: `Audio out, ${perMillion}; default: as output.`,
-  output_image: `Images out, ${perMillion}; default: as output.`,
-  image: 'USD per image; or by words of its size, quality and resolution: { 1k: 0.02, high 1024x1536: 0.25 }.',
-  second: 'USD per second; or by words of its size and resolution: { 480p: 0.05, 720p: 0.07 }.',
-  request: 'USD per call of the model, beside what it uses.',
-  call: "USD per call of one of the vendor's own tools that has no price by its name.",
-  web_search: 'USD per web search; default: as call.',
-  web_fetch: 'USD per page that is fetched; default: as call.',
-  code_execution: 'USD per run of code; default: as call.',
-  file_search: 'USD per file search; default: as call.',
-  search: 'USD per search unit of a reranker.',
-  character: 'Characters of text that is spoken, USD per million.',
-  audio: 'Audio that is heard, counted in seconds: USD per hour.',
+  input: `Price of input text. Copy it from the vendor's price list. ${perMillion}`,
+  cache_read: `Price of input that is read from a cache. Set it where the vendor has one. ${perMillion} Default: as input.`,
+  cache_write_5m: `Price of input that is written to a cache for minutes. Set it where the vendor has one. ${perMillion} Default: as input.`,
+  cache_write_1h: `Price of input that is written to a cache for an hour. Set it where the vendor has one. ${perMillion} Default: as cache_write_5m.`,
+  input_audio: `Price of audio that goes in. Set it where the vendor has one. ${perMillion} Default: as input.`,
+  input_image: `Price of images that go in. Set it where the vendor has one. ${perMillion} Default: as input.`,
+  cache_read_audio: `Price of audio that is read from a cache. Set it where the vendor has one. ${perMillion} Default: as input_audio.`,
+  cache_read_image: `Price of images that are read from a cache. Set it where the vendor has one. ${perMillion} Default: as input_image.`,
+  output: `Price of output text. Copy it from the vendor's price list. ${perMillion}`,
+  reasoning: `Price of reasoning. Set it where it differs from that of output. ${perMillion} Default: as output.`,
+  output_audio: `Price of audio that comes out. Set it where the vendor has one. ${perMillion} Default: as output.`,
+  output_image: `Price of images that come out. Set it where the vendor counts them in tokens. ${perMillion} Default: as output.`,
+  image:
+    'Price of an image, or prices by words of its size, quality and resolution: { 1k: 0.02, high 1024x1536: 0.25 }. Set it for models that are paid by the picture. Unit: USD each.',
+  second:
+    'Price of a second, or prices by words of size and resolution: { 480p: 0.05, 720p: 0.07 }. Set it for models that are paid by length. Unit: USD each.',
+  request: 'Price of a call of the model, beside what it uses. Set it where the vendor has one. Unit: USD each.',
+  call: "Price of a call of one of the vendor's own tools that has no price by its name. Set it to allow such tools. Unit: USD each.",
+  web_search:
+    'Price of a web search of the vendor. Set it to allow the tool; 0 is free. Unit: USD each. Default: as call.',
+  web_fetch:
+    'Price of a page that the vendor fetches. Set it to allow the tool; 0 is free. Unit: USD each. Default: as call.',
+  code_execution:
+    'Price of a run of code at the vendor. Set it to allow the tool; 0 is free. Unit: USD each. Default: as call.',
+  file_search:
+    'Price of a file search of the vendor. Set it to allow the tool; 0 is free. Unit: USD each. Default: as call.',
+  search: 'Price of a search unit of a reranker. Set it for rerankers that are paid by it. Unit: USD each.',
+  character: 'Price of characters of text that is spoken. Set it for models that speak. Unit: USD per million.',
+  audio: 'Price of audio that is heard, counted in seconds. Set it for models that transcribe. Unit: USD per hour.',
 };
 
 const optionalUsd = () => usd().optional();
@@ -53,7 +59,9 @@ const pieceTable = z.union([usd(), z.record(z.string().min(1).max(100), usd())])
 const levels = z
   .record(z.string(), classes)
   .optional()
-  .describe('Prices for prompts of more tokens than this: { 200k: { input: 2.5, output: 15 } }; the others stay.');
+  .describe(
+    'Prices for prompts of more tokens than this: { 200k: { input: 2.5, output: 15 } }; the others stay. Set it where the vendor charges more for long prompts.',
+  );
 
 const instant = z.union([z.string(), z.number()]).transform((value, context) => {
   const at = typeof value === 'string' && /^\d{4}-\d\d-\d\d(T\S+)?$/.test(value) ? Date.parse(value) : Number.NaN;
@@ -80,21 +88,29 @@ const versionSchema = z.strictObject({
     .record(z.string().min(1).max(50), z.union([ratio(), z.strictObject({ ...classShape, above: levels })]))
     .optional()
     .describe(
-      'Services beyond the standard one by name: a ratio on all tokens, or prices: { priority: 2, flex: 0.5 }.',
+      'Services beyond the standard one by name: a ratio on all tokens, or prices: { priority: 2, flex: 0.5 }. Set it to allow them.',
     ),
   hours: z
     .record(z.string(), ratio())
     .optional()
-    .describe('Ratio on all tokens at times in UTC: { mon-fri 01:00-04:00 06:00-10:00: 2 }.'),
+    .describe(
+      'Ratio on all tokens at times in UTC: { mon-fri 01:00-04:00 06:00-10:00: 2 }. Set it where the vendor has dear or cheap hours.',
+    ),
   version: z
     .string()
     .regex(/^[\w.-]{1,40}$/, 'is no name of a version')
     .optional()
-    .describe("The version's name in rows, before the digest of its content; default: the digest alone."),
+    .describe(
+      "The version's name in rows, before the digest of its content. Set it to find calls of one price list. Default: the digest alone.",
+    ),
   valid_from: instant
     .optional()
-    .describe('First moment at which it holds; default: always. A date is its midnight, UTC.'),
-  valid_until: instant.optional().describe('First moment at which it holds no more; default: never.'),
+    .describe(
+      'First moment at which this version holds; a date is its midnight, UTC. Set it to announce a price before it begins. Default: always.',
+    ),
+  valid_until: instant
+    .optional()
+    .describe('First moment at which this version holds no more. Set it for a promotion that ends. Default: never.'),
 });
 type Written = z.output<typeof versionSchema>;
 

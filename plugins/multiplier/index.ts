@@ -20,8 +20,14 @@ const ratioEvent = defineEvent('multiplier.ratio', (ratio: string) => `sold at t
 
 const config = z
   .strictObject({
-    default: ratio().prefault(2).describe('Ratio for plans that state none.'),
-    minimum: ratio().prefault(1).describe('No plan and no model may be sold below it; the gateway does not start.'),
+    default: ratio()
+      .prefault(2)
+      .describe('Ratio on the official price for plans that state none. Set it to your usual margin.'),
+    minimum: ratio()
+      .prefault(1)
+      .describe(
+        'No plan and no model may be sold below it; the gateway does not start. Lower it below 1 to sell at a loss on purpose.',
+      ),
   })
   .superRefine((section, context) => {
     if (!isLess(section.default, section.minimum)) return;

@@ -35,12 +35,16 @@ export default definePlugin({
     upstream: z
       .url({ protocol: /^https?$/ })
       .transform((value) => value.replace(/\/$/, ''))
-      .describe("Base URL that takes the place of this gateway's address."),
-    connect: duration().default(10_000).describe('Time for DNS, TCP and TLS together.'),
+      .describe("Base URL that takes the place of this gateway's address. Write the address of the server behind it."),
+    connect: duration()
+      .default(10_000)
+      .describe('Time for DNS, TCP and TLS together. Raise it for servers that are far away.'),
     first_byte: duration()
       .default(600_000)
-      .describe('Time from the last byte of the request to the head of the answer.'),
-    idle: duration().default(600_000).describe('Longest silence inside an answer.'),
+      .describe(
+        'Time from the last byte of the request to the head of the answer. Raise it for servers that think for long.',
+      ),
+    idle: duration().default(600_000).describe('Longest silence inside an answer. Raise it for streams that pause.'),
   }),
   requires: [opened],
   sets: [upstreamRequest],

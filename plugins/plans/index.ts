@@ -21,8 +21,13 @@ const planEvent = defineEvent('plans.plan', (name: string) => `on the plan "${na
 
 const config = z
   .strictObject({
-    default: z.string().min(1).describe('Plan of an account that chose none, or whose plan is no longer offered.'),
-    offers: z.record(z.string().min(1).max(100), offerSchema).describe('The plans by name.'),
+    default: z
+      .string()
+      .min(1)
+      .describe('Plan of an account that chose none, or whose plan is no longer offered. Write a name of `offers`.'),
+    offers: z
+      .record(z.string().min(1).max(100), offerSchema)
+      .describe('The plans by name. Add one for each group of clients with its own limits or prices.'),
   })
   .superRefine((section, context) => {
     for (const [name, { price, grant, windows, duration, renew }] of Object.entries(section.offers)) {

@@ -17,7 +17,11 @@ const authForms = [
   headerSchema.transform((form): WrittenAuth => ({ scheme: 'header', ...form })),
   z
     .looseObject({
-      scheme: z.string().describe('How requests are authorized: header, query, or a scheme of a plugin.'),
+      scheme: z
+        .string()
+        .describe(
+          "How requests are authorized: header, query, or a scheme of a plugin. Use a plugin's scheme for a cloud.",
+        ),
     })
     .transform((written): WrittenAuth => written),
 ] as const;
@@ -33,26 +37,32 @@ const timeoutsSchema = z.strictObject({
   connect: duration()
     .refine((milliseconds) => milliseconds > 0 && milliseconds <= 10_000, 'must be more than 0 and at most 10s')
     .prefault('10s')
-    .describe('Longest time for name look-up, connection and TLS together.'),
+    .describe('Longest time for name look-up, connection and TLS together. Lower it to try the next target sooner.'),
   first_byte: duration()
     .refine((milliseconds) => milliseconds > 0, 'must be more than 0')
     .prefault('600s')
-    .describe("Longest wait from the request's last byte to the answer's head."),
+    .describe(
+      "Longest wait from the request's last byte to the answer's head. Lower it for vendors that hang; raise it for models that think for long.",
+    ),
   idle: duration()
     .refine((milliseconds) => milliseconds > 0, 'must be more than 0')
     .prefault('300s')
-    .describe('Longest silence inside an answer.'),
+    .describe('Longest silence inside an answer. Raise it for streams that pause.'),
 });
 
 const drainSchema = z.strictObject({
   longest: duration()
     .refine((milliseconds) => milliseconds > 0 && milliseconds <= 600_000, 'must be more than 0 and at most 10m')
     .prefault('60s')
-    .describe('Longest time to keep reading an answer; then the request is aborted.'),
+    .describe(
+      'Longest time to keep reading an answer after its client left; then the request is aborted. Raise it for slow models whose usage comes at the end.',
+    ),
   bytes: size()
     .refine((bytes) => bytes > 0, 'must be more than 0')
     .prefault('8MB')
-    .describe('Most bytes of an answer to keep reading; then the request is aborted.'),
+    .describe(
+      'Most bytes of an answer to keep reading after its client left; then the request is aborted. Raise it for long answers.',
+    ),
 });
 
 const queueSchema = z.strictObject({
@@ -61,11 +71,15 @@ const queueSchema = z.strictObject({
     .min(0)
     .max(10_000)
     .default(100)
-    .describe('Limit of waiting requests; more go to the next target at once. 0: no queue.'),
+    .describe(
+      'Limit of waiting requests; more go to the next target at once; 0: no queue. Raise it where waiting is better than another target.',
+    ),
   wait: duration()
     .refine((milliseconds) => milliseconds > 0 && milliseconds <= 300_000, 'must be more than 0 and at most 5m')
     .prefault('10s')
-    .describe('Longest wait of a request; then it goes to the next target.'),
+    .describe(
+      'Longest wait of a request; then it goes to the next target. Raise it for a local server that is the only target.',
+    ),
 });
 
 /** A credential file, as JSON over any lines, becomes one line; `auth` needs a scheme that reads it. */
@@ -90,8 +104,12 @@ function oneLine(json: string): string {
 const keySchema = z.union([
   keyText.transform((key) => ({ key, proxy: undefined })),
   z.strictObject({
-    key: keyText.describe('The key.'),
-    proxy: proxySchema.optional().describe("Proxy for requests with this key, instead of the provider's."),
+    key: keyText.describe('The key. Write it as `${VARIABLE}`, `${file:/path}` or `secret:NAME`, not as plain text.'),
+    proxy: proxySchema
+      .optional()
+      .describe(
+        "Proxy for requests with this key. Set it where keys must come from different addresses. Default: the provider's.",
+      ),
   }),
 ]);
 
@@ -104,7 +122,7 @@ const entrySchema = z.strictObject({
     .optional()
     .meta({
       description:
-        'Name of a vendor in config/vendors.yaml, whose settings this entry has except for those that it writes itself.',
+        'Name of a vendor in config/vendors.yaml, whose settings this entry has except for those that it writes itself. Use it for vendors that the gateway knows; providers presets lists them.',
       // For forms; read with the schema, not with the module.
       get 'x-presets'() {
         return presetsForForms();
@@ -116,12 +134,14 @@ const entrySchema = z.strictObject({
     .refine((keys) => keys.length <= 1_000, 'at most 1000 keys')
     .optional()
     .describe(
-      'One key or a list, each as text, as secret:NAME for a stored secret, or as { key, proxy }; used in turn. Empty entries are dropped; without any key the provider is left out. Not needed for a scheme of auth that finds its secret elsewhere.',
+      'One key or a list, each as text, as secret:NAME for a stored secret, or as { key, proxy }, used in turn; empty entries are dropped, and without any key the provider is left out. Set it for every vendor, except for a scheme of auth that finds its secret elsewhere.',
     ),
   optional: z
     .boolean()
     .default(false)
-    .describe('Left out without a word where it has no key: one that is only used when another vendor fails.'),
+    .describe(
+      'Left out without a notice where it has no key. Turn it on for a vendor that is only used when another one fails.',
+    ),
   speaks: z
     .record(name('a protocol name'), baseUrl)
     .refine((speaks) => Object.keys(speaks).length > 0, 'name at least one protocol')
@@ -133,60 +153,75 @@ const entrySchema = z.strictObject({
     .union([z.literal('none'), z.url({ protocol: /^https?$/, error: 'must be an http(s) URL, or none' })])
     .optional()
     .describe(
-      "Address of the vendor's list of models, for `providers import-models`; none: it has no list. Default: /models below the base URL.",
+      "Address of the vendor's list of models, for `providers import-models`; none: it has no list. Set it where the list is elsewhere. Default: /models below the base URL.",
     ),
   auth: z
     .union([...authForms, z.record(name('a protocol name'), z.union(authForms))])
     .optional()
     .describe(
-      "How requests are authorized, for all protocols or by protocol: { header, value }, or { scheme } with the scheme's settings. Default: the protocol's own header.",
+      "How requests are authorized, for all protocols or by protocol: { header, value }, or { scheme } with the scheme's settings. Set it for vendors and clouds with their own way. Default: the protocol's own header.",
     ),
-  headers: headersSchema.prefault({}).describe('Headers that are sent with every request to this vendor.'),
+  headers: headersSchema
+    .prefault({})
+    .describe('Headers that are sent with every request to this vendor. Set those that the vendor asks for.'),
   drop_fields: z
     .record(name('a protocol name'), z.array(z.string().min(1)))
     .prefault({})
-    .describe('Top-level request members that this vendor does not take, by protocol; they are removed.'),
+    .describe(
+      'Top-level request members that this vendor does not take, by protocol; they are removed. Set it when the vendor refuses a member that clients send.',
+    ),
   dialect: z
     .record(name('a protocol name'), traitsSchema)
     .prefault({})
-    .describe('Traits of this vendor in each protocol, for requests that are translated for it.'),
+    .describe(
+      'Traits of this vendor in each protocol, for requests that are translated for it. Set it when the vendor refuses translated requests.',
+    ),
   proxy: proxySchema
     .optional()
     .describe(
-      'Proxy to this vendor: http://, https:// or socks5://, with user and password where it needs them. Empty: none.',
+      'Proxy to this vendor: http://, https:// or socks5://, with user and password where it needs them. Set it where the vendor cannot be reached directly. Empty: none.',
     ),
-  tls: tlsSchema.optional().describe('Certificates for connections to this vendor.'),
+  tls: tlsSchema
+    .optional()
+    .describe(
+      'Certificates for connections to this vendor. Set it when it uses a private authority or asks for a certificate.',
+    ),
   addresses: familySchema,
-  stream_usage: z.boolean().default(true).describe('Ask for usage in chat streams by stream_options.include_usage.'),
+  stream_usage: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Ask for usage in chat streams by stream_options.include_usage. Turn it off for vendors that refuse the option.',
+    ),
   concurrency: z
     .int()
     .min(1)
     .max(1_000_000)
     .optional()
-    .describe('Requests under way at this vendor at most, in each process of the gateway. Default: no bound.'),
+    .describe(
+      'Requests under way at this vendor at most, in each process of the gateway. Set it for local servers and vendors with such a limit. Default: no bound.',
+    ),
   queue: queueSchema.prefault({}).describe('Queue of requests beyond the concurrency limit.'),
   timeouts: timeoutsSchema.prefault({}).describe('How long to wait for this vendor.'),
   client_left: z
     .enum(['auto', 'abort', 'drain'])
     .default('auto')
     .describe(
-      'What happens to an answer after its client disconnects. abort: the request is aborted and the usage so far is charged; ' +
-        'drain: it is read to its end, so that its true usage is charged; auto: drain where the whole answer can cost at most a ' +
-        'tenth of the prompt and usage comes with its end (chat and responses), else abort.',
+      'What happens to an answer after its client disconnects. abort: the request is aborted and the usage so far is charged; drain: it is read to its end, so that its true usage is charged; auto: drain where the whole answer can cost at most a tenth of the prompt and usage comes with its end (chat and responses), else abort. Use drain when the vendor charges whole answers anyway.',
     ),
   unknown_ids: z
     .enum(['refuse', 'forward'])
     .default('refuse')
     .describe(
-      'Ids of files, containers, conversations and the like that this vendor has not issued to the calling account through ' +
-        "this gateway. refuse: such a request is an error; forward: they are sent, for a vendor's account that belongs to one " +
-        'customer alone.',
+      "Ids of files, containers, conversations and the like that this vendor has not issued to the calling account through this gateway. refuse: such a request is an error; forward: they are sent. Use forward only for a vendor's account that belongs to one customer alone.",
     ),
   shared_ids: z
     .array(z.string().min(1).max(1_000))
     .max(10_000)
     .prefault([])
-    .describe('Ids at this vendor that every account may use, such as a vector store or a prompt of the operator.'),
+    .describe(
+      'Ids at this vendor that every account may use, such as a vector store or a prompt of the operator. List what you offer to all.',
+    ),
   drain: drainSchema.prefault({}).describe('Limits of reading an answer to its end.'),
 });
 

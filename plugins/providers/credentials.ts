@@ -26,8 +26,10 @@ export interface WrittenAuth {
 const keyMark = (value: string) => value.includes('{key}');
 
 export const headerSchema = z.strictObject({
-  header: headerName.describe('Name of the header that carries the key.'),
-  value: headerValue.refine(keyMark, 'must contain {key}').describe('Its value; {key} is replaced by the key.'),
+  header: headerName.describe('Name of the header that carries the key. Write what the vendor documents.'),
+  value: headerValue
+    .refine(keyMark, 'must contain {key}')
+    .describe('Value of that header; {key} is replaced by the key. Write what the vendor documents.'),
 });
 
 /** The key in a header. */
@@ -44,7 +46,7 @@ const queryScheme: FixedScheme<{ name: string }> = {
     name: z
       .string()
       .regex(/^[\w.-]{1,100}$/, 'must be letters, digits, dots, dashes and underscores')
-      .describe('Name of the query member that carries the key.'),
+      .describe('Name of the query member that carries the key. Write what the vendor documents.'),
   }),
   form: ({ name }) => ({ query: name }),
 };

@@ -55,12 +55,16 @@ const config = z.strictObject({
   endpoints: z
     .array(z.string().min(1))
     .default([...usualEndpoints])
-    .describe('Endpoints that are limited, by operation name or as "POST /v1/messages". All others never are.'),
+    .describe(
+      'Endpoints that are limited, by operation name or as "POST /v1/messages"; all others never are. Add one to limit it too.',
+    ),
   reserve: z
     .strictObject({
       output_tokens: count()
         .prefault(4096)
-        .describe('The most output tokens that a running answer reserves; at its end the true count replaces them.'),
+        .describe(
+          'The most output tokens that a running answer reserves; at its end the true count replaces them. Lower it when clients with long max_tokens are refused too early.',
+        ),
     })
     .prefault({})
     .describe('How tokens are counted before they are known.'),

@@ -32,12 +32,19 @@ import { storedTimeline } from './timeline.ts';
 const pruneIntervalMs = 3_600_000;
 
 const configSchema = z.strictObject({
-  lines: z.boolean().default(true).describe('Write one log line for each request.'),
-  retention: duration().prefault('30d').describe('How long rows are kept.'),
+  lines: z
+    .boolean()
+    .default(true)
+    .describe('Write one log line for each request. Turn it off where the rows of the database are enough.'),
+  retention: duration()
+    .prefault('30d')
+    .describe('How long rows of requests are kept. Raise it when clients and support look back further.'),
   timeline: z
     .boolean()
     .default(true)
-    .describe('Keep with each row the timeline of decisions: limit, price, route, conversion, charge.'),
+    .describe(
+      'Keep with each row the timeline of decisions: limit, price, route, conversion, charge. Turn it off to write fewer bytes for each call.',
+    ),
   bodies: bodiesSection.optional(),
 });
 

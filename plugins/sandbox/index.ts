@@ -10,12 +10,28 @@ const upstreamName = 'sandbox';
 const config = z.strictObject({
   listen: listenAddress('127.0.0.1:8080')
     .prefault('127.0.0.1:0')
-    .describe('Host and port on which the sandbox vendor listens; port 0 takes any free one.'),
-  key: z.string().min(1).optional().describe('The key it wants from its callers; without one it takes any.'),
+    .describe(
+      'Host and port on which the sandbox vendor listens; port 0 takes any free one. Set a port to call the sandbox without the gateway.',
+    ),
+  key: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'The key that the sandbox wants from its callers; without one it takes any. Set it to try how refused keys are handled.',
+    ),
   latency: z
     .strictObject({
-      first_byte: duration().default(0).describe('Silence before each answer.'),
-      chunk: duration().default(0).describe('Silence between two pieces of a streamed answer.'),
+      first_byte: duration()
+        .default(0)
+        .describe(
+          'Silence before each answer, where a prompt does not say otherwise. Raise it to try slow models. Default: none.',
+        ),
+      chunk: duration()
+        .default(0)
+        .describe(
+          'Silence between two pieces of a streamed answer, where a prompt does not say otherwise. Raise it to watch streams. Default: none.',
+        ),
     })
     .prefault({})
     .describe('How slow it is when a prompt does not say otherwise.'),

@@ -28,7 +28,7 @@ export default definePlugin({
       })
       .default('embedded')
       .describe(
-        'Where rows are kept: `embedded`, a Postgres inside the data directory, or the URL of a Postgres server.',
+        'Where rows are kept: `embedded`, a Postgres inside the data directory, or the URL of a Postgres server. Use a server for several processes or many calls a second.',
       ),
     counters: z
       .string()
@@ -36,25 +36,31 @@ export default definePlugin({
         error: 'must be "memory", or a URL such as redis://host:6379; those of a cluster are separated by commas',
       })
       .default('memory')
-      .describe('Where rates are counted: `memory`, in this process, or the URL of a Redis that all processes share.'),
+      .describe(
+        'Where rates are counted: `memory`, in this process, or the URL of a Redis that all processes share. Use a Redis when several processes serve and limits must hold exactly.',
+      ),
     counters_within: duration()
       .prefault('50ms')
       .describe(
-        'How long a request waits for shared counters; three times longer in a row, and this process counts its share.',
+        'How long a request waits for shared counters; three times longer in a row, and this process counts its share. Raise it when the Redis is far away.',
       ),
     pool: count()
       .refine((value) => value >= 1 && value <= 500, { error: 'must be between 1 and 500' })
       .default(10)
-      .describe('Connections to the database, at most, for each gateway process.'),
+      .describe(
+        "Connections to the database, at most, for each gateway process. Lower it when the server's limit is shared by many processes. Default: 10.",
+      ),
     start_timeout: duration()
       .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 3_600_000, 'must be from 1s to 1h')
       .prefault('60s')
-      .describe('How long a start waits until the database answers; then it ends with an error.'),
+      .describe(
+        'How long a start waits until the database answers; then it ends with an error. Raise it when database and gateway start together.',
+      ),
     bridge: duration()
       .refine((milliseconds) => milliseconds <= 600_000, 'must be from 0s to 10m')
       .prefault('120s')
       .describe(
-        'How long a Postgres server may be away while known keys and accounts are served, each within what the process has leased of it.',
+        'How long a Postgres server may be away while known keys and accounts are served, each within what the process has leased of it. Raise it above the time of your failovers.',
       ),
     replica: z
       .string()
@@ -63,23 +69,25 @@ export default definePlugin({
       })
       .default('')
       .describe(
-        'A Postgres server that follows `database`, from which pages and exports are read; empty: from `database`. Calls and money are not.',
+        'A Postgres server that follows `database`, from which pages and exports are read; empty: from `database`. Calls and money are not read from it. Set it when pages and exports slow the database down.',
       ),
     replica_lag: duration()
       .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 3_600_000, 'must be from 1s to 1h')
       .prefault('10s')
-      .describe('How far behind `replica` may be; while it is further behind or away, pages are read from `database`.'),
+      .describe(
+        'How far behind `replica` may be; while it is further behind or away, pages are read from `database`. Raise it when pages may be older.',
+      ),
     distributed: z
       .union([z.boolean(), z.enum(['0', '1']).transform((value) => value === '1')])
       .default(false)
       .describe(
-        'The Postgres distributes tables over servers (Citus): tables with the account in each key are distributed by it after migrations.',
+        'The Postgres distributes tables over servers (Citus): tables with the account in each key are distributed by it after migrations. Turn it on only for such a server. Default: false.',
       ),
     start_empty: z
       .boolean()
       .default(false)
       .describe(
-        'Start on an empty Postgres server although the data directory has an embedded database, which stays unused.',
+        'Start on an empty Postgres server although the data directory has an embedded database, which stays unused. Turn it on for one start when you begin without the old rows.',
       ),
   }),
   services: { optional: [ledgerQueries], provides: [database, counters] },

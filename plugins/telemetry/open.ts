@@ -143,7 +143,7 @@ function urlOf(endpoint: string, signal: 'metrics' | 'traces'): string {
 }
 
 /** Reports nothing without the plugins, or while the database does not answer. */
-function observeStoredWork(meter: Meter, host: Host): void {
+export function observeStoredWork(meter: Meter, host: Host): void {
   const gauge = (name: string, description: string, unit?: string) =>
     meter.createObservableGauge(`gateway.${name}`, { description, ...(unit && { unit }) });
   const open = gauge('batches.open', 'Batches of the gateway that have not ended; the same in every process.');

@@ -10,14 +10,22 @@ import { plans } from '../common/domain/plans.ts';
 export default definePlugin({
   name: 'welcome',
   config: z.strictObject({
-    account: z.string().default('demo').describe('Name of the account that is opened when the gateway has none.'),
-    credit: usd().prefault('10').describe('USD that the account starts with.'),
+    account: z
+      .string()
+      .default('demo')
+      .describe("Name of the account that is opened when the gateway has none. Change it to the first client's name."),
+    credit: usd().prefault('10').describe('USD that the account starts with. Change it to what trying may cost.'),
     variable: z
       .string()
       .regex(/^[A-Z][A-Z0-9_]*$/, 'must be the name of an environment variable')
       .default('GATEWAY_KEY')
-      .describe('Environment variable that the printed first calls read the key from.'),
-    model: z.string().default('gpt-5.4-mini').describe('Model that the printed first calls name.'),
+      .describe(
+        'Environment variable that the printed first calls read the key from. Change it where your programs use another one.',
+      ),
+    model: z
+      .string()
+      .default('gpt-5.4-mini')
+      .describe('Model that the printed first calls name. Change it to one that you sell.'),
   }),
   services: { requires: [accounts], optional: [ledger, plans] },
   setup(host, config) {

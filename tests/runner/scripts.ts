@@ -28,6 +28,11 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
       '3 seconds',
       'the stable names that plugins import, with their signatures; rewrites plugins/common/author/API.md',
     ],
+    [
+      'docs',
+      '10 seconds',
+      'settings, commands, errors, headers, metrics, extension points; rewrites plugins/docs/reference/',
+    ],
     ['build:console', '10 seconds', 'the console’s pages, into plugins/console/web/dist/'],
     ['build:database', '20 seconds', 'the new database that first starts unpack'],
     ['help [-- WORD]', 'a moment', 'this list'],

@@ -6,10 +6,12 @@ import { Refused } from '../deliveries.ts';
 import { address, allowPrivate, post } from './post.ts';
 
 const config = z.strictObject({
-  webhook: address.describe('Address of the service for messages; a secret, since anyone with it can post.'),
+  webhook: address.describe(
+    'Address of the service for messages; a secret, since anyone with it can post. Copy it from the chat program.',
+  ),
   secret: secretText()
     .default('')
-    .describe('Signs each message, where the service has given one out (Feishu, DingTalk).'),
+    .describe('Signs each message. Set it where the service has given one out (Feishu, DingTalk).'),
   allow_private: allowPrivate,
 });
 

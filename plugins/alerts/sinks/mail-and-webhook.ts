@@ -5,7 +5,13 @@ import { signedHeaders, webhookSecrets } from '../../common/kit/fetch/webhooks.t
 import { Refused } from '../deliveries.ts';
 import { address, allowPrivate, post } from './post.ts';
 
-const mailConfig = z.strictObject({ to: z.array(z.email()).min(1).max(20).describe('Addresses that get the mails.') });
+const mailConfig = z.strictObject({
+  to: z
+    .array(z.email())
+    .min(1)
+    .max(20)
+    .describe('Addresses that get the mails. Write the addresses of those who should be called.'),
+});
 
 export const mailSink: AlertSinkType<z.output<typeof mailConfig>> = {
   name: 'mail',
@@ -21,11 +27,11 @@ export const mailSink: AlertSinkType<z.output<typeof mailConfig>> = {
 };
 
 const webhookConfig = z.strictObject({
-  url: address.describe('Address that gets each message by POST.'),
+  url: address.describe('Address that gets each message by POST. Write the receiver of your own service.'),
   secret: webhookSecrets()
     .refine((secrets) => secrets.length > 0, 'must not be empty')
     .describe(
-      'Signs each message: `whsec_` and base64, as receivers take it, or any other text. Of a list, each signs.',
+      'Signs each message: `whsec_` and base64, as receivers take it, or any other text; of a list, each signs. Give the receiver the same one.',
     ),
   allow_private: allowPrivate,
 });

@@ -9,7 +9,9 @@ export const address = z.url({ protocol: /^https?$/ });
 export const allowPrivate = z
   .boolean()
   .default(false)
-  .describe('The address may lie in a private network or on this machine.');
+  .describe(
+    'The address may lie in a private network or on this machine. Turn it on for receivers of your own network.',
+  );
 
 interface Message {
   readonly url: string;

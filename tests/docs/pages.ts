@@ -1,0 +1,236 @@
+/** The pages of the reference, each made from what the sources say. */
+
+import type { Plugin } from '../../core/contract/contract.ts';
+import { type ErrorKind, errorStatus, GatewayError } from '../../core/contract/errors.ts';
+import { gatewaySchema } from '../../core/gateway/config.ts';
+import { type OwnCommand, ownCommands } from '../../core/process/own-commands.ts';
+import { envelope, googleError } from '../../plugins/common/kit/error-envelope.ts';
+import { errorCodes } from '../../plugins/docs/error-codes.ts';
+import { headerTexts } from '../../plugins/docs/headers.ts';
+import { codeOf } from '../../plugins/error-shape/codes.ts';
+import { renderError as renderMessages } from '../../plugins/protocol-convert/protocols/messages/errors.ts';
+import { type Described, describedPlugins } from './gateway.ts';
+import { metrics } from './metrics.ts';
+import { extensionPoints } from './points.ts';
+import { type Setting, settingsOf } from './settings.ts';
+
+export const folder = 'plugins/docs/reference';
+
+/** Text by file name below the folder. */
+export async function referencePages(): Promise<Map<string, string>> {
+  const described = await describedPlugins();
+  const pages = plainPages(described.map(({ plugin }) => plugin));
+  const sections = sectionsOf(described);
+  for (const section of sections) pages.set(`settings/${section.name}.md`, settingsPage(section));
+  pages.set('settings.md', indexPage(sections));
+  pages.set('commands.md', commandsPage(described));
+  return pages;
+}
+
+/** Those for which no gateway is set up. */
+export function plainPages(plugins: readonly Plugin[]): Map<string, string> {
+  return new Map([
+    ['errors.md', errorsPage()],
+    ['headers.md', headersPage()],
+    ['metrics.md', metricsPage()],
+    ['extension-points.md', pointsPage(plugins)],
+  ]);
+}
+
+const written = 'Written by `npm run docs`; nothing here is changed by hand.';
+const page = (title: string, ...parts: readonly string[]) => `# ${title}\n\n${written}\n\n${parts.join('\n\n')}\n`;
+const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
+  [head, head.map(() => '---'), ...rows]
+    .map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n');
+
+// -------------------------------------------------------------------------------------------------------------- settings
+
+interface Section {
+  readonly name: string;
+  readonly settings: readonly Setting[];
+  /** Whether a reload applies this setting. */
+  reloads(path: string): boolean;
+}
+
+/** Members of the gateway's own settings that wait for a restart, and all that begins with them. */
+const ownRestarts = [
+  ...['include', 'gateway', 'listen', 'schema', 'data', 'plugins'],
+  ...['server.header_limit', 'server.answer_limit', 'server.upstream_connections'],
+];
+
+function sectionsOf(described: readonly Described[]): Section[] {
+  const own: Section = {
+    name: 'gateway',
+    settings: settingsOf('', gatewaySchema),
+    reloads: (path) => !ownRestarts.includes(path),
+  };
+  const ofPlugins = described.map(({ plugin, instance, extensions }): Section => {
+    const { reload } = instance ?? {};
+    // Schemes and sinks stand in sections that are applied whole.
+    const isReloaded = (path: string) =>
+      path.includes('(') ||
+      (reload !== undefined && (reload.members?.includes(path.split('.')[1]!.replace('[]', '')) ?? true));
+    const added = extensions
+      .filter(({ point }) => point === 'vendor credentials' || point === "alerts' sinks")
+      .flatMap(({ point, extension }) => {
+        const { name, config } = extension as { name: string; config: Plugin['config'] };
+        const at = point === 'vendor credentials' ? 'providers.NAME.auth' : 'alerts.sinks.NAME';
+        return settingsOf(`${at} (${name})`, config as never);
+      });
+    return {
+      name: plugin.name,
+      settings: [...settingsOf(plugin.name, plugin.config as never), ...added],
+      reloads: isReloaded,
+    };
+  });
+  return [own, ...ofPlugins.filter(({ settings }) => settings.length > 0)];
+}
+
+const anchorOf = (path: string) =>
+  path
+    .toLowerCase()
+    .replace(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
+
+function settingsPage({ name, settings, reloads }: Section): string {
+  const title = name === 'gateway' ? 'Settings of the gateway itself' : `Settings: ${name}`;
+  const entries = settings.map((setting) => {
+    const { path, type, unit, default: fallback, isRequired, description, example, sameAs } = setting;
+    const facts = [
+      type,
+      ...(unit === undefined ? [] : [`unit: ${unit}`]),
+      ...(isRequired ? ['required'] : fallback === undefined ? [] : [`default: ${fallback}`]),
+      reloads(path) ? 'applied by a reload' : 'waits for a restart',
+    ];
+    const same = sameAs === undefined ? '' : ` Its members are those of [${sameAs}](#${anchorOf(sameAs)}).`;
+    const shown = example === undefined ? '' : `\n\n\`${example}\``;
+    return `## ${path}\n\n${facts.join(' · ')}\n\n${description}${same}${shown}`;
+  });
+  return page(title, ...entries);
+}
+
+function indexPage(sections: readonly Section[]): string {
+  const rows = sections.map(({ name, settings }) => [
+    `[${name}](settings/${name}.md)`,
+    settings
+      .filter(({ path }) => path.split('.').length === (name === 'gateway' ? 1 : 2) && !path.includes('('))
+      .map(({ path }) => `\`${path.split('.').at(-1)}\``)
+      .join(' '),
+  ]);
+  return page(
+    'Settings',
+    'All settings exist since 0.1.0. NAME stands for a name of your own, `[]` for each entry of a list.',
+    table(['section', 'settings'], rows),
+  );
+}
+
+// -------------------------------------------------------------------------------------------------------------- commands
+
+function commandsPage(described: readonly Described[]): string {
+  const ofPlugins = described.flatMap(({ plugin, instance }) =>
+    (instance?.commandLine?.commands ?? []).map((command) => ({ ...command, from: plugin.name })),
+  );
+  const all = [...ownCommands.map((command: OwnCommand) => ({ ...command, from: 'the gateway' })), ...ofPlugins];
+  const unique = [...new Map(all.map((command) => [command.name, command])).values()];
+  const entries = unique
+    .toSorted((one, other) => one.name.localeCompare(other.name, 'en'))
+    .map(({ name, summary, arguments: positional = [], options = {}, from }) => {
+      const rows = Object.entries(options).map(([flags, text]) => [`\`${flags}\``, text]);
+      const shown = rows.length === 0 ? '' : `\n\n${table(['option', 'what'], rows)}`;
+      return `## ${[name, ...positional].join(' ').replaceAll('<', '&lt;')}\n\n${summary} (of ${from})${shown}`;
+    });
+  return page(
+    'Commands',
+    '`npm run -s gateway -- COMMAND` in a checkout, `model-gateway COMMAND` of the package. Every command takes `--config FILE` and `--json`.',
+    ...entries,
+  );
+}
+
+// ---------------------------------------------------------------------------------------------------------------- errors
+
+function errorsPage(): string {
+  const kinds = Object.keys(errorStatus) as ErrorKind[];
+  const rows = kinds.map((kind) => {
+    const error = new GatewayError(kind, '');
+    const { type, code } = envelope(error).error;
+    const { body } = renderMessages(error, { id: '' });
+    const messages = (JSON.parse(String(body)) as { error: { type: string } }).error.type;
+    return [
+      String(error.status),
+      kind,
+      `\`${type}\`, ${code === null ? '–' : `\`${code}\``}`,
+      `\`${messages}\``,
+      `\`${googleError(error).error.status}\``,
+      `\`${codeOf(error)}\``,
+    ];
+  });
+  const codes = Object.entries(errorCodes)
+    .toSorted(([one], [other]) => one.localeCompare(other, 'en'))
+    .map(([code, { kinds: of, meaning, cure }]) => [
+      `\`${code}\``,
+      of.map((kind) => errorStatus[kind]).join(', '),
+      meaning,
+      cure,
+    ]);
+  return page(
+    'Errors',
+    'Errors have the shape of the client’s protocol. A refusal that a repetition would meet again has `x-should-retry: false`, one that passes has `retry-after`.',
+    '## By status',
+    table(
+      [
+        'status',
+        'kind',
+        'chat, responses: `type`, `code` without a code of its own',
+        'messages: `type`',
+        'generate-content: `status`',
+        'with `error-shape`: `code`',
+      ],
+      rows,
+    ),
+    '## By code',
+    'Chat and responses send the code as `error.code` (limits of plans and keys as `rate_limit_exceeded`), messages as `error.details.error_code`, generate-content in capitals as `error.details[].reason`.',
+    table(['code', 'status', 'what it means', 'what to do'], codes),
+  );
+}
+
+function headersPage(): string {
+  const rows = (from: 'client' | 'gateway') =>
+    headerTexts.filter((header) => header.from === from).map(({ name, text }) => [`\`${name}\``, text]);
+  return page(
+    'Headers',
+    '## Of requests',
+    table(['header', 'what it says'], rows('client')),
+    '## Of answers',
+    table(['header', 'what it says'], rows('gateway')),
+  );
+}
+
+function metricsPage(): string {
+  const rows = metrics().map(({ name, prometheus, type, unit, description }) => [
+    `\`${name}\``,
+    `\`${prometheus}\``,
+    type,
+    unit,
+    description,
+  ]);
+  return page(
+    'Metrics',
+    'Of the plugin `telemetry`: pages for Prometheus at `telemetry.listen`, OpenTelemetry at `telemetry.otlp`. Histograms have `_bucket`, `_sum` and `_count` behind their name for Prometheus. Those whose names begin with `gen_ai.client.inference` or `gen_ai.client.embeddings` exist with `telemetry.convention: "genai-0.1"` alone.',
+    table(['metric', 'for Prometheus', 'type', 'unit', 'what it counts'], rows),
+  );
+}
+
+function pointsPage(plugins: readonly Plugin[]): string {
+  const ownerOf = (title: string) =>
+    plugins.find(({ extensionPoints: own = [] }) => own.some(({ name }) => name === title))?.name ?? 'the gateway';
+  const entries = extensionPoints().map(({ name, title, file, added, description, members }) => {
+    const list = members.map(({ signature, text }) => `- \`${signature}\`${text === '' ? '' : `: ${text}`}`);
+    return `## ${name}\n\nOwned by ${ownerOf(title)}. Added: \`${added}\` ([source](../../../${file})). ${description.replace(/ ?Owned by [^.]*\./, '')}\n\n${list.join('\n')}`.trimEnd();
+  });
+  return page(
+    'Extension points',
+    'What a plugin may add to another one: it names the point under `extends` and calls `host.extend(point, …)` in its `setup`.',
+    ...entries,
+  );
+}
