@@ -15,8 +15,11 @@ export interface ConfigNotice {
   readonly where?: string;
 }
 
-/** Why a file is not written: `shipped`: an update of the product replaces it; `mounted`: this process may not write it. */
-export type ReadOnlyReason = 'shipped' | 'mounted';
+/**
+ * Why a file is not written: `shipped`: an update of the product replaces it; `mounted`: this process may not write it; `data`: it would be the own
+ * file over a shipped one, in a data directory that this process may not write.
+ */
+export type ReadOnlyReason = 'shipped' | 'mounted' | 'data';
 
 export interface ConfigFileView {
   readonly name: string;
@@ -29,7 +32,7 @@ export interface ConfigFileView {
 }
 
 export interface ConfigView {
-  /** The files that the gateway was read from, the main file first, with their text. */
+  /** The files that the gateway was read from, the main file first, with their text; over a shipped one an own one, empty until it is written. */
   readonly files: readonly ConfigFileView[];
   /** JSON Schema of a gateway file. */
   readonly schema: object;

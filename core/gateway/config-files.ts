@@ -1,11 +1,11 @@
 /** Shows, checks and atomically saves the gateway's own configuration files. */
-import { constants } from 'node:fs';
-import { access, chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { constants, existsSync } from 'node:fs';
+import { access, chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, relative, resolve } from 'node:path';
 import type { ConfigCheck, ConfigFiles, ConfigSource, ConfigText, ConfigView } from '../contract/config-files.ts';
 import { GatewayError } from '../contract/errors.ts';
 import { configSchema } from './json-schema.ts';
+import { isShipped } from './own-file.ts';
 import type { Reloader } from './reload.ts';
 import type { GatewayRuntime } from './runtime.ts';
 import { display } from './yaml.ts';
@@ -23,13 +23,14 @@ export class GatewayConfigFiles implements ConfigFiles {
 
   async view(): Promise<ConfigView> {
     const { generation, loadedAt } = this.#reloader;
-    const { files: read, includes } = this.#runtime.file.yaml;
+    const { files: read, includes, own } = this.#runtime.file.yaml;
     this.#schema ??= configSchema(this.#runtime.plugins.map(({ plugin }) => plugin));
     return {
       files: await Promise.all(
         [...read].map(async ([path, text]) => {
-          const writable = await mayReplace(path);
-          const readOnly = (await isShipped(path)) ? 'shipped' : writable ? undefined : 'mounted';
+          const writable = path === own ? await mayMake(path) : await mayReplace(path);
+          const reason = path === own ? 'data' : 'mounted';
+          const readOnly = isShipped(path) ? 'shipped' : writable ? undefined : reason;
           return {
             name: display(path),
             // From disk, since `save` compares with what is there.
@@ -68,7 +69,10 @@ export class GatewayConfigFiles implements ConfigFiles {
   }
 
   async onDisk(paths: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
-    const texts = paths.map(async (path) => [path, await textOf(this.#keptPath(path))] as const);
+    const texts = paths.map(async (path) => {
+      const file = this.#keptPath(path);
+      return [path, (await textOf(file)) ?? (file === this.#runtime.file.yaml.own ? '' : undefined)] as const;
+    });
     return new Map(await Promise.all(texts));
   }
 
@@ -105,9 +109,9 @@ export class GatewayConfigFiles implements ConfigFiles {
     return new Map(texts.map(({ path, text }) => [this.#keptPath(path), text]));
   }
 
-  /** The directory of the main file. */
+  /** The directory of the file that is served, whether or not an own one lies over it. */
   #top(): string {
-    return dirname([...this.#runtime.file.yaml.files.keys()][0]!);
+    return dirname(resolve(this.#runtime.file.file));
   }
 
   /** A file of this gateway, or one beside them that it was read from before. */
@@ -139,24 +143,26 @@ async function mayReplace(path: string): Promise<boolean> {
   }
 }
 
-const shippedFolder = fileURLToPath(new URL('../../config/', import.meta.url));
-/** Other files in that folder are the operator's own. */
-const shippedNames = new Set(
-  ['alt', 'demo', 'demo-alt', 'fleet', 'main', 'models', 'passthrough', 'sandbox', 'shared', 'vendors'].map(
-    (name) => `${name}.yaml`,
-  ),
-);
+const isWritable = (path: string) =>
+  access(path, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
 
-/** Whether an update of the product replaces this file. */
-export async function isShipped(path: string): Promise<boolean> {
-  const [real, folder] = await Promise.all([path, shippedFolder].map((one) => realpath(one).catch(() => one)));
-  return dirname(real!) === resolve(folder!) && shippedNames.has(basename(real!));
+/** Whether an own file can be written, or made below the nearest directory that is there. */
+async function mayMake(path: string): Promise<boolean> {
+  if ((await textOf(path)) !== undefined) return mayReplace(path);
+  let directory = dirname(path);
+  while (!existsSync(directory) && directory !== dirname(directory)) directory = dirname(directory);
+  return (await stat(directory)).isDirectory() && isWritable(directory);
 }
 
 const textOf = (path: string) => readFile(path, 'utf8').catch(() => undefined);
 
+/** An own file that is not there yet counts as an empty one. */
 async function refuseOvertaken(path: string, previous: string | undefined): Promise<void> {
-  if ((await textOf(path)) === previous) return;
+  const now = await textOf(path);
+  if (now === previous || (now === undefined && previous === '')) return;
   throw new GatewayError('conflict', 'The file has changed meanwhile: load it again.', { code: 'config_changed' });
 }
 
@@ -164,13 +170,14 @@ async function refuseOvertaken(path: string, previous: string | undefined): Prom
 async function replace(path: string, text: string, previous: string | undefined): Promise<void> {
   await refuseOvertaken(path, previous);
   try {
-    if (previous === undefined) {
+    if ((await textOf(path)) === undefined) {
+      await mkdir(dirname(path), { recursive: true });
       await put(path, text, 0o600);
       return;
     }
     const real = await realpath(path);
     const { mode } = await stat(real);
-    await put(`${real}.bak`, previous, mode);
+    await put(`${real}.bak`, previous ?? '', mode);
     await put(real, text, mode);
   } catch (error) {
     throw new GatewayError('forbidden', 'The file cannot be written by this process.', {

@@ -1,12 +1,12 @@
 /** Parses a gateway's YAML to validated sections; reports all bad keys and missing variables with file and line. */
 
-import { resolve } from 'node:path';
 import type { Plugin } from '../contract/contract.ts';
 import { count, duration, listenAddress, size, z } from '../contract/schema.ts';
 import { isAddressRange } from '../http/client-address.ts';
 import { crossOriginSchema } from '../http/cross-origin.ts';
 import { didYouMean, nearName } from '../tools/near-names.ts';
 import { proxySchema, tlsSchema } from '../tools/network-config.ts';
+import { dataDirectory } from './own-file.ts';
 import type { FoundSecrets } from './secrets/filling.ts';
 import { parseSection } from './section-problems.ts';
 import { type Drafts, display, type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';
@@ -225,11 +225,10 @@ export function readGatewayFile(
   const wrong = 'problems' in parsed ? withMisspelt(parsed.problems, sections, yaml) : [];
   const problems = [...yaml.problems, ...wrong];
   if ('problems' in parsed || problems.length > 0) throw new ConfigError(problems);
-  const data = environment['DATA_DIR'];
   return {
     file,
     settings: parsed.data,
-    directory: resolve(data === undefined || data === '' ? parsed.data.data : data),
+    directory: dataDirectory(parsed.data.data, environment),
     sections,
     yaml,
   };

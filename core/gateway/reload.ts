@@ -12,6 +12,7 @@
  * each `handle` as it was compiled, so running exchanges keep the configuration that they began with.
  */
 
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -106,7 +107,8 @@ export class Reloader {
     }
     const { settings, yaml } = runtime.file;
     if (settings.reload === 'signal') this.#watch.close();
-    else this.#watch.follow(yaml.files);
+    // The directory of an own file may not be there before the file.
+    else this.#watch.follow(new Map([...yaml.files].filter(([file]) => file !== yaml.own || existsSync(file))));
     this.#secretWatch.follow(yaml.secretFiles);
     this.#sourceWatches ??= runtime.sources().flatMap((source) => source.watch?.(this.#secretsChanged) ?? []);
   }
@@ -192,14 +194,15 @@ export class Reloader {
 
   /** A draft may include files only from the directories of the current files, and name secrets only in those of current secrets. */
   #drafted(texts: ReadonlyMap<string, string>): Drafts {
-    const { files, secretFiles } = this.#options.runtime.file.yaml;
+    const { files, secretFiles, own } = this.#options.runtime.file.yaml;
     const below = (known: Iterable<string>) => {
       const directories = [...known].map((path) => dirname(path) + sep);
       return (wanted: string) => directories.some((directory) => wanted.startsWith(directory));
     };
     return {
       texts,
-      mayRead: below(files.keys()),
+      // The data directory has files that are no settings.
+      mayRead: below([...files.keys()].filter((file) => file !== own)),
       mayTakeSecret: below(secretFiles.keys()),
     };
   }

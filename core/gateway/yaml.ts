@@ -1,5 +1,5 @@
 /** One YAML file, or several by `include`, to plain values with the file and line of each. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, relative, resolve } from 'node:path';
 import {
   type Document,
@@ -14,6 +14,7 @@ import {
   visit,
 } from 'yaml';
 import { didYouMean } from '../tools/near-names.ts';
+import { ownFileOf } from './own-file.ts';
 import { Filling, type FoundSecrets, isQuoted, type WantedSecret } from './secrets/filling.ts';
 import { describeSyntaxError } from './yaml-errors.ts';
 
@@ -38,10 +39,12 @@ export interface LoadedYaml {
   readonly remarks: readonly Remark[];
   /** Whether a file could not be read as YAML: what its text says is not known. */
   readonly isUnread: boolean;
-  /** Every file that was read, the main one first: its text by absolute path. */
+  /** Every file that was read, the main one first: its text by absolute path. The own file over a shipped one is empty until there is one. */
   readonly files: ReadonlyMap<string, string>;
   /** The files that each of them includes, in the order in which they are laid over one another. */
   readonly includes: ReadonlyMap<string, readonly string[]>;
+  /** Where the operator's own file over a shipped one is, or would be. */
+  readonly own: string | undefined;
   /** Files with secrets that the values name, by absolute path, with what stands in them. */
   readonly secretFiles: ReadonlyMap<string, string | undefined>;
   /** Secrets of plugins' sources that the values name and that were not given. */
@@ -99,14 +102,18 @@ export function loadYaml(
     locations: new Map(),
     isUnread: false,
   };
-  const values = loadFile(resolve(file), loading, [], display(resolve(file)));
-  const root = display(resolve(file));
+  const path = resolve(file);
+  const root = display(path);
+  const written = loadFile(path, loading, [], root);
+  const own = ownFileOf(path, written, environment);
+  const values = own === undefined ? written : merged(written, loadOwn(own, path, loading));
   return {
     values,
     problems: loading.problems,
     remarks: loading.remarks,
     isUnread: loading.isUnread,
-    files: loading.files,
+    files: own === undefined ? loading.files : new Map([[own, loading.files.get(own) ?? ''], ...loading.files]),
+    own,
     includes: loading.includes,
     secretFiles: filling.files,
     wanted: filling.wanted,
@@ -130,6 +137,14 @@ function placeOfSetting(sentence: string, locations: ReadonlyMap<string, string>
   return byName.get(name);
 }
 
+/** What the own file says over a shipped one, which it need not include. */
+function loadOwn(own: string, shipped: string, loading: Loading): Values {
+  const isThere = loading.drafts?.texts.has(own) === true || existsSync(own);
+  const values = isThere ? loadFile(own, loading, [], display(own)) : {};
+  loading.includes.set(own, [shipped, ...(loading.includes.get(own) ?? [])]);
+  return values;
+}
+
 /** `includedAt`: where the file is named, or the file itself. */
 function loadFile(file: string, loading: Loading, above: readonly string[], includedAt: string): Values {
   if (loading.isUnread) return {};
@@ -141,7 +156,8 @@ function loadFile(file: string, loading: Loading, above: readonly string[], incl
     return {};
   };
   if (above.includes(file) || above.length >= maxIncludeDepth) return refuse('is included by itself');
-  if (loading.drafts?.mayRead(file) === false) return refuse('lies elsewhere: it can only be included by hand');
+  if (above.length > 0 && loading.drafts?.mayRead(file) === false)
+    return refuse('lies elsewhere: it can only be included by hand');
   let text: string;
   try {
     text = loading.drafts?.texts.get(file) ?? readFileSync(file, 'utf8');

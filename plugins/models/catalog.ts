@@ -5,13 +5,14 @@ import type { Catalog, Model } from '../common/domain/models.ts';
 import type { PlanTerms } from '../common/domain/plans.ts';
 import type { Providers } from '../common/domain/upstreams.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
+import { withListCosts } from './list-cost.ts';
 import { reportPrices } from './price-report.ts';
 
 /** Models without any usable target are left out. */
 export function buildCatalog(config: ModelsConfig, providers: Providers): Catalog {
   const models: Model[] = [];
   const byName = new Map<string, Model>();
-  for (const [id, section] of Object.entries(config)) {
+  for (const [id, section] of Object.entries(withListCosts(config, providers))) {
     const model = toModel(id, section);
     if (!model.targets.some((target) => providers.find(target.provider) !== undefined)) continue;
     models.push(model);

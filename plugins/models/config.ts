@@ -150,6 +150,11 @@ const settings = z.strictObject({
     .min(1)
     .optional()
     .describe("Where the price was read: a URL, or 'example'. Write it so that the next person can check the price."),
+  list_price: priceSchema
+    .optional()
+    .describe(
+      'What its maker asks publicly, written like a price: the own cost of calls that the maker answers where no `cost` is written; sales below it are not refused. Set it to see margins of a model of your own.',
+    ),
   cost: priceSchema
     .optional()
     .describe('What the operator pays, written like a price; sales below it are refused. Set it to see margins.'),

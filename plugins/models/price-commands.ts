@@ -16,6 +16,7 @@ import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './checks/floors.
 import { undersellingPlans, undersoldAccounts } from './checks/undersold.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
 import { importCommand } from './import-command.ts';
+import { withListCosts } from './list-cost.ts';
 import { isoTime, reportPrices } from './price-report.ts';
 import { vendorModelsCommand } from './vendor-models-command.ts';
 
@@ -61,7 +62,7 @@ async function check(host: Host, config: ModelsConfig, values: Values): Promise<
   const days = readCount(values['days'] ?? '30');
   if (days === undefined) throw invalid('--days is a whole number.', 'days');
   const at = host.clock.now();
-  const report = reportPrices(config, host.find(plans), at, days * dayMs);
+  const report = reportPrices(withListCosts(config, host.get(providers)), host.find(plans), at, days * dayMs);
   const lowest = lowestRatioIn(host);
   const costed = withoutUnusedCosts(config, host.get(providers));
   const losses = floorFaults(costed, at, lowest).map(({ path, message }) => `${path[0]}: ${message}`);
@@ -107,7 +108,10 @@ function quote(host: Host, config: ModelsConfig, values: Values): CommandResult 
   if (requested !== undefined && versionAt(book, at)?.prices(requested) !== true)
     throw invalid(`${id} has no price for the service "${requested}" and is not sold with it.`, 'service');
   const amount = cost(charged(usage, priced), priced.price, ratio);
-  const own = model.cost === undefined ? undefined : priceFor(model.cost, at, usage, context);
+  const known = host.get(providers);
+  const costed = withListCosts({ [id]: model }, known)[id]!;
+  const ownBook = costed.targets.find((target) => known.find(target.provider) !== undefined)?.cost ?? costed.cost;
+  const own = ownBook === undefined ? undefined : priceFor(ownBook, at, usage, context);
   const paid = own === undefined ? undefined : cost(charged(usage, own), own.price);
   const json = {
     model: id,

@@ -7,7 +7,7 @@ import { formulaOf } from '../common/domain/formula.ts';
 import { type Catalog, type Model, type ModelTarget, protocolsOf } from '../common/domain/models.ts';
 import { cost, formatRatio } from '../common/domain/money.ts';
 import { ratioOf } from '../common/domain/price-ratio.ts';
-import { priceFor } from '../common/domain/prices.ts';
+import { type PriceBook, priceFor } from '../common/domain/prices.ts';
 import type { Providers } from '../common/domain/upstreams.ts';
 import type { ModelsConfig } from './config.ts';
 import { charged } from './price-commands.ts';
@@ -41,6 +41,7 @@ export function openPriceQueries({ config, catalog, providers, clock }: PriceQue
           modalities: modalitiesOf(model, targets, providers),
           prices: model.prices,
           cost: costOf(model, targets),
+          costIsListPrice: isListPrice(costOf(model, targets), config()[model.id]),
           multiplier: model.multiplier === undefined ? undefined : formatRatio(model.multiplier),
           source: config()[model.id]?.price_source,
           providers: [...new Set(targets.map(({ provider }) => provider))],
@@ -70,6 +71,11 @@ export function openPriceQueries({ config, catalog, providers, clock }: PriceQue
 
     example: (example) => exampleQuote(example, clock.now()),
   };
+}
+
+/** Whether nobody has written what the operator pays. */
+function isListPrice(cost: PriceBook | undefined, section: ModelsConfig[string] | undefined): boolean {
+  return cost !== undefined && cost === section?.list_price;
 }
 
 /** The operator's cost at the first target. */

@@ -124,7 +124,8 @@ export function providerOf(name: string, section: ProviderConfig, host: Host, sc
   const speaks = resolvingMap(section.speaks, () => host.find(localUpstreams));
   const traits = traitsOf(section);
   const { auth, dialect, models_url: modelsUrl } = section;
-  const common = { name, speaks, dialect, modelsUrl };
+  const isRemote = Object.values(section.speaks).every((url) => url.startsWith('https:'));
+  const common = { name, speaks, dialect, modelsUrl, ...(isRemote ? { vendor: section.preset ?? name } : {}) };
   if (auth === undefined) return { ...common, traits };
   if (isOneAuth(auth)) return { ...common, traits: authorizedBy(schemes, auth, traits) };
   const protocolTraits: Record<string, UpstreamTraits> = Object.create(null);

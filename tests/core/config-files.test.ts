@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { type ConfigFiles, configFiles } from '../../core/contract/config-files.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
-import { isShipped } from '../../core/gateway/config-files.ts';
+import { isShipped } from '../../core/gateway/own-file.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 
 const secretKey = 'very-secret-value-of-a-variable';
@@ -66,8 +66,8 @@ test('the view has the tree of files wherever the gateway lies, and says which o
   );
   const folder = new URL('../../config/', import.meta.url);
   const listed = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
-  for (const file of listed) assert(await isShipped(new URL(file, folder).pathname), file);
-  assert.equal(await isShipped(new URL('mine.yaml', folder).pathname), false);
+  for (const file of listed) assert(isShipped(new URL(file, folder).pathname), file);
+  assert.equal(isShipped(new URL('mine.yaml', folder).pathname), false);
 });
 
 test('a check returns the changes, and every problem with its line, and changes nothing', async () => {

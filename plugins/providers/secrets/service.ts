@@ -82,8 +82,19 @@ export function openVendorSecrets(
       await needed().set(checkedName(name), checkedText(text), by, overlap, isNew);
       return list().find((view) => view.name === name)!;
     },
-    remove: async (name) => needed().remove(name),
+    async remove(name) {
+      const by = users().get(name) ?? [];
+      // What cannot be read is of no use to them, and may be in the way of new ones.
+      if (by.length > 0 && lookup.state(name) === 'stored')
+        throw new GatewayError('conflict', inUse(name, by), { field: 'name', code: 'secret_in_use' });
+      await needed().remove(name);
+    },
   };
+}
+
+function inUse(name: string, by: readonly { readonly provider: string }[]): string {
+  const settings = [...new Set(by.map(({ provider }) => provider))].join(', ');
+  return `The settings of ${settings} name "secret:${name}": write another key there first, or an empty one, which leaves the vendor out.`;
 }
 
 function viewOf(

@@ -130,9 +130,20 @@ test('no answer, page, log line or audit row has the key, and a client can name 
   const { rows } = (await boss.send('/admin/audit')).json;
   const actions = rows.map(({ action, subject, reason }: Record<string, string>) => [action, subject, reason]);
   assert.ok(actions.some((row: string[]) => row.join() === 'secret.set,acme,a contract'));
-  const gone = await boss.send('/admin/secrets/acme/delete', { body: { reason: 'the end' } });
-  assert.equal(gone.status, 200);
+});
+
+test('a key that the settings name is not deleted; once they do not, it is', async () => {
+  const remove = () => boss.send('/admin/secrets/acme/delete', { body: { reason: 'the end' } });
+  const refused = await remove();
+  assert.deepEqual([refused.status, refused.json.error.code], [409, 'secret_in_use']);
+  assert.match(refused.json.error.message, /^The settings of acme name "secret:acme"/);
+  const [{ name: file, text: previous }] = (await boss.send('/admin/config')).json.files;
+  const text = previous.replace('"secret:acme"', '""');
+  await boss.send('/admin/config/save', { body: { file, text, previous, reason: 'the end' } });
   await until('the model is gone', async () => (await call()).status === 404, 10_000);
-  const { notices } = (await boss.send('/admin/config')).json;
-  assert.ok(notices.some(({ text }: { text: string }) => /provider "acme" has no key and is left out/.test(text)));
+  assert.equal((await remove()).status, 200);
+  assert.deepEqual(
+    (await boss.send('/admin/secrets')).json.rows.filter(({ name }: { name: string }) => name === 'acme'),
+    [],
+  );
 });

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { catalog } from '../../../plugins/common/domain/models.ts';
+import { priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
+import { catalog, modelKinds } from '../../../plugins/common/domain/models.ts';
 import { cost, parseRatio } from '../../../plugins/common/domain/money.ts';
 import { type PriceContext, priceFor } from '../../../plugins/common/domain/prices.ts';
+import { providers as providersService } from '../../../plugins/common/domain/upstreams.ts';
 import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
@@ -303,4 +305,14 @@ test('the oracle rounds half up, once, and is exact', () => {
     2n,
   );
   assert.equal(oracle({ tokens: [[1_000_000, '2.5']], pieces: [[1, '0.01']] }, '1.6'), 4_016_000_000n);
+});
+
+test('the own cost of each shipped model at its maker is the list price, unless its price is an example', async () => {
+  const every = fakeHost({ endpoints: () => modelKinds.map((modelKind) => ({ ...orderEndpoints[0]!, modelKind })) });
+  every.provide(providersService, host.get(providersService));
+  await setUp(modelsPlugin, every, read('models.yaml').models);
+  const listed = every.get(priceQueries).list();
+  assert.ok(listed.length > 50);
+  for (const { id, source, prices, cost: own, costIsListPrice } of listed)
+    assert.deepEqual([id, own, costIsListPrice], [id, source === 'example' ? undefined : prices, source !== 'example']);
 });

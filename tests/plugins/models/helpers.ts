@@ -12,6 +12,8 @@ import { type FakeHost, fakeExchange, fakeHost, orderEndpoints, setUp } from '..
 const keys = 'one';
 export const vendors = {
   acme: { keys, speaks: { chat: 'https://acme.example/v1', gemini: 'https://acme.example/v1beta' } },
+  'stand-in': { keys, speaks: { chat: 'http://127.0.0.1:9/v1' } },
+  elsewhere: { keys, speaks: { chat: 'https://elsewhere.example/v1' } },
   idle: { keys: '', speaks: { chat: 'https://idle.example/v1' } },
 };
 

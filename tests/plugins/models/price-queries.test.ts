@@ -134,3 +134,35 @@ test('an example by unsaved prices equals the charge once they are configured', 
     { numRuns: 40 },
   );
 });
+
+test('a list price is the own cost at the maker alone and where no cost is written, and refuses no sale below it', async () => {
+  const amount = fc.integer({ min: 0, max: 5_000 }).map((thousandths) => String(thousandths / 1_000));
+  const price = fc.record({ input: amount, output: amount });
+  const maybe = fc.option(price, { nil: undefined });
+  const provider = fc.constantFrom('acme', 'stand-in', 'elsewhere');
+  const section = fc.record({ price, list: maybe, own: maybe, atTarget: maybe, provider, count: fc.nat(1_000_000) });
+  await fc.assert(
+    fc.asyncProperty(section, async ({ price, list, own, atTarget, provider, count }) => {
+      const { host, part } = await start({
+        m: {
+          ...{
+            owned_by: 'acme',
+            price,
+            targets: [{ provider, ...(atTarget && { cost: atTarget, below_cost: true }) }],
+          },
+          ...(list && { list_price: list }),
+          ...(own && { cost: own, below_cost: true }),
+        },
+      });
+      assert.deepEqual(part.checks?.problems?.(), []);
+      const expected = atTarget ?? own ?? (provider === 'acme' ? list : undefined);
+      const [row] = host.get(priceQueries).list();
+      assert.equal(row!.costIsListPrice, expected !== undefined && expected === list);
+      const quote = host.get(priceQueries).quote('m', { input: count, output: count }, '1');
+      const nano = (text: string) => BigInt(Math.round(Number(text) * 1_000));
+      const millionths = expected && BigInt(count) * (nano(expected.input) + nano(expected.output));
+      assert.equal(quote.ownCost, millionths);
+    }),
+    { numRuns: 60 },
+  );
+});

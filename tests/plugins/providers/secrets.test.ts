@@ -81,7 +81,8 @@ test('a key that is stored is used at once here and in another process, also in 
   await other.poll();
   await until('the stored keys are taken up', () => keysOf(there, 'b').length === 1);
   assert.deepEqual(keysOf(there), ['literal-key', first]);
-  await there.secrets.remove('one');
+  await assert.rejects(there.secrets.remove('one'), /^GatewayError: The settings of a, b name "secret:one"/);
+  await (await open(other, {}, { directory })).secrets.remove('one');
   await store.poll();
   await until('the removed key is gone', () => here.service.find('b') === undefined);
   assert.deepEqual(keysOf(here), ['literal-key']);
@@ -252,8 +253,10 @@ test('commands take the text from standard input, replace it with an overlap, li
   await assert.rejects(run('set', '', { name: 'two' }), /it is empty/);
   await assert.rejects(run('set', 'secret:one', { name: 'two' }), /must be the key itself/);
   await assert.rejects(run('set', first, { name: '../two' }), { code: 'secret_name' });
-  assert.equal((await run('delete', '', { name: 'one' })).text, 'one is deleted.');
-  await assert.rejects(run('delete', '', { name: 'one' }), /There is no such secret/);
+  await assert.rejects(run('delete', '', { name: 'one' }), { code: 'secret_in_use' });
+  await run('set', first, { name: 'two' });
+  assert.equal((await run('delete', '', { name: 'two' })).text, 'two is deleted.');
+  await assert.rejects(run('delete', '', { name: 'two' }), /There is no such secret/);
 });
 
 test('any key comes back as it was given, and no sealed text is the same twice', async () => {

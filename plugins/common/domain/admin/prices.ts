@@ -18,6 +18,8 @@ export interface PricedModel {
   /** undefined: not sold. */
   readonly prices: PriceBook | undefined;
   readonly cost: PriceBook | undefined;
+  /** Whether `cost` is what the model's maker asks publicly, as the operator has written none. */
+  readonly costIsListPrice: boolean;
   readonly multiplier: string | undefined;
   readonly source: string | undefined;
   readonly providers: readonly string[];

@@ -38,9 +38,11 @@ const view = route(
           text: z.string(),
           writable: z.boolean(),
           readOnly: z
-            .enum(['shipped', 'mounted'])
+            .enum(['shipped', 'mounted', 'data'])
             .nullable()
-            .describe('Why forms do not write it: an update replaces it, or this process may not. null: they do.'),
+            .describe(
+              'Why forms do not write it: an update replaces it, or this process may not write it or its data directory. null: they do.',
+            ),
           includes: z.array(z.string()).describe('The files below it, each laid over those before it.'),
         }),
       ),

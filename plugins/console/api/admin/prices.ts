@@ -19,6 +19,9 @@ const priced = catalogueEntry
       .nullable()
       .describe('null: not sold. `yours`: with the ratios of the default plan and of the model.'),
     cost: priceSheet.nullable().describe('What the operator pays; null: not known.'),
+    costIsListPrice: z
+      .boolean()
+      .describe("Whether `cost` is what the model's maker asks publicly, as no own cost is written."),
     changesAt: instant.nullable().describe('When sale price or own cost change next; null: not as far as is written.'),
     multiplier: z.string().nullable(),
     source: z.string().nullable(),
@@ -100,6 +103,7 @@ export function priceRoutes(services: ConsoleServices) {
           ...entryJson(row, row.modalities),
           prices: sheetOf(row.prices, now, wholeRatio(services, row)) ?? null,
           cost: sheetOf(row.cost, now, one) ?? null,
+          costIsListPrice: row.costIsListPrice,
           changesAt: isoOrNull(nextChange([row.prices, row.cost], now)),
           multiplier: row.multiplier ?? null,
           source: row.source ?? null,

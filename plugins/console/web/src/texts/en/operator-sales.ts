@@ -82,6 +82,9 @@ export default {
     showAll: 'Show all',
     sale: 'Sale price',
     own: 'Own cost',
+    listPrice: 'list price',
+    listPriceHint:
+      'No own cost is written: what {{maker}} asks publicly counts as yours. Write what your contract says if it is something else.',
     input: 'Input',
     output: 'Output',
     cacheRead: 'Cached',

@@ -10,6 +10,7 @@ import { has, useMe } from '../../../api/session.ts';
 import { textColumn } from '../../../parts/columns.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { type Column, RowsTable } from '../../../parts/rows-table.tsx';
+import { useErrorText } from '../../../parts/states.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { useWork } from '../../../parts/use-work.ts';
 import { useActs } from '../parts/act.tsx';
@@ -88,7 +89,8 @@ function Last({ sink: { lastAt, fault, waiting } }: { readonly sink: AlertSink }
 function TestSink({ name }: { readonly name: string }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const { busy, run } = useWork((error) => error);
+  const textOf = useErrorText();
+  const { busy, run } = useWork((error) => notifications.show({ message: textOf(error), color: 'red' }));
   const test = async () => {
     const { fault } = await send<{ fault: string | null }>('POST', `${sinksPath}/${encodeURIComponent(name)}/test`, {});
     const message =

@@ -24,7 +24,7 @@ interface ModelPricesProps {
 
 export function ModelPrices({ model, onEdit }: ModelPricesProps) {
   const { t } = useTranslation();
-  const { id, prices, cost } = model;
+  const { id, ownedBy, prices, cost, costIsListPrice } = model;
   return (
     <Stack>
       {prices === null && (
@@ -53,6 +53,11 @@ export function ModelPrices({ model, onEdit }: ModelPricesProps) {
             {t('operator.sales.prices.edit')}
           </Button>
         </Group>
+      )}
+      {costIsListPrice && (
+        <Text fz="sm" c="dimmed">
+          {t('operator.sales.prices.listPriceHint', { maker: ownedBy })}
+        </Text>
       )}
       <ModelFacts model={model} />
       <CsvTable

@@ -146,14 +146,22 @@ function useColumns(): Column<PricedModel>[] {
       key: 'cost',
       title: t('operator.column.ownCost'),
       right: true,
-      cell: ({ cost }) =>
-        mainCosts(cost).map((amount, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: input and output
-          <span key={index}>
-            {index > 0 && ' / '}
-            <Money of={amount} />
-          </span>
-        )),
+      cell: ({ cost, costIsListPrice }) => (
+        <>
+          {mainCosts(cost).map((amount, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: input and output
+            <span key={index}>
+              {index > 0 && ' / '}
+              <Money of={amount} />
+            </span>
+          ))}
+          {costIsListPrice && (
+            <Text span display="block" fz="xs" c="dimmed">
+              {t('operator.sales.prices.listPrice')}
+            </Text>
+          )}
+        </>
+      ),
       plain: ({ cost }) => mainCosts(cost)[0],
     },
     {

@@ -98,10 +98,12 @@ function Tabbed({ offered }: { readonly offered: readonly (typeof forms)[number]
 function WrittenFile({ files, layers }: { readonly files: readonly ConfigFile[]; readonly layers: readonly Layer[] }) {
   const { t } = useTranslation();
   const file = layers.find(({ writable }) => writable)?.name;
+  const isNew = files[0]?.name === file && files[0]?.text === '' && files[1]?.readOnly === 'shipped';
   if (file !== undefined)
     return (
       <Text fz="sm" c="dimmed">
-        {t('operator.config.forms.tree.writesTo', { file })}
+        {t('operator.config.forms.tree.writesTo', { file })}{' '}
+        {isNew && t('operator.config.forms.tree.madeThen', { file: files[1]!.name })}
       </Text>
     );
   const [top] = files;
