@@ -73,7 +73,7 @@ export function openPriceQueries({ config, catalog, providers, clock }: PriceQue
   };
 }
 
-/** Whether nobody has written what the operator pays. */
+/** Whether no own cost is written. */
 function isListPrice(cost: PriceBook | undefined, section: ModelsConfig[string] | undefined): boolean {
   return cost !== undefined && cost === section?.list_price;
 }
