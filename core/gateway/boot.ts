@@ -8,7 +8,7 @@ import type { Fault } from '../contract/remarks.ts';
 import { secretSources } from '../contract/secret.ts';
 import type { InstalledPlugin } from '../http/chain.ts';
 import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
-import { GatewayConfigFiles } from './config-files.ts';
+import { GatewayConfigFiles } from './files/config-files.ts';
 import { createLog } from './log.ts';
 import { lineOfNotice } from './notices/notices.ts';
 import { builtInNames, loadPlugin, setupSentence } from './registry.ts';

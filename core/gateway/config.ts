@@ -6,7 +6,7 @@ import { isAddressRange } from '../http/client-address.ts';
 import { crossOriginSchema } from '../http/cross-origin.ts';
 import { didYouMean, nearName } from '../tools/near-names.ts';
 import { proxySchema, tlsSchema } from '../tools/network-config.ts';
-import { dataDirectory } from './own-file.ts';
+import { dataDirectory } from './files/own-file.ts';
 import type { FoundSecrets } from './secrets/filling.ts';
 import { parseSection } from './section-problems.ts';
 import { type Drafts, display, type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';

@@ -1,5 +1,6 @@
 /** YAML syntax errors in words of their own, at the place where the mistake begins. */
-import { type Document, isCollection, isScalar, visit, type YAMLParseError } from 'yaml';
+import { type Document, isAlias, isCollection, isScalar, type Node, visit, type YAMLParseError } from 'yaml';
+import { didYouMean } from '../tools/near-names.ts';
 
 /** The fault, and its offset in the text. */
 interface SyntaxProblem {
@@ -81,4 +82,26 @@ function lineAt(text: string, offset: number): string {
   const begin = text.lastIndexOf('\n', offset - 1) + 1;
   const end = text.indexOf('\n', offset);
   return text.slice(begin, end === -1 ? undefined : end).trim();
+}
+
+/** The first alias of no anchor. */
+export function unknownAlias(document: Document): { alias: Node; message: string } | undefined {
+  const anchors = new Set<string>();
+  let found: { alias: Node; message: string } | undefined;
+  visit(document, {
+    Node(_key, node) {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.add(node.anchor);
+        return undefined;
+      }
+      if (anchors.has(node.source)) return undefined;
+      const near = didYouMean(node.source, anchors);
+      found = {
+        alias: node,
+        message: `*${node.source} stands for what is marked as &${node.source}, but nothing above is marked so${near}`,
+      };
+      return visit.BREAK;
+    },
+  });
+  return found;
 }

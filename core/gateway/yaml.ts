@@ -11,12 +11,11 @@ import {
   type Node,
   parseDocument,
   type Scalar,
-  visit,
 } from 'yaml';
 import { didYouMean } from '../tools/near-names.ts';
-import { ownFileOf } from './own-file.ts';
+import { ownFileOf } from './files/own-file.ts';
 import { Filling, type FoundSecrets, isQuoted, type WantedSecret } from './secrets/filling.ts';
-import { describeSyntaxError } from './yaml-errors.ts';
+import { describeSyntaxError, unknownAlias } from './yaml-errors.ts';
 
 /** A problem and its location. */
 export interface Problem {
@@ -249,27 +248,6 @@ function toValues(document: Document, at: (node: Node | null) => string, loading
   if (value === null || value === undefined) return {};
   if (typeof value === 'object' && !Array.isArray(value)) return value as Values;
   return fail(document.contents as Node | null, 'a gateway file is a mapping (name: value)');
-}
-
-function unknownAlias(document: Document): { alias: Node; message: string } | undefined {
-  const anchors = new Set<string>();
-  let found: { alias: Node; message: string } | undefined;
-  visit(document, {
-    Node(_key, node) {
-      if (!isAlias(node)) {
-        if (node.anchor !== undefined) anchors.add(node.anchor);
-        return undefined;
-      }
-      if (anchors.has(node.source)) return undefined;
-      const near = didYouMean(node.source, anchors);
-      found = {
-        alias: node,
-        message: `*${node.source} stands for what is marked as &${node.source}, but nothing above is marked so${near}`,
-      };
-      return visit.BREAK;
-    },
-  });
-  return found;
 }
 
 interface Substituting {

@@ -29,6 +29,8 @@ export interface People {
   /** By session cookie or bearer token; undefined: not signed in, or blocked. */
   identify(headers: Headers): Promise<Actor | undefined>;
   find(personId: string): Promise<PersonView | undefined>;
+  /** Whether a person has a password, and whether they may sign in by their provider alone. */
+  waysIn(person: PersonView): Promise<{ readonly password: boolean; readonly providerOnly: boolean }>;
   /** Part of a name or mail address; newest first. */
   search(
     filter: { readonly text?: string | undefined; readonly role?: Role | undefined },

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { type ConfigFiles, configFiles } from '../../core/contract/config-files.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
-import { isShipped } from '../../core/gateway/own-file.ts';
+import { isShipped } from '../../core/gateway/files/own-file.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 
 const secretKey = 'very-secret-value-of-a-variable';

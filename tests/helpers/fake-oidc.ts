@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 
 export interface FakeProvider {
   readonly issuer: string;
+  readonly port: number;
   /** Whom the next code stands for. */
   claims: Record<string, unknown>;
   /** Nonce of the current flow: the page at `/authorize` sets it, and so does a test without that page. */
@@ -18,8 +19,8 @@ export interface FakeProvider {
   close(): void;
 }
 
-/** It knows one client, `gateway`. */
-export async function startProvider(): Promise<FakeProvider> {
+/** It knows one client, `gateway`. `name`: what it calls itself, where it is reached by a proxy alone. */
+export async function startProvider(name?: string): Promise<FakeProvider> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256', use: 'sig' };
   const server = createServer(
@@ -32,9 +33,11 @@ export async function startProvider(): Promise<FakeProvider> {
       }),
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port } = server.address() as AddressInfo;
+  const issuer = name ?? `http://127.0.0.1:${port}`;
   const made: FakeProvider = {
     issuer,
+    port,
     claims: {},
     nonce: undefined,
     challenge: undefined,

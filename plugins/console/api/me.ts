@@ -6,6 +6,7 @@ import { payments } from '../../common/domain/admin/ledger.ts';
 import { roles } from '../actor.ts';
 import { moduleAddress } from '../modules.ts';
 import type { AddedPage } from '../page-problems.ts';
+import type { PersonView } from '../people.ts';
 import {
   accountAdmin,
   accounts,
@@ -62,6 +63,8 @@ const me = z
         name: z.string(),
         emailVerified: z.boolean(),
         twoFactor: z.boolean(),
+        hasPassword: z.boolean(),
+        providerOnly: z.boolean().describe('Signs in by their provider alone, without passwords and passkeys.'),
       })
       .nullable()
       .describe('null: a script with a token.'),
@@ -155,7 +158,7 @@ async function meJson(services: ConsoleServices, c: RequestContext): Promise<z.i
   const person = actor.kind === 'person' ? await services.people.find(actor.id) : undefined;
   return {
     role: actor.role,
-    person: person === undefined ? null : pick(person),
+    person: person === undefined ? null : await personJson(services, person),
     account: person === undefined || actor.role === 'auditor' ? null : await accountJson(services, actor.id),
     gateway: { name: services.settings.name, origin: c.env.origin },
     features: Object.fromEntries(
@@ -175,8 +178,10 @@ function pageJson(added: AddedPage) {
   return { name, title: { ...title }, intro: intro && { ...intro }, path, group, module: moduleAddress(added) };
 }
 
-function pick({ id, email, name, emailVerified, twoFactor }: NonNullable<z.infer<typeof me>['person']>) {
-  return { id, email, name, emailVerified, twoFactor };
+async function personJson({ people }: ConsoleServices, person: PersonView) {
+  const { id, email, name, emailVerified, twoFactor } = person;
+  const { password: hasPassword, providerOnly } = await people.waysIn(person);
+  return { id, email, name, emailVerified, twoFactor, hasPassword, providerOnly };
 }
 
 async function accountJson(services: ConsoleServices, personId: string) {

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { OidcProvider } from '../config.ts';
 import type { Auth } from './auth.ts';
 import type { AuthParts, FoundProvider } from './auth-parts.ts';
-import { arrival } from './providers/arrival.ts';
+import { arrival, leadFetch } from './providers/arrival.ts';
 import { type Discovered, discover, ProviderFault } from './providers/discovery.ts';
 
 /** Without a configured origin there is one for each name that the gateway is called by. */
@@ -23,6 +23,7 @@ let loaded: ReturnType<typeof loadAuth> | undefined;
 
 /** Half of the modules of this program, which a start need not wait for. One package in a turn, so that streams go on in between. */
 async function loadAuth() {
+  leadFetch();
   for (const name of packages) {
     await import(name);
     await setImmediate();
@@ -79,10 +80,12 @@ export function providerAuths(parts: AuthParts) {
   return {
     discovered: async (provider: OidcProvider) => (await find(provider)).discovered,
     async at(origin: string, provider: OidcProvider): Promise<Auth> {
-      const auth = await (await find(provider)).auths.at(origin);
+      const { auths } = await find(provider);
+      // better-auth reads what the provider says of itself when an instance is made.
+      const auth = await arrival.run({ fetch: parts.fetch }, () => auths.at(origin));
       return {
         async handler(request) {
-          const response = await arrival.run({}, () => auth.handler(request));
+          const response = await arrival.run({ fetch: parts.fetch }, () => auth.handler(request));
           // better-auth reads the discovery document again, and leaves the provider out where it cannot.
           const isMissing =
             response.status === 404 || response.headers.get('location')?.includes('oauth_provider_not_found');

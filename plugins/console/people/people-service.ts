@@ -55,6 +55,10 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
       return { kind: 'person', id: person.id, label: person.email, role: person.role } satisfies Actor;
     },
     find: (personId) => store.find(personId),
+    waysIn: async ({ id, email }) => ({
+      password: await store.hasPassword(id),
+      providerOnly: parts.domains.byProviderOnly(email),
+    }),
     search: (filter, page) => store.search(filter, page),
     rename: (personId, name) => store.change(personId, { name }, now()),
     ...changesOf(store, now),

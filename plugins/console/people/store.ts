@@ -100,6 +100,14 @@ function changeStatements(orm: Orm, { user, account }: PeopleTables) {
       return made.id;
     },
 
+    async hasPassword(personId: string): Promise<boolean> {
+      const [own] = await orm
+        .select({ id: account.id })
+        .from(account)
+        .where(and(eq(account.userId, personId), eq(account.providerId, 'credential')));
+      return own !== undefined;
+    },
+
     /** Identities at providers; a password stays. */
     async forgetProviders(personId: string): Promise<void> {
       await orm.delete(account).where(and(eq(account.userId, personId), ne(account.providerId, 'credential')));

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { type FakeProvider, startProvider } from '../../helpers/fake-oidc.ts';
+import { type StandInProxy, startHttpProxy } from '../../helpers/network-stand-ins.ts';
 import { type RealProvider, startRealProvider } from '../../helpers/real-oidc.ts';
 import type { Browser } from './browser.ts';
 import { operator, operatorOf, startConsole, type TestConsole } from './start-console.ts';
@@ -13,10 +14,14 @@ let testbed: TestConsole;
 let boss: Browser;
 let acme: RealProvider;
 let other: FakeProvider;
+let far: FakeProvider;
+let proxy: StandInProxy;
 
 before(async () => {
   acme = await startRealProvider(`${origin}/console/api/auth/callback/acme`, `${origin}/console/sign-in`);
   other = await startProvider();
+  far = await startProvider('http://sso.test');
+  proxy = await startHttpProxy({ to: far.port });
   testbed = await startConsole(
     `origin: ${origin}
 sign_up: invite
@@ -37,8 +42,10 @@ oidc:
       - { claim: groups, value: audit, role: auditor }
     plans: [{ claim: groups, value: research, plan: pro }]
   - { id: other, name: Other, issuer: "${other.issuer}", client_id: gateway, client_secret: shared }
+  - { id: far, name: Far, issuer: "${far.issuer}", client_id: gateway, client_secret: shared }
   - { id: lost, name: Lost, issuer: "http://127.0.0.1:1", client_id: gateway, client_secret: shared }`,
-    'plans: { default: free, offers: { free: { price: 0 }, pro: { price: 0 } } }',
+    `outbound: { proxy: "http://127.0.0.1:${proxy.port}", direct: [127.0.0.1] }
+plans: { default: free, offers: { free: { price: 0 }, pro: { price: 0 } } }`,
   );
   // Nothing listens there. One that was down is looked for again some seconds later.
   const down = await testbed.browser().send('/auth/sign-in/social', { body: { provider: 'lost' } });
@@ -49,6 +56,8 @@ after(async () => {
   await testbed.stop();
   acme.close();
   other.close();
+  far.close();
+  await proxy.close();
 });
 
 async function begin(browser: Browser, provider: string): Promise<URL> {
@@ -81,10 +90,10 @@ async function byOther(claims: Record<string, unknown>, wrong: FakeProvider['wro
   return arrived(browser, await land(browser, backFrom(await begin(browser, 'other'))));
 }
 
-/** The way back that the page of the stand-in would lead. */
-function backFrom(leave: URL): URL {
-  other.nonce = leave.searchParams.get('nonce') ?? undefined;
-  other.challenge = leave.searchParams.get('code_challenge') ?? undefined;
+/** The way back that the page of a stand-in would lead. */
+function backFrom(leave: URL, by = other): URL {
+  by.nonce = leave.searchParams.get('nonce') ?? undefined;
+  by.challenge = leave.searchParams.get('code_challenge') ?? undefined;
   const back = new URL(leave.searchParams.get('redirect_uri')!);
   back.search = new URLSearchParams({ code: 'one', state: leave.searchParams.get('state')! }).toString();
   return back;
@@ -406,6 +415,7 @@ test('operators see what to register at a provider and whether it answers, on th
     [
       ['acme', `${origin}/console/api/auth/callback/acme`, ['acme.test']],
       ['other', `${origin}/console/api/auth/callback/other`, []],
+      ['far', `${origin}/console/api/auth/callback/far`, []],
       ['lost', `${origin}/console/api/auth/callback/lost`, []],
     ],
   );
@@ -437,4 +447,17 @@ test('an operator releases an account for the person who has the address now, an
   const confirmed = await boss.send(path, { method: 'PATCH', body: { emailVerified: true, reason: 'I know Pat' } });
   assert.equal(confirmed.json.emailVerified, true, confirmed.text);
   assert.equal((await byOther({ sub: 'p4', email: 'pat@elsewhere.test' })).me.person.id, rob.me.person.id);
+});
+
+test('a provider that the proxy of outbound requests alone can reach signs people in; people by a provider have no password', async () => {
+  far.claims = { sub: 'far', email: 'far@away.test', email_verified: true, name: 'Far' };
+  await boss.send('/admin/invitations', { body: { email: 'far@away.test' } });
+  const browser = testbed.browser();
+  const { me, error } = await arrived(browser, await land(browser, backFrom(await begin(browser, 'far'), far)));
+  assert.deepEqual([error, me.person.email], [undefined, 'far@away.test']);
+  assert.deepEqual([...new Set(proxy.requested)], ['sso.test:80']);
+  const ways = ({ person }: typeof me) => [person.hasPassword, person.providerOnly];
+  assert.deepEqual(ways(me), [false, false]);
+  assert.deepEqual(ways((await byAcme({ sub: 'ways', email: 'ways@acme.test' })).me), [false, true]);
+  assert.deepEqual(ways((await boss.send('/me')).json), [true, false]);
 });

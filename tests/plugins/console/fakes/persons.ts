@@ -71,6 +71,7 @@ export function fakePeople(world: World, fallback: Role | undefined): People & {
       rows.push(person);
       return { person, handover: handover('reset-password?token=fake') };
     },
+    waysIn: async () => ({ password: true, providerOnly: false }),
     reset: async () => handover('reset-password?token=fake'),
     invite: async (email) => handover(`sign-up?invite=fake&email=${encodeURIComponent(email)}`),
     async accountOf(id) {

@@ -1,11 +1,13 @@
-/** Changes the password. */
-import { Alert, Button, Group, PasswordInput, Stack } from '@mantine/core';
+/** Changes the password; where there is none, how to get one. */
+import { Alert, Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { changePassword } from '../../api/auth.ts';
+import { askForReset, changePassword } from '../../api/auth.ts';
+import { useInfo, usePerson } from '../../api/session.ts';
 import { Panel } from '../../parts/page.tsx';
 import { useErrorText } from '../../parts/states.tsx';
+import { useWork } from '../../parts/use-work.ts';
 
 export function Password() {
   const { t } = useTranslation();
@@ -55,6 +57,45 @@ export function Password() {
           </Group>
         </Stack>
       </form>
+    </Panel>
+  );
+}
+
+/** People who sign in by a provider. */
+export function NoPassword() {
+  const { t } = useTranslation();
+  const textOf = useErrorText();
+  const { email, providerOnly } = usePerson();
+  const info = useInfo();
+  const [sent, setSent] = useState(false);
+  const { busy, problem, run } = useWork(textOf);
+  if (providerOnly)
+    return (
+      <Panel title={t('entry.password')}>
+        <Text fz="sm">{t('client.profile.providerOnly')}</Text>
+      </Panel>
+    );
+  return (
+    <Panel title={t('entry.password')} hint={t('client.profile.noPassword')}>
+      <Stack gap="sm" align="flex-start">
+        {info?.mail === true ? (
+          <Button
+            variant="default"
+            loading={busy}
+            disabled={sent}
+            onClick={() => void run(() => askForReset(email).then(() => setSent(true)))}
+          >
+            {t(sent ? 'client.profile.linkSent' : 'client.profile.setPassword')}
+          </Button>
+        ) : (
+          <Text fz="sm">{t('entry.forgot.byOperator')}</Text>
+        )}
+        {problem !== undefined && (
+          <Text fz="sm" c="red" role="alert">
+            {problem}
+          </Text>
+        )}
+      </Stack>
     </Panel>
   );
 }

@@ -11,25 +11,26 @@ import { Page, Panel } from '../../parts/page.tsx';
 import { useErrorText } from '../../parts/states.tsx';
 import { languageName, languages, speak } from '../../texts/index.ts';
 import { Passkeys } from './profile-passkeys.tsx';
-import { Password } from './profile-password.tsx';
+import { NoPassword, Password } from './profile-password.tsx';
 import { SecondFactor } from './profile-second.tsx';
 import { Sessions } from './profile-sessions.tsx';
 
 export default function Profile() {
   const { t } = useTranslation();
+  const { hasPassword, providerOnly } = usePerson();
   return (
     <Page title={t('shell.profile')}>
       <Grid gap="md">
         <Grid.Col span={{ base: 12, md: 6 }}>
           <Stack gap="md">
             <You />
-            <Password />
+            {hasPassword ? <Password /> : <NoPassword />}
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}>
           <Stack gap="md">
-            <SecondFactor />
-            <Passkeys />
+            {hasPassword && <SecondFactor />}
+            {!providerOnly && <Passkeys />}
           </Stack>
         </Grid.Col>
         <Grid.Col span={12}>

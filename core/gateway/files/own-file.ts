@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const shippedFolder = fileURLToPath(new URL('../../config/', import.meta.url));
+const shippedFolder = fileURLToPath(new URL('../../../config/', import.meta.url));
 /** Those that are served as they are. A fleet's nodes have data directories of their own, and one file for all of them. */
 const served = ['alt', 'demo', 'demo-alt', 'main', 'passthrough'];
 /** Other files in that folder are the operator's own. */

@@ -2,13 +2,13 @@
 import { constants, existsSync } from 'node:fs';
 import { access, chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
-import type { ConfigCheck, ConfigFiles, ConfigSource, ConfigText, ConfigView } from '../contract/config-files.ts';
-import { GatewayError } from '../contract/errors.ts';
-import { configSchema } from './json-schema.ts';
+import type { ConfigCheck, ConfigFiles, ConfigSource, ConfigText, ConfigView } from '../../contract/config-files.ts';
+import { GatewayError } from '../../contract/errors.ts';
+import { configSchema } from '../json-schema.ts';
+import type { Reloader } from '../reload.ts';
+import type { GatewayRuntime } from '../runtime.ts';
+import { display } from '../yaml.ts';
 import { isShipped } from './own-file.ts';
-import type { Reloader } from './reload.ts';
-import type { GatewayRuntime } from './runtime.ts';
-import { display } from './yaml.ts';
 
 export class GatewayConfigFiles implements ConfigFiles {
   readonly #runtime: GatewayRuntime;
