@@ -114,11 +114,15 @@ interface Parts {
 async function reserve(host: Host, exchange: Exchange, parts: Parts): Promise<void> {
   const { rules, orders } = parts;
   const { id, endpoint, log } = exchange;
-  const { accountId, keyId, project } = exchange.get(caller);
+  const { accountId, keyId, project, tags } = exchange.get(caller);
   const requested: AdmittedCall = {
     id,
     at: host.clock.now(),
-    caller: { accountId, keyId, ...(project === undefined ? {} : { project }) },
+    caller: {
+      ...{ accountId, keyId },
+      ...(project === undefined ? {} : { project }),
+      ...(tags === undefined ? {} : { tags: Object.fromEntries(tags) }),
+    },
     operation: endpoint.operation,
     model: exchange.get(model).id,
     amount: host.find(funds)?.amountOf(exchange) ?? zero,

@@ -9,7 +9,7 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import { count, secretList, z } from '../../core/contract/schema.ts';
-import { accounts, type Caller, caller, keyRules, keyring } from '../common/domain/accounts.ts';
+import { accounts, type Caller, caller, keyRules, keyring, tagsText } from '../common/domain/accounts.ts';
 import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
@@ -162,13 +162,9 @@ export async function setUpAuth(
 
 const tagsEvent = defineEvent('auth.tags', (tags: string) => `with the tags ${tags}`);
 
-function textOfTags(tags: NonNullable<Caller['tags']>): string {
-  return [...tags].map(([name, value]) => `${name}=${value}`).join(', ');
-}
-
 function logFields(exchange: Exchange): Record<string, string> | undefined {
   const who = exchange.find(caller);
-  const tags = who?.tags && { tags: textOfTags(who.tags) };
+  const tags = who?.tags && { tags: tagsText(who.tags) };
   return who && { account_id: who.accountId, key_id: who.keyId, ...tags };
 }
 
@@ -177,7 +173,7 @@ function admitting(authenticator: Authenticator) {
     const admit = (identified: Caller) => {
       exchange.set(caller, identified);
       if (identified.tags !== undefined)
-        recordEvent(exchange, exchange.receivedAt, tagsEvent, [textOfTags(identified.tags)]);
+        recordEvent(exchange, exchange.receivedAt, tagsEvent, [tagsText(identified.tags)]);
       exchange.set(bodyOwner, identified.accountId);
       return next();
     };

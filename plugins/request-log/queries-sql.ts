@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter, RequestResult, RequestView, VendorWords } from '../common/domain/admin/requests.ts';
+import type { CallRows } from '../common/domain/call-facts.ts';
 import { isUuid } from '../common/domain/database.ts';
 import { vendorWordsEvent } from '../common/domain/timeline.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
@@ -23,12 +24,14 @@ export const causeOf = sql`coalesce(error_code, error_kind, status::text)`;
 interface Source {
   readonly table: SQL;
   readonly idType: 'uuid' | 'text';
+  /** Ids of rows with a tag; absent: none has any. */
+  readonly tagged?: CallRows['tagged'];
 }
 
 /** Requests are rows of their own table, or of the view of calls that have their facts. Each is in one of them. */
-export function sourcesOf(schema: string, calls: SQL | undefined): readonly Source[] {
+export function sourcesOf(schema: string, calls: CallRows | undefined): readonly Source[] {
   const requests: Source = { table: sql`${sql.identifier(schema)}.requests`, idType: 'uuid' };
-  return calls === undefined ? [requests] : [requests, { table: calls, idType: 'text' }];
+  return calls === undefined ? [requests] : [requests, { table: calls.view, idType: 'text', tagged: calls.tagged }];
 }
 
 interface Wanted {
@@ -40,8 +43,10 @@ interface Wanted {
 
 /** The rows of all sources under a filter; undefined: no row can match. */
 export function rowsUnder(sources: readonly Source[], { columns, filter, rest = sql`` }: Wanted): SQL | undefined {
-  const parts = sources.map(({ table, idType }) => {
-    const wanted = conditionOf(filter, idType);
+  const able = filter.tag === undefined ? sources : sources.filter(({ tagged }) => tagged !== undefined);
+  if (able.length === 0) return undefined;
+  const parts = able.map(({ table, ...source }) => {
+    const wanted = conditionOf(filter, source);
     return wanted && sql`(select ${columns} from ${table} as requests where ${wanted} ${rest})`;
   });
   return parts.includes(undefined) ? undefined : sql.join(parts as SQL[], sql` union all `);
@@ -59,19 +64,22 @@ export function rowWith(sources: readonly Source[], id: string, accountId: strin
 
 /** Whether there may be rows that a filter means. */
 export function canMatch(filter: Omit<RequestFilter, keyof Span>): boolean {
-  const { accountId, keyId, model, provider, operation, cause } = filter;
+  const { accountId, keyId, model, provider, operation, cause, tag } = filter;
+  if (tag !== undefined && accountId === undefined) return false;
   if ([accountId, keyId].some((id) => id !== undefined && !isUuid(id))) return false;
   // Postgres text cannot hold a NUL and fails on one in a parameter.
-  return ![model, provider, operation, cause].some((text) => text?.includes('\0'));
+  return ![model, provider, operation, cause, tag].some((text) => text?.includes('\0'));
 }
 
 /** The condition of a filter on a source's rows; undefined: no row can match. */
-function conditionOf(filter: RequestFilter, idType: Source['idType']): SQL | undefined {
-  const { accountId, keyId, keys, model, provider, operation, result, cause } = filter;
+function conditionOf(filter: RequestFilter, { idType, tagged }: Omit<Source, 'table'>): SQL | undefined {
+  const { accountId, keyId, keys, model, provider, operation, result, cause, tag } = filter;
   if (!canMatch(filter)) return undefined;
   instant(filter.from, 'from');
   instant(filter.until, 'until');
-  const parts = [sql`id >= ${firstIdAt(filter.from)}::uuid and id < ${firstIdAt(filter.until)}::uuid`];
+  const [first, end] = [firstIdAt(filter.from), firstIdAt(filter.until)];
+  const parts = [sql`id >= ${first}::uuid and id < ${end}::uuid`];
+  if (tag !== undefined) parts.push(sql`id in (${tagged!(accountId!.toLowerCase(), tag, first, end)})`);
   const type = sql.raw(idType);
   if (accountId !== undefined) parts.push(sql`account_id = ${accountId.toLowerCase()}::${type}`);
   if (keyId !== undefined) parts.push(sql`key_id = ${keyId.toLowerCase()}::${type}`);

@@ -42,7 +42,7 @@ function openRequestQueries(
 ): RequestQueries {
   const store = { orm, schema, sums };
   const rowsOf: Reader['rowsOf'] = async (statement) => (await orm.execute(statement)) as unknown as Row[];
-  const sources = () => sourcesOf(schema, calls()?.view);
+  const sources = () => sourcesOf(schema, calls());
   const reader: Reader = { ...store, sources, rowsOf };
   return {
     written,

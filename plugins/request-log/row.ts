@@ -1,6 +1,6 @@
 /** The request log's row of one exchange. */
 import type { Exchange, Outcome } from '../../core/contract/contract.ts';
-import { caller } from '../common/domain/accounts.ts';
+import { caller, tagsText } from '../common/domain/accounts.ts';
 import type { RequestRow } from '../common/domain/call-facts.ts';
 import { attempts, call, dropped, usageReport } from '../common/domain/calls.ts';
 import { isDelivered, servedBy } from '../common/domain/ledger.ts';
@@ -50,6 +50,7 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
         ? undefined
         : droppedFields.slice(0, mostDropped).map((field) => storable(field, longestText)),
     trace_id: exchange.find(trace)?.traceId,
+    tags: who?.tags && tagsText(who.tags),
   };
 }
 

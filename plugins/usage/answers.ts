@@ -3,7 +3,7 @@ import type { SpendCell, SpendSums } from '../common/domain/admin/ledger.ts';
 import type { ModelKind } from '../common/domain/models.ts';
 import { money } from '../common/domain/money.ts';
 import { type UsageClass, usageClasses } from '../common/domain/usage.ts';
-import type { ReportQuery } from './query.ts';
+import type { GroupName, ReportQuery } from './query.ts';
 import type { Report } from './reports.ts';
 
 export interface ReportPage {
@@ -20,7 +20,7 @@ interface Bucket {
   readonly results: readonly Record<string, unknown>[];
 }
 
-/** Every call's model is one of the groups of `cells`, as the first; then the key, where the query groups by it. */
+/** Every call's model is one of the groups of `cells`, as the first; then those by which the query groups, in its order. */
 export function reportPage(
   report: Report,
   query: ReportQuery,
@@ -49,7 +49,8 @@ function isOf({ kind }: Report, found: ModelKind): boolean {
 }
 
 function resultsOf(report: Report, { groups }: ReportQuery, cells: readonly SpendCell[]): Record<string, unknown>[] {
-  const names = groups.map((name) => ({ name, value: (cell: SpendCell) => cell.group[name === 'model' ? 0 : 1]! }));
+  const places: readonly GroupName[] = ['model', ...groups.filter((name) => name !== 'model')];
+  const names = groups.map((name) => ({ name, value: (cell: SpendCell) => cell.group[places.indexOf(name)]! }));
   const grouped = Map.groupBy(cells, (cell) => JSON.stringify(names.map(({ value }) => value(cell))));
   return [...grouped.values()]
     .map((same) => ({ cell: same[0]!, sums: addUp(same) }))
@@ -62,7 +63,8 @@ function resultsOf(report: Report, { groups }: ReportQuery, cells: readonly Spen
     }));
 }
 
-function memberOf({ form }: Report, name: string): string {
+function memberOf({ form }: Report, name: GroupName): string {
+  if (name === 'tag') return name;
   return [...form.groups].find(([, group]) => group === name)![0];
 }
 

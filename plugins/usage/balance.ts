@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
 import type { Pool } from '../common/domain/ledger.ts';
 import { formatUsd } from '../common/domain/money.ts';
+import { tagIn } from './query.ts';
 
 const dayMs = 86_400_000;
 /** Clients show the balance as a limit less the usage since then, and ask for at most this time. */
@@ -25,23 +26,35 @@ async function spentIn({ ledger, accountId }: Subject, from: number, until: numb
   return { requests: sums?.requests ?? 0, cost: sums?.cost ?? 0n };
 }
 
+/** Sums of one tag, or of each value of a name. */
+async function tagsIn({ ledger, accountId }: Subject, tag: string, from: number, until: number) {
+  const cells = await ledger.spendTable({ accountId, tag, bounds: [from, until], by: ['tag'] });
+  return new Map(cells.map(({ group: [name], requests, cost }) => [name!, { requests, cost }]));
+}
+
+const none = { requests: 0, cost: 0n };
+const period = ({ requests, cost }: typeof none) => ({ requests, cost: formatUsd(cost) });
+
 export async function balance(subject: Subject): Promise<object> {
   const left = await balanceOf(subject);
   return { object: 'balance', balance: formatUsd(left), currency: 'USD', is_available: left > 0n };
 }
 
-/** Today's and this month's spending (UTC) beside the balance. */
-export async function spending(subject: Subject): Promise<object> {
+/** Today's and this month's spending (UTC) beside the balance; of a query with a tag also by this. */
+export async function spending(subject: Subject, query: URLSearchParams): Promise<object> {
   const { now } = subject;
   const today = Math.floor(now / dayMs) * dayMs;
   const at = new Date(now);
   const month = Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1);
-  const [left, ofToday, ofMonth] = await Promise.all([
+  const tag = tagIn(query);
+  const byTag = (from: number) => (tag === undefined ? undefined : tagsIn(subject, tag, from, today + dayMs));
+  const [left, ofToday, ofMonth, tagsToday, tagsOfMonth] = await Promise.all([
     balanceOf(subject),
     spentIn(subject, today, today + dayMs),
     spentIn(subject, month, today + dayMs),
+    byTag(today),
+    byTag(month),
   ]);
-  const period = ({ requests, cost }: typeof ofToday) => ({ requests, cost: formatUsd(cost) });
   return {
     object: 'usage',
     currency: 'USD',
@@ -51,6 +64,13 @@ export async function spending(subject: Subject): Promise<object> {
     is_valid: left > 0n,
     today: period(ofToday),
     month: period(ofMonth),
+    ...(tagsOfMonth && {
+      tags: [...tagsOfMonth].map(([name, sums]) => ({
+        tag: name,
+        today: period(tagsToday?.get(name) ?? none),
+        month: period(sums),
+      })),
+    }),
   };
 }
 

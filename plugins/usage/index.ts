@@ -72,8 +72,8 @@ function endpointsOf(host: Host, answering: Answering): Endpoint[] {
     get('/v1/balance', { summary: 'Returns the balance of the account.' }, (_exchange, subject) => balance(subject)),
     get(
       '/v1/usage',
-      { summary: 'Returns the balance, and the spend of today and of this month.' },
-      (_exchange, subject) => spending(subject),
+      { summary: 'Returns the balance, and the spend of today and of this month.', query: tagParameters },
+      ({ request }, subject) => spending(subject, request.query),
     ),
     ...['', '/v1'].flatMap((prefix) => [
       get(
@@ -102,19 +102,26 @@ const reportParameters = {
   bucket_width: 'Width of a bucket: 1m, 1h or 1d.',
   limit: 'Buckets of a page.',
   page: 'The "next_page" of the page before.',
-  group_by: 'Groups, separated by commas.',
+  group_by: 'Groups, separated by commas; tag:team for the values of a tag.',
   api_key_ids: 'Only what these keys have used.',
+  tags: 'Only calls with this tag, as team=search.',
+};
+const tagParameters = {
+  tags: 'Also what calls with this tag came to, as team=search.',
+  group_by: 'Also what calls came to by the values of a tag, as tag:team.',
 };
 const dayParameters = {
   start_date: 'First day, as 2026-01-31.',
   end_date: 'The day after the last one.',
 };
 
+const columnOf = { model: 'model', api_key_id: 'key', tag: 'tag' } as const;
+
 async function answerReport(host: Host, report: Report, { request }: Exchange, subject: Subject): Promise<object> {
   const query = reportQuery(request.query, report.form, subject.now);
-  const { bounds, keyIds, models, groups } = query;
-  const by = groups.includes('api_key_id') ? (['model', 'key'] as const) : (['model'] as const);
-  const wanted = { accountId: subject.accountId, bounds, keyIds, models, by };
+  const { bounds, keyIds, models, groups, tag } = query;
+  const by = [...new Set(['model' as const, ...groups.map((name) => columnOf[name])])];
+  const wanted = { accountId: subject.accountId, bounds, keyIds, models, tag, by };
   const cells = bounds.length < 2 ? [] : await subject.ledger.spendTable(wanted);
   const known = host.get(catalog);
   // What the catalogue does not name any more was most likely a chat model.

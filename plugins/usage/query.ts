@@ -1,7 +1,7 @@
 /** Reads the query of a usage report: span, buckets, groups, filters and page. Pure. */
 import { GatewayError } from '../../core/contract/errors.ts';
 
-export type GroupName = 'model' | 'api_key_id';
+export type GroupName = 'model' | 'api_key_id' | 'tag';
 
 export interface ReportQuery {
   /** Wall-clock milliseconds: each begins a bucket that the next one ends. */
@@ -11,6 +11,8 @@ export interface ReportQuery {
   readonly groups: readonly GroupName[];
   readonly keyIds: readonly string[] | undefined;
   readonly models: readonly string[] | undefined;
+  /** `NAME=VALUE`; `NAME` where the groups are its values. */
+  readonly tag: string | undefined;
 }
 
 type Width = '1m' | '1h' | '1d';
@@ -29,6 +31,8 @@ export interface QueryForm {
 const widthMs: Readonly<Record<Width, number>> = { '1m': 60_000, '1h': 3_600_000, '1d': 86_400_000 };
 const latestSecond = 253_370_764_800;
 const mostNames = 100;
+/** Seconds. */
+const quarter = 900;
 
 /** Not recorded of calls: a filter or group by one of these is refused. */
 const unknownFilters = ['project_ids', 'user_ids', 'batch', 'sizes', 'sources', 'context_levels', 'vector_store_ids'];
@@ -38,10 +42,14 @@ const emptyGroups = new Set(['project_id', 'user_id']);
 export function reportQuery(query: URLSearchParams, form: QueryForm, now: number): ReportQuery {
   for (const name of unknownFilters)
     if (listIn(query, name) !== undefined) throw wrong(name, `"${name}" is not supported: calls are not kept by it.`);
-  const start = secondsIn(query, 'start_time');
-  if (start === undefined) throw wrong('start_time', '"start_time" is required, in Unix seconds.');
+  const asked = secondsIn(query, 'start_time');
+  if (asked === undefined) throw wrong('start_time', '"start_time" is required, in Unix seconds.');
+  const tag = tagIn(query);
   const end = secondsIn(query, 'end_time') ?? Math.ceil(now / 1000);
   const step = widthMs[widthIn(query, form.pages)] / 1000;
+  if (tag !== undefined && step < quarter)
+    throw wrong('bucket_width', 'By tags calls are summed up for quarters of an hour: "bucket_width" is 1h or 1d.');
+  const start = tag === undefined ? asked : Math.floor(asked / quarter) * quarter;
   const { usual, most } = form.pages[widthIn(query, form.pages)]!;
   const limit = limitIn(query, usual, most);
   const first = pageIn(query, start, end, step) ?? start;
@@ -53,6 +61,7 @@ export function reportQuery(query: URLSearchParams, form: QueryForm, now: number
     bounds: bounds.length < 2 ? [] : bounds.map((seconds) => seconds * 1000),
     next: last < end ? `page_${last}` : undefined,
     groups: groupsIn(query, form.groups),
+    tag,
     keyIds: listIn(query, 'api_key_ids'),
     models: listIn(query, form.models),
   };
@@ -89,14 +98,30 @@ function pageIn(query: URLSearchParams, start: number, end: number, step: number
   throw wrong('page', '"page" is no page of this report: pass on "next_page" with the same parameters.');
 }
 
+/**
+ * The tag of `tags=NAME=VALUE`, or the name of `group_by=tag:NAME`. A call has several tags, and no sums of two of them together are
+ * kept, so that it is one or the other.
+ */
+export function tagIn(query: URLSearchParams): string | undefined {
+  const tags = listIn(query, 'tags') ?? [];
+  if (tags.some((text) => !text.includes('='))) throw wrong('tags', '"tags" takes a tag as NAME=VALUE.');
+  const names = (listIn(query, 'group_by') ?? []).filter(isOfTag).map((name) => name.slice(tagPrefix.length));
+  const [tag, ...more] = new Set([...tags, ...names]);
+  if (more.length > 0) throw wrong('tags', 'A report is of one tag, or grouped by the values of one name.');
+  return tag;
+}
+
+const tagPrefix = 'tag:';
+const isOfTag = (name: string) => name.startsWith(tagPrefix) && name.length > tagPrefix.length;
+
 function groupsIn(query: URLSearchParams, groups: QueryForm['groups']): readonly GroupName[] {
   const wanted = listIn(query, 'group_by') ?? [];
   const found = new Set<GroupName>();
   for (const name of wanted) {
-    const group = groups.get(name);
+    const group = isOfTag(name) ? 'tag' : groups.get(name);
     if (group !== undefined) found.add(group);
     else if (!emptyGroups.has(name)) {
-      const known = [...groups.keys(), ...emptyGroups].join(', ');
+      const known = [...groups.keys(), ...emptyGroups, `${tagPrefix}NAME`].join(', ');
       throw wrong('group_by', `"group_by" of this report takes ${known}.`);
     }
   }

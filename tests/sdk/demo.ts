@@ -1,6 +1,7 @@
 /** A demo gateway with its sandbox vendor, the main or the second one as they are shipped, and the customers that call it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { accountAdmin } from '../../plugins/common/domain/admin/accounts.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { catalog } from '../../plugins/common/domain/models.ts';
 import { cost, type Money, one, parseRatio, parseUsd } from '../../plugins/common/domain/money.ts';
@@ -103,17 +104,22 @@ async function startOne(): Promise<Ground> {
 }
 
 async function openAccounts({ gateway }: Ground): Promise<Keys> {
-  const open = async (name: keyof Keys, plan: string, usd: string, models?: readonly string[]) => {
+  const open = async (
+    name: keyof Keys,
+    plan: string,
+    usd: string,
+    models?: readonly string[],
+    tags?: readonly string[],
+  ) => {
     const account = await gateway.find(accounts)!.create(name, plan);
     if (usd !== '0') {
       const grant = { kind: 'manual', reason: 'test', reference: `test:${name}` };
       await gateway.find(ledger)!.credit(account.id, parseUsd(usd), grant);
     }
-    const options = { name, ...(models === undefined ? {} : { models }) };
-    return (await gateway.find(accounts)!.createKey(account.id, options)).key;
+    return (await gateway.find(accountAdmin)!.createKey(account.id, { name, models, tags })).key;
   };
   return {
-    good: await open('good', plan, '100'),
+    good: await open('good', plan, '100', undefined, ['team=search', 'env']),
     broke: await open('broke', plan, '0'),
     narrow: await open('narrow', plan, '100', ['claude-opus-5']),
     tight: await open('tight', tightPlan, '100'),

@@ -26,7 +26,10 @@ async function get(path: string, key = demo.keys.good) {
 
 test('calls are in the report of their kind and in the costs, exactly, for their own account alone', async () => {
   const chat = await demo.settled(() =>
-    client().chat.completions.create({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+    client().chat.completions.create(
+      { model, messages: [{ role: 'user', content: 'Hello' }] },
+      { headers: { 'x-gateway-tags': 'env=prod' } },
+    ),
   );
   const embedding = await demo.settled(() =>
     client().embeddings.create({ model: 'text-embedding-3-small', input: 'one two three' }),
@@ -57,6 +60,16 @@ test('calls are in the report of their kind and in the costs, exactly, for their
   );
   assert.deepEqual(byItem.get(model), { value: paid(chat.paid), currency: 'usd' });
   assert.deepEqual(byItem.get('text-embedding-3-small'), { value: paid(embedding.paid), currency: 'usd' });
+  const tagged = async (tag: string, by: readonly string[]) => {
+    const asked = { start_time, bucket_width: '1h', group_by: by, tags: tag === '' ? undefined : tag } as never;
+    const answer = await usageOf().completions(asked);
+    return answer.data
+      .flatMap(({ results }) => results as unknown as { tag?: string; num_model_requests: number }[])
+      .map(({ tag: name, num_model_requests: count }) => [name, count]);
+  };
+  assert.deepEqual(await tagged('team=search', []), [[undefined, 1]]);
+  assert.deepEqual(await tagged('', ['model', 'tag:env']), [['env=prod', 1]]);
+  assert.deepEqual(await tagged('env=dev', ['model']), []);
   const others = await usageOf(demo.keys.narrow).costs({ start_time });
   assert.equal(others.data.flatMap(({ results }) => results).length, 0);
   const { json: left } = await get('/v1/balance');
@@ -66,7 +79,8 @@ test('calls are in the report of their kind and in the costs, exactly, for their
   assert.equal(parseUsd(left.balance), 100_000_000_000n - spent);
   assert.equal(seen.total_usage, Number(spent * 100n) / 1e9);
   assert.equal(limit.hard_limit_usd, 100);
-  const { json: now } = await get('/v1/usage');
+  const { json: now } = await get('/v1/usage?group_by=tag:team');
+  assert.deepEqual(now.tags, [{ tag: 'team=search', today: now.today, month: now.month }]);
   assert.deepEqual([now.today.requests, now.month.requests, now.balance], [2, 2, left.balance]);
 });
 
@@ -118,6 +132,9 @@ test('an unsupported query is refused with the name of the field', async () => {
     [`${start}&page=page_1`, 'page'],
     [`${start}&group_by=service_tier`, 'group_by'],
     [`${start}&batch=true`, 'batch'],
+    [`${start}&tags=team`, 'tags'],
+    [`${start}&tags=a=b&group_by=tag:env`, 'tags'],
+    [`${start}&group_by=tag:env&bucket_width=1m`, 'bucket_width'],
     ...['project_ids', 'user_ids', 'sizes', 'sources', 'context_levels', 'vector_store_ids'].map(
       (name) => [`${start}&${name}[]=x`, name] as const,
     ),

@@ -19,6 +19,7 @@ interface EncodedTerms {
   readonly version: VersionOptions;
   /** The plan's name. */
   readonly plan?: string | undefined;
+  readonly tags?: string | undefined;
 }
 
 export function encodeTerms(terms: Terms): string {
@@ -34,6 +35,7 @@ export function encodeTerms(terms: Terms): string {
     context: terms.context,
     version: { name, base, tiers, image, second },
     plan: terms.plan?.terms.name,
+    tags: terms.tags,
   };
   return JSON.stringify(written, (_name, value) => (typeof value === 'bigint' ? { bigint: value.toString() } : value));
 }
@@ -42,6 +44,7 @@ export function decodeTerms(text: string): StoredTerms {
   const written = JSON.parse(text, revive) as EncodedTerms;
   return {
     keyId: written.key,
+    tags: written.tags,
     model: written.model,
     prices: new PriceVersion(written.version),
     at: written.at,

@@ -275,8 +275,13 @@ function putSums(columns: Columns, marks: Marks, calls: readonly Call[], keepsFa
   if (keepsFacts) ofRequests.put(columns, marks, requestSumNames);
 }
 
-function addCall(sums: SumsInMemory, { end, settled, provider }: Call): void {
-  const group = sums.groupOf(end.at, [end.account, end.key ?? '', end.model, provider ?? '']);
+function addCall(sums: SumsInMemory, { end, provider }: Call): void {
+  addEnd(sums.groupOf(end.at, [end.account, end.key ?? '', end.model, provider ?? '']), end);
+}
+
+/** Adds the measures of a call's end to its group. */
+export function addEnd(group: ReturnType<SumsInMemory['groupOf']>, end: EndRecord): void {
+  const settled = end.kind === 'SETTLE' ? end : undefined;
   const charge = BigInt(settled?.cost ?? 0);
   add(group, cost, charge);
   const borne = BigInt(end.absorbed ?? 0);

@@ -21,6 +21,7 @@ import { type BatchInput, lockedColumns, parametersOf } from './batch-columns.ts
 import { callRows, completedRows, lateFacts, requestsCompleted, sharedTimelines, timelineNumber } from './call-rows.ts';
 import { callSums } from './call-sums.ts';
 import { callRecordsIn } from './call-texts.ts';
+import { addTags, tagsMember } from './tag-rows.ts';
 
 /** The text's journal, its writer, and the sequence number up to which it is applied. */
 export interface Cursor {
@@ -115,6 +116,7 @@ async function postText(
   const [result] = await rowsOf<BatchResult>(transaction, batchStatement(place, batch, locked, present));
   if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
   if (result!.owned !== 1) throw new FencedError(fencedErrorOf(cursor?.journal));
+  if (text.includes(tagsMember)) await addTags(transaction, schema, text, present);
   if (result!.charged !== null) await allocateCharges(transaction, schema, result!.charged, totalsIn(locked));
   const balances = new Map(Array.from(locked, ([accountId, { balance }]) => [accountId, balance]));
   for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {

@@ -7,6 +7,7 @@ import { keySlices, sliceRows } from '../../common/kit/key-slices.ts';
 import { named, rowsOfColumns } from '../../common/rollups/named-parameters.ts';
 import { instantOf, nextOf, rowsOf, tablesOf } from '../model/sql.ts';
 import { callColumns, timelineColumns } from './batch-columns.ts';
+import { forgetTags } from './tag-rows.ts';
 
 /** The columns that are no money: they may be added later, and are removed. */
 const factColumns = [
@@ -123,6 +124,9 @@ export function openCallRows({ orm, schema }: Database): CallRows {
   const table = tablesOf(schema);
   return {
     view: table('call_requests'),
+    tagged: (accountId, tag, first, end) =>
+      sql`select tags.id from ${table('call_tags')} as tags where tags.account_id = ${accountId} and tags.tag = ${tag}
+            and tags.id >= ${first}::uuid and tags.id < ${end}::uuid`,
     costOf: (id) => sql`(select cost from ${table('calls')} as charged where charged.id = ${id} and charged.settled)`,
     forgetFacts: async (before) => {
       const [known] = await rowsOf<{ before: string }>(
@@ -134,6 +138,7 @@ export function openCallRows({ orm, schema }: Database): CallRows {
       for await (const slice of keySlices(orm, table('calls'), { from, until }))
         await orm.execute(forgottenRows(table, slice));
       await forgetTimelines(orm, table, until);
+      await forgetTags(orm, schema, until);
     },
   };
 }

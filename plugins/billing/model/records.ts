@@ -28,6 +28,8 @@ export interface HoldRecord {
   readonly model: string;
   /** The plan's name; absent: none. */
   readonly plan?: string | undefined;
+  /** `env=prod,team=search`; absent: none. */
+  readonly tags?: string | undefined;
   readonly input: number;
   readonly output: number;
   /** What it covers beside tokens, such as characters; absent: nothing that is known beforehand. */
@@ -81,6 +83,7 @@ interface CallEnd {
   readonly account: string;
   readonly model: string;
   readonly plan?: string | undefined;
+  readonly tags?: string | undefined;
   /** When the money was held, which selects the grants that pay; absent in journals of earlier versions: at its end. */
   readonly heldAt?: number | undefined;
   /** Total held, including extensions. */

@@ -18,6 +18,7 @@ import {
   spendOfGroups,
   spendTable,
 } from './sums.ts';
+import { tagNames } from './tags.ts';
 
 export interface LedgerQueriesOptions {
   readonly store: ChargeStore;
@@ -89,6 +90,7 @@ function rowsAndSums(store: ChargeStore): RowsAndSums {
       return groupsLessRefunds(found, refunds, { by, wanted: groups, bounds });
     },
     spendTable: async (query) => spendTable(orm, schema, query, await sumsOf(query.bounds, query.accountId)),
+    tagNames: (accountId) => tagNames(orm, schema, accountId),
     totals: async (span) => {
       const bounds = [span.from, span.until];
       const [movements, calls] = await Promise.all([

@@ -17,6 +17,7 @@ import { type Condition, keysCondition, type ReadMeasure, readSums, type SumsRow
 import { column } from '../../common/rollups/table.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
+import { tagRows } from './tags.ts';
 
 export type SpendBy = 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider';
 
@@ -94,24 +95,37 @@ export async function spendTable(
   query: SpendTableQuery,
   sums = callSums,
 ): Promise<SpendCell[]> {
-  const { accountId, keyIds, models, bounds, by } = query;
+  const { bounds, by, tag } = query;
   checkBounds(bounds);
-  const conditions: Condition[] = [['account_id', accountId]];
-  if (keyIds !== undefined) conditions.push(['key_id', keyIds]);
-  if (models !== undefined) conditions.push(['model', models]);
-  const names = by.map((name) => dimensionOf[name]);
   const ending = sql`having sum(charged) > 0 order by slot::bigint, "group" limit ${mostCells + 1}::int`;
-  const group = names.length === 0 ? {} : { by: names };
-  const rows = await readSums(runner, schema, sums, { bounds, conditions, measures, ending, ...group });
+  const rows =
+    tag === undefined
+      ? await tableRows(runner, schema, query, ending, sums)
+      : await tagRows(runner, schema, { ...query, tag }, ending);
   if (rows.length > mostCells) {
     const message = `More than ${mostCells} groups: ask for a shorter time, wider buckets or fewer groups.`;
     throw new GatewayError('invalid_request', message, { field: 'group_by', shouldRetry: false });
   }
   return rows.map((row) => ({
     slot: Number.parseInt(row.slot, 10) - 1,
-    group: names.length === 0 ? [] : (JSON.parse(row.group) as string[]),
+    group: by.length === 0 ? [] : (JSON.parse(row.group) as string[]),
     ...spendSums(row),
   }));
+}
+
+function tableRows(
+  runner: Runner,
+  schema: string,
+  { accountId, keyIds, models, bounds, by }: SpendTableQuery,
+  ending: SQL,
+  sums: typeof callSums,
+): Promise<SumsRow[]> {
+  const conditions: Condition[] = [['account_id', accountId]];
+  if (keyIds !== undefined) conditions.push(['key_id', keyIds]);
+  if (models !== undefined) conditions.push(['model', models]);
+  const names = by.map((name) => dimensionOf[name as Exclude<typeof name, 'tag'>]);
+  const group = names.length === 0 ? {} : { by: names };
+  return readSums(runner, schema, sums, { bounds, conditions, measures, ending, ...group });
 }
 
 function conditionsOf({ accountId, keyId, keys, model, provider }: Omit<ChargeFilter, keyof Span>): Condition[] {

@@ -1,7 +1,7 @@
 /** The terms of a call's charge and hold, fixed at its admission. */
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import { caller } from '../../common/domain/accounts.ts';
+import { caller, tagsText } from '../../common/domain/accounts.ts';
 import { type Call, call, vendorBatch, vendorBatchService } from '../../common/domain/calls.ts';
 import { instead, type Model, model } from '../../common/domain/models.ts';
 import { one, oneTool, type PieceBounds } from '../../common/domain/money.ts';
@@ -45,6 +45,7 @@ export function termsOf(
     id: exchange.id,
     accountId: identity.accountId,
     keyId: identity.keyId,
+    tags: identity.tags && tagsText(identity.tags),
     model: entry.id,
     prices,
     at,

@@ -156,12 +156,13 @@ export function sentMembers({ number, at, provider, model, credential, protocol 
 }
 
 /** Members of both records of a call. */
-function partiesOf({ accountId, keyId, model, plan }: Terms): string {
+function partiesOf({ accountId, keyId, model, plan, tags }: Terms): string {
   return (
     textMember(',"account":"', accountId) +
     textMember(',"key":"', keyId) +
     textMember(',"model":"', model) +
-    textMember(',"plan":"', plan?.terms.name)
+    textMember(',"plan":"', plan?.terms.name) +
+    (tags === undefined ? '' : `,"tags":"${tags}"`)
   );
 }
 
@@ -171,6 +172,7 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
     id: record.id,
     accountId: record.account,
     keyId: record.key,
+    tags: record.tags,
     model: record.model,
     prices: new PriceVersion({ name: record.version, base: decodePrice(record.price), label: record.tier ?? '' }),
     at: record.at,
@@ -240,6 +242,7 @@ export function voidRecord(
     key: terms.keyId,
     model: terms.model,
     plan: terms.plan?.terms.name,
+    tags: terms.tags,
     heldAt,
     input: terms.inputTokens,
     held: held.toString(),

@@ -11,6 +11,8 @@ export interface Terms {
   readonly id: string;
   readonly accountId: string;
   readonly keyId: string;
+  /** The tags of the call as text; absent: none. */
+  readonly tags?: string | undefined;
   readonly model: string;
   readonly prices: PriceVersion;
   /** The time and the call's own values that select price tiers. */

@@ -30,6 +30,14 @@ export interface Caller {
   readonly waitsForImages?: true;
 }
 
+/** Tags as they are logged and stored, in the order of their names: `env=prod,team=search`. */
+export function tagsText(tags: NonNullable<Caller['tags']>): string {
+  return [...tags]
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join(',');
+}
+
 /** Spending limits of a key per calendar period (UTC); `ever`: in total. */
 export interface KeyCap {
   readonly amount: Money;

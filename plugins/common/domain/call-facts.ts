@@ -58,8 +58,9 @@ export interface RequestRow {
   finish: string | undefined;
   upstream_id: string | undefined;
   dropped: readonly string[] | undefined;
-  /** Only in the log line. */
+  /** Only in the log line, as the tags. */
   trace_id: string | undefined;
+  tags?: string | undefined;
 }
 
 /** The row that the call of an exchange will have, or has. Set by billing. */
@@ -74,6 +75,8 @@ export const callRow = defineContextKey<CallRow>('call row');
 export interface CallRows {
   /** A view with the columns of the table `requests`, but text in `account_id` and `key_id`. Its key is in the order of arrival. */
   readonly view: SQL;
+  /** The ids of an account's calls with this tag, from `first` to below `end`. */
+  tagged(accountId: string, tag: string, first: string, end: string): SQL;
   /** What the request with this id costs, in nano-USD; null without a settled call. */
   costOf(id: SQL): SQL;
   /** Removes the facts of requests that arrived before `before` (wall-clock milliseconds); money stays. */

@@ -15,7 +15,13 @@ export interface AdmittedCall {
   readonly id: string;
   /** Wall-clock milliseconds of its admission. */
   readonly at: number;
-  readonly caller: { readonly accountId: string; readonly keyId: string; readonly project?: string };
+  readonly caller: {
+    readonly accountId: string;
+    readonly keyId: string;
+    readonly project?: string;
+    /** By name; absent: none. */
+    readonly tags?: Readonly<Record<string, string>>;
+  };
   /** `chat`, `embeddings`, `images`, `realtime` …, as in settings. */
   readonly operation: string;
   /** In the catalogue. At the end of a call that another model served: that one. */

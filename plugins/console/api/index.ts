@@ -32,6 +32,7 @@ import { documentOf } from './routing/document.ts';
 import { guard, renderError } from './routing/guard.ts';
 import { type ConsoleServices, refuseInvalid, type Setting } from './routing/router.ts';
 import type { Routes } from './routing/routes.ts';
+import { tagRoutes } from './tags.ts';
 import { taskRoutes } from './tasks.ts';
 import { usageRoutes } from './usage.ts';
 import { paymentRoutes, walletRoutes } from './wallet.ts';
@@ -41,6 +42,7 @@ const topics = [
   homeRoutes,
   keyRoutes,
   activityRoutes,
+  tagRoutes,
   usageRoutes,
   modelRoutes,
   publicRoutes,

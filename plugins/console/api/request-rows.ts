@@ -1,6 +1,7 @@
 /** Requests and their charges, as clients and as operators see them. */
 
 import { z } from '@hono/zod-openapi';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { AttemptView } from '../../common/domain/admin/ledger.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
 import {
@@ -13,7 +14,7 @@ import type { ChargedRequest } from './charges.ts';
 import { dayAndTime, usageCells, wordOf } from './csv/cells.ts';
 import { keysOfProject, projectQuery } from './projects.ts';
 import { type ConsoleServices, nothingHere } from './routing/router.ts';
-import { countInput, id, instant, instantInput, pageOf, usage, usd, writerOf } from './schemas.ts';
+import { countInput, id, instant, instantInput, pageOf, tagInput, usage, usd, writerOf } from './schemas.ts';
 import { boundsOf, bucketMinutesOf, usualZone, zoneQuery } from './time-zone.ts';
 
 const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
@@ -45,6 +46,7 @@ const requestFields = {
     .string()
     .nullable()
     .describe('What gave the answer without a vendor, such as a cache; null: a vendor did.'),
+  tags: z.string().nullable().describe('Of a charged call, as env=prod,team=search.'),
   cost: usd.nullable().describe('null: nothing was charged (yet).'),
   refunded: usd.nullable(),
 };
@@ -72,6 +74,7 @@ const chargedRow = ({ row, key, charge }: ChargedRequest) => ({
   usage: row.usage ?? charge?.usage,
   usageEstimated: row.usageEstimated ?? charge?.estimated,
   servedBy: charge?.servedBy,
+  tags: charge?.tags,
   cost: charge?.cost,
   refunded: charge?.refunded,
   ownCost: charge?.ownCost,
@@ -213,6 +216,11 @@ export const operatorRequestsQuery = requestsQuery.extend({
   cause: id.optional().describe('Failures with this cause, as `/admin/monitor/causes` names it.'),
 });
 
+/** For lists alone: sums by tag have addresses of their own. */
+export const tagQuery = z.object({
+  tag: tagInput.optional().describe('Calls of one account with this tag, as team=search.'),
+});
+
 /** The order of a list. The CSV files are by time alone. */
 export const sortQuery = z.object({
   sort: z
@@ -251,13 +259,17 @@ const withoutModels = [
 ] as const;
 
 type FilterQuery = Omit<z.output<typeof operatorRequestsQuery>, 'accountId' | 'provider' | 'project' | 'cause'> &
-  Pick<RequestFilter, 'provider' | 'cause'>;
+  Pick<RequestFilter, 'provider' | 'cause' | 'tag'>;
 
 /** The filter of a query without a project, within a span. */
 export function requestFilter(query: FilterQuery, span: Span, accountId: string | undefined): RequestFilter {
-  const { keyId, model, provider, operation, result, cause, traffic } = query;
+  const { keyId, model, provider, operation, result, cause, tag, traffic } = query;
+  if (tag !== undefined && accountId === undefined)
+    throw new GatewayError('invalid_request', 'Tags are those of one account: say its "accountId" too.', {
+      field: 'tag',
+    });
   const withoutOperations = operation === undefined && traffic !== 'all' ? withoutModels : undefined;
-  return { ...span, accountId, keyId, model, provider, operation, result, cause, withoutOperations };
+  return { ...span, accountId, keyId, model, provider, operation, result, cause, tag, withoutOperations };
 }
 
 /** The filter of a query, with the keys of its project. */

@@ -94,6 +94,11 @@ export const pageQuery = z.object({
   after: z.string().max(500).optional().describe('`next` of the page before.'),
 });
 export const spanQuery = z.object({ from: instantInput.optional(), until: instantInput.optional() });
+/** `team=search`. */
+export const tagInput = z
+  .string()
+  .max(100)
+  .regex(/^[a-z*][a-z0-9_.-]*(=.+)?$/);
 export const countInput = wholeNumber;
 
 export const pageOf = <Row extends z.ZodType>(row: Row) =>

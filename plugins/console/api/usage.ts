@@ -22,6 +22,7 @@ import {
   sortOf,
   sortQuery,
   sumsJson,
+  tagQuery,
 } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
@@ -30,7 +31,7 @@ import { spendBetween, spentOf, spentSums } from './spend.ts';
 import { spanOfDays } from './time-zone.ts';
 
 const list = route('get', '/usage', 'Own requests, by default of the last 30 days', answers(sortedPage(requestRow)), {
-  query: requestsQuery.extend({ ...sortQuery.shape, ...pageQuery.shape }),
+  query: requestsQuery.extend({ ...tagQuery.shape, ...sortQuery.shape, ...pageQuery.shape }),
 });
 const sums = route(
   'get',
@@ -52,7 +53,9 @@ const series = route(
   ),
   { query: requestsQuery.extend(bucketQuery.shape) },
 );
-const csv = route('get', '/usage.csv', 'Own requests as CSV', answersCsv, { query: requestsQuery });
+const csv = route('get', '/usage.csv', 'Own requests as CSV', answersCsv, {
+  query: requestsQuery.extend(tagQuery.shape),
+});
 const one = route('get', '/usage/{id}', 'One own request from end to end', answers(requestStory), {
   params: z.object({ id }),
 });
@@ -75,6 +78,7 @@ const columns = [
   'key',
   'keyId',
   'project',
+  'tags',
   'status',
   'outcome',
   'firstByteMs',
@@ -148,7 +152,7 @@ async function ownBody(services: ConsoleServices, id: string) {
 async function ownFilter(
   services: ConsoleServices,
   c: RequestContext,
-  query: z.output<typeof requestsQuery>,
+  query: z.output<typeof requestsQuery> & z.output<typeof tagQuery>,
 ): Promise<RequestFilter> {
   const span = spanOfDays(query, services.clock.now(), 30);
   return requestFilterIn(services, query, span, await ownAccount(services, c));

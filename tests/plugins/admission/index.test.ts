@@ -23,7 +23,10 @@ test('three rules: reserved in order, settled in reverse, each with the call and
   const [[reservation, admittedCall, end]] = settled as [[string, AdmittedCall, AdmissionEnd]];
   assert.equal(reservation, exchange.id);
   const known = { operation: 'chat', model: 'm', amount: 0n, id: exchange.id, at: admittedCall.at };
-  assert.deepEqual(admittedCall, { ...known, caller: { accountId: 'a', keyId: 'k', project: 'search' } });
+  assert.deepEqual(admittedCall, {
+    ...known,
+    caller: { accountId: 'a', keyId: 'k', project: 'search', tags: { env: 'prod' } },
+  });
   assert.deepEqual(end, { outcome: 'answered', cost: 5n, usage: { input: 7 } });
 });
 

@@ -33,7 +33,7 @@ export function exchangeOf(more: Parameters<typeof fakeExchange>[0] = {}): FakeE
     ...more,
     facts: [
       [call, { billable: true }],
-      [caller, { accountId: 'a', keyId: 'k', project: 'search' }],
+      [caller, { accountId: 'a', keyId: 'k', project: 'search', tags: new Map([['env', 'prod']]) }],
       [model, { id: 'm' }],
       ...(more?.facts ?? []),
     ],

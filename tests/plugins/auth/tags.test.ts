@@ -102,10 +102,10 @@ test('log lines and the timeline of a request say its tags', async () => {
   const exchange = fakeExchange({ request: { headers, query: new URLSearchParams(), remoteAddress: '192.0.2.1' } });
   exchange.set(timeline, []);
   await gate.part.handle!(exchange, async () => okAnswer);
-  assert.equal(gate.part.logFields!(exchange)!['tags'], 'team=search, env=prod');
+  assert.equal(gate.part.logFields!(exchange)!['tags'], 'env=prod,team=search');
   const [event] = exchange.get(timeline);
   const values = event!.values as readonly string[];
-  assert.equal(event!.kind.render(...values), 'with the tags team=search, env=prod');
+  assert.equal(event!.kind.render(...values), 'with the tags env=prod,team=search');
 });
 
 test('the command line makes keys with tags', async () => {

@@ -31,7 +31,11 @@ test('each exchange leaves one row and one line, at any end', async () => {
     maxOutputTokens: undefined,
     choices: 1,
   });
-  answered.set(caller, { accountId: randomUUID(), keyId: randomUUID(), plan: 'free', models: undefined });
+  const tags = new Map([
+    ['team', 'search'],
+    ['env', 'prod'],
+  ]);
+  answered.set(caller, { accountId: randomUUID(), keyId: randomUUID(), plan: 'free', models: undefined, tags });
   answered.set(usageReport, {
     usage: { input: 3, output: 4 },
     estimated: false,
@@ -84,6 +88,10 @@ test('each exchange leaves one row and one line, at any end', async () => {
   assert.deepEqual(
     host.lines.map(({ fields }) => (fields as { request_id: string }).request_id),
     [answered.id, refused.id, left.id],
+  );
+  assert.deepEqual(
+    host.lines.map(({ fields }) => (fields as { tags?: string }).tags),
+    ['env=prod,team=search', undefined, undefined],
   );
 });
 

@@ -63,6 +63,7 @@ before(async () => {
   host.provide(callRows, {
     view: sql`${schema}.paid`,
     costOf: (id) => sql`(select cost from ${schema}.paid as charged where charged.id = ${id})`,
+    tagged: () => sql`select null::uuid`,
     forgetFacts: async () => undefined,
   });
   await setUp(requestLog, host, {});

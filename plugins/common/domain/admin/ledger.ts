@@ -44,6 +44,8 @@ export interface ChargeView {
   /** The source of an answer without an attempt; undefined: a vendor. */
   readonly servedBy: string | undefined;
   readonly held: Money;
+  /** As `env=prod,team=search`. */
+  readonly tags?: string | undefined;
 }
 export interface ChargeFilter extends Span {
   readonly accountId?: string | undefined;
@@ -77,9 +79,14 @@ export interface SpendTableQuery {
   /** Only calls of these keys, of these models; absent: of all. */
   readonly keyIds?: readonly string[] | undefined;
   readonly models?: readonly string[] | undefined;
+  /**
+   * Only calls with this tag: `NAME=VALUE`, or `NAME` for those of any value, which `by: 'tag'` tells apart. Then slots begin on quarters
+   * of an hour.
+   */
+  readonly tag?: string | undefined;
   /** In order: each begins a slot that the next one ends; at most 1,500 slots. */
   readonly bounds: readonly number[];
-  readonly by: readonly ('model' | 'key')[];
+  readonly by: readonly ('model' | 'key' | 'tag')[];
 }
 export interface SpendCell extends SpendSums {
   /** Index of the bound that begins the slot. */
@@ -170,6 +177,8 @@ export interface LedgerQueries {
   ): Promise<readonly (SpendSums & { readonly at: number; readonly group: string })[]>;
   /** Sums by slots of time and groups, without empty ones; more than 20,000 are refused. */
   spendTable(query: SpendTableQuery): Promise<readonly SpendCell[]>;
+  /** The names of the tags of an account's calls. */
+  tagNames(accountId: string): Promise<readonly string[]>;
   totals(span: Span): Promise<MoneyTotals>;
   flows(span: Span): Promise<MoneyFlows>;
   /** Balances of many accounts at once, with the holds of running calls. */

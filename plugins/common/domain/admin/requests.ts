@@ -76,6 +76,8 @@ export interface RequestFilter extends Span {
   readonly result?: RequestResult | undefined;
   /** Only failures with this cause. */
   readonly cause?: string | undefined;
+  /** Only calls of the account with this tag, `NAME=VALUE`. Lists know it, sums do not. */
+  readonly tag?: string | undefined;
 }
 
 /** Causes of failures of the gateway itself, such as those of its own stores: no failures of a model or a provider. */

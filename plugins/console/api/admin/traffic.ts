@@ -24,6 +24,7 @@ import {
   sortOf,
   sortQuery,
   sumsJson,
+  tagQuery,
 } from '../request-rows.ts';
 import { type ConsoleServices, need } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
@@ -114,9 +115,11 @@ const list = route(
   '/admin/requests',
   'Requests, by default of the last 24 hours',
   answers(sortedPage(operatorRequestRow)),
-  { query: operatorRequestsQuery.extend({ ...sortQuery.shape, ...pageQuery.shape }) },
+  { query: operatorRequestsQuery.extend({ ...tagQuery.shape, ...sortQuery.shape, ...pageQuery.shape }) },
 );
-const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, { query: operatorRequestsQuery });
+const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, {
+  query: operatorRequestsQuery.extend(tagQuery.shape),
+});
 const one = route('get', '/admin/requests/{id}', 'One request from end to end', answers(operatorRequestStory), {
   params: z.object({ id }),
 });
@@ -133,6 +136,7 @@ const columns = [
   'key',
   'keyId',
   'project',
+  'tags',
   'operation',
   'model',
   'provider',
@@ -232,7 +236,10 @@ async function refusedIn(services: ConsoleServices, filter: RequestFilter): Prom
   return refused.reduce((sum, { requests }) => sum + requests, 0);
 }
 
-function filterOf(services: ConsoleServices, query: z.output<typeof operatorRequestsQuery>): Promise<RequestFilter> {
+function filterOf(
+  services: ConsoleServices,
+  query: z.output<typeof operatorRequestsQuery> & z.output<typeof tagQuery>,
+): Promise<RequestFilter> {
   return requestFilterIn(services, query, spanOf(query, services.clock.now(), dayMs), query.accountId);
 }
 

@@ -225,6 +225,9 @@ export function fakeMoney(world: World): LedgerQueries {
           .map(([group, some]) => ({ at, ...spendOf(group, some) }));
       });
     },
+    async tagNames() {
+      return [];
+    },
     async spendTable() {
       throw new Error('no page asks for it');
     },

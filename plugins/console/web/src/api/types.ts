@@ -53,6 +53,7 @@ export type RequestRow = RowOf<Get<'usage'>>;
 export type RequestStory = Answer<Routes['usage'][':id']['$get']>;
 export type Charge = NonNullable<RequestStory['charge']>;
 export type UsageSums = Answer<Routes['usage']['sums']['$get']>;
+export type TagSums = Answer<Routes['usage']['tags']['$get']>;
 export type Activity = Answer<Routes['usage']['activity']['$get']>;
 export type ActivityBucket = Activity['all'][number];
 export type RequestSums = Pick<UsageSums, 'requests' | 'results' | 'firstByte' | 'total'>;

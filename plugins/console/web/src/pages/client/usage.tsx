@@ -17,6 +17,7 @@ import type { Column } from '../../parts/rows-table.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { type ChosenSpan, SpanPicker, useSpan } from '../../parts/span.tsx';
 import { EmptyState } from '../../parts/states.tsx';
+import { TagsPanel, tagFilter } from '../../parts/tags.tsx';
 import { tokensColumn } from '../../parts/tokens.tsx';
 import { RequestDrawer } from './request-drawer.tsx';
 import { ResultBadge } from './result-badge.tsx';
@@ -31,6 +32,7 @@ export default function Usage() {
   const span = useSpan('30d');
   const { keyId, project, model, result } = search;
   const filter = { keyId, project, model, result };
+  const tag = tagFilter(search['tag']);
   const columns = useRequestColumns();
   useLiveRefresh('balance', listKey('/usage'));
   return (
@@ -43,13 +45,14 @@ export default function Usage() {
         <UsageFilters />
       </Group>
       <Activity filter={filter} span={span} />
+      <TagsPanel path="/usage/tags" query={span.query} />
       <Panel flush>
         <DataTable<RequestRow>
           label={t('client.usage.title')}
           path="/usage"
-          query={{ ...span.query, ...filter }}
+          query={{ ...span.query, ...filter, tag }}
           csv="/usage.csv"
-          sums="/usage/sums"
+          {...(tag === undefined ? { sums: '/usage/sums' } : {})}
           columns={columns}
           rowKey={({ id }) => id}
           onOpen={({ id }) => change({ open: id, after: search['after'] })}

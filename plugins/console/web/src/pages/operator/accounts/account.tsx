@@ -1,6 +1,6 @@
 /** One account: what it has, what it may, what it did, and everything that an operator can change about it. */
 
-import { Anchor, Group, Tabs, Text } from '@mantine/core';
+import { Anchor, Group, Stack, Tabs, Text } from '@mantine/core';
 import { IconArrowLeft, IconCoins, IconUserQuestion } from '@tabler/icons-react';
 import { Link, useParams } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -11,6 +11,7 @@ import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
+import { TagsPanel, tagFilter } from '../../../parts/tags.tsx';
 import { LedgerTable } from '../money/ledger-table.tsx';
 import { Word } from '../parts/badges.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
@@ -140,16 +141,21 @@ function AccountLedger({ id }: OfAccount) {
 function AccountRequests({ id }: OfAccount) {
   const [search] = useSearchState();
   const span = useSpan('30d');
+  const ofAccount = { ...span.query, accountId: id };
+  const { result, model, tag } = search;
   return (
-    <RequestList
-      ofOne
-      query={{ ...span.query, accountId: id, result: search['result'], model: search['model'] }}
-      filters={
-        <>
-          <SpanPicker names={spanNames} otherwise="30d" />
-          <ResultFilter />
-        </>
-      }
-    />
+    <Stack gap="md">
+      <TagsPanel path="/admin/tags" query={ofAccount} />
+      <RequestList
+        ofOne
+        query={{ ...ofAccount, result, model, tag: tagFilter(tag) }}
+        filters={
+          <>
+            <SpanPicker names={spanNames} otherwise="30d" />
+            <ResultFilter />
+          </>
+        }
+      />
+    </Stack>
   );
 }

@@ -37,7 +37,8 @@ export function RequestList({ query, filters, ofOne = false }: RequestListProps)
           path: '/admin/requests',
           query,
           csv: '/admin/requests.csv',
-          sums: '/admin/monitor',
+          // Sums know no tags.
+          ...(query['tag'] === undefined ? { sums: '/admin/monitor' } : {}),
           // Sorting anything but times reads many rows.
           refetchMs: (search['sort'] ?? 'time') === 'time' ? 15_000 : false,
         }}

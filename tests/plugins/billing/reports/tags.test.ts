@@ -1,0 +1,166 @@
+/** Sums by tag: each tag of an account has exactly what its calls came to, whatever the order and repetition of batches; many tags share a sum. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
+import { forgetTags } from '../../../../plugins/billing/ledger/tag-rows.ts';
+import type { JournalRecord } from '../../../../plugins/billing/model/records.ts';
+import { rowsOf, tablesOf } from '../../../../plugins/billing/model/sql.ts';
+import { spendTable } from '../../../../plugins/billing/reports/sums.ts';
+import { tagNames } from '../../../../plugins/billing/reports/tags.ts';
+import type { SpendTableQuery } from '../../../../plugins/common/domain/admin/ledger.ts';
+import { money } from '../../../../plugins/common/domain/money.ts';
+import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
+import { requestIdAt } from '../../../helpers/fakes.ts';
+import { fc } from '../../../helpers/properties.ts';
+import { lineOf } from '../world.ts';
+
+const quarterMs = 900_000;
+const start = Date.UTC(2026, 9, 20);
+
+const call = fc.record({
+  at: fc.integer({ min: 0, max: 12 * quarterMs - 1 }),
+  account: fc.constantFrom<string>('alice', 'bob'),
+  key: fc.constantFrom('key-1', 'key-2'),
+  model: fc.constantFrom('small', 'large'),
+  charged: fc.constantFrom(true, true, false),
+  cost: fc.constantFrom(0n, 1n, 10n ** 12n),
+  tags: fc.subarray(['env=dev', 'env=prod', 'env-b=x', 'run=2026-11/a', 'team=a', 'team=b']),
+});
+type Drawn = typeof call extends fc.Arbitrary<infer T> ? T : never;
+type Call = Drawn & { readonly id: string };
+
+const identified = (each: Drawn): Call => ({ ...each, id: requestIdAt(start + each.at) });
+
+function recordOf({ id, at, account, key, model, charged, cost, tags }: Call): JournalRecord {
+  const ended = { id, at: start + at, account, key, model, held: `${cost}`, attempts: [], reason: 'answered' };
+  const tagged = tags.length === 0 ? ended : { ...ended, tags: tags.join(',') };
+  if (!charged) return { kind: 'VOID', ...tagged } as never;
+  const charge = { input: 1, cost: `${cost}`, usage: { input: 3 }, price: {}, ratio: '1/1', version: 'v1' };
+  return { kind: 'SETTLE', ...tagged, ...charge, estimated: false, terminal: true } as never;
+}
+
+let database: TestDatabase;
+
+before(async () => {
+  database = await openDatabase();
+  await database.migrate('billing', new URL('../../../../plugins/billing/migrations/', import.meta.url));
+  await database.orm.execute(
+    sql`insert into ${tablesOf(database.schema)('journal_cursor')} (journal, owner, updated_at) values ('node', 'o', now())`,
+  );
+});
+after(() => database.close());
+
+let applied = 0;
+
+function write(some: readonly Call[]): Promise<unknown> {
+  const { orm, schema } = database;
+  const accounts = new Map(some.map(({ account }) => [account, money(0n)]));
+  const cursor = { journal: 'node', owner: 'o', applied: ++applied };
+  return applyBatch({ orm, schema }, lineOf(1, ...some.map(recordOf)).toString(), accounts, cursor);
+}
+
+const sum = (some: readonly Call[]) => some.reduce((total, { cost }) => total + cost, 0n);
+
+/** Sums of the calls with this tag, by the values of these members. */
+function expected(all: readonly Call[], { accountId, tag, by, bounds, models }: SpendTableQuery) {
+  const name = tag!;
+  const found: [string, bigint, number][] = [];
+  for (const [slot, from] of bounds.slice(0, -1).entries()) {
+    const within = all.filter(
+      ({ at, account, charged, model }) =>
+        start + at >= from &&
+        start + at < bounds[slot + 1]! &&
+        account === accountId &&
+        charged &&
+        (models === undefined || models.includes(model)),
+    );
+    const tagged = within.flatMap((each) =>
+      each.tags
+        .filter((text) => (name.includes('=') ? text === name : text.startsWith(`${name}=`)))
+        .map((text) => ({ each, text })),
+    );
+    const groups = Map.groupBy(tagged, ({ each, text }) =>
+      JSON.stringify([slot, by.map((part) => (part === 'tag' ? text : each[part]))]),
+    );
+    for (const [group, same] of groups) found.push([group, sum(same.map(({ each }) => each)), same.length]);
+  }
+  return found.sort();
+}
+
+async function found(query: SpendTableQuery) {
+  const cells = await spendTable(database.orm, database.schema, query);
+  for (const { requests, usage } of cells) assert.deepEqual(usage, { input: requests * 3 });
+  return cells
+    .map(({ slot, group, cost, requests }): [string, bigint, number] => [JSON.stringify([slot, group]), cost, requests])
+    .sort();
+}
+
+test('sums by a tag are those of its calls, in random batches that are sent once or twice', async () => {
+  const batches = fc.sample(fc.array(call, { minLength: 1, maxLength: 12 }), { numRuns: 12, seed: 7 });
+  const all = batches.map((some) => some.map(identified));
+  for (const some of all) await write(some);
+  await write([...all[3]!, ...all[4]!, ...all[4]!]);
+  const bounds = [0, 4, 5, 12].map((quarters) => start + quarters * quarterMs);
+  for (const accountId of ['alice', 'bob'])
+    for (const tag of ['team', 'env', 'team=a', 'run=2026-11/a', 'none'])
+      for (const by of [[], ['tag'], ['model', 'key'], ['model', 'tag']] as const) {
+        const query = { accountId, tag, by, bounds, ...(by.length === 1 ? { models: ['small'] } : {}) };
+        assert.deepEqual(await found(query), expected(all.flat(), query), JSON.stringify(query));
+      }
+  assert.deepEqual(await tagNames(database.orm, database.schema, 'alice'), ['env', 'env-b', 'run', 'team']);
+  assert.deepEqual(await tagNames(database.orm, database.schema, 'carol'), []);
+});
+
+test('a span of tags that begins within a quarter of an hour is refused, and names the field', async () => {
+  const query = { accountId: 'alice', tag: 'team', by: [], bounds: [start + 1, start + quarterMs] } as const;
+  await assert.rejects(spendTable(database.orm, database.schema, query), { status: 400, field: 'start_time' });
+});
+
+test('an account with hundreds of tags in an hour has sums of the first 200 of them, and of the others by name', async () => {
+  const of = (tag: string, account = 'crowd') =>
+    identified({ at: 5, account, key: 'key-1', model: 'small', charged: true, cost: 1n, tags: [tag] });
+  const users = Array.from({ length: 300 }, (_, number) => of(`user=${number}`));
+  await write(users.slice(0, 120));
+  await write(users.slice(120));
+  await write([of('user=7'), of('user=299'), of('team=a'), of('team=b', 'few')]);
+  await write(Array.from({ length: 90 }, (_, number) => of(`name${number}=x`)));
+  const { orm, schema } = database;
+  const rows = await rowsOf<{ account_id: string; tag: string; charged: string }>(
+    orm,
+    sql`select account_id, tag, charged::text as charged from ${tablesOf(schema)('tag_sums')} order by account_id, tag`,
+  );
+  const crowd = rows.filter(({ account_id }) => account_id === 'crowd');
+  const charged = (tag: string) => crowd.find((row) => row.tag === tag)?.charged;
+  assert.deepEqual(
+    [charged('user=7'), charged('user=299'), charged('user=*'), charged('team=*')],
+    ['2', undefined, '101', '1'],
+  );
+  assert.equal(charged('*'), '42', 'further names are summed up together');
+  assert.equal(crowd.length, 251);
+  assert.equal(
+    crowd.reduce((total, row) => total + Number(row.charged), 0),
+    393,
+    'no call is lost',
+  );
+  assert.deepEqual(
+    rows.filter(({ account_id }) => account_id === 'few').map(({ tag }) => tag),
+    ['team=b'],
+  );
+});
+
+test('tags of calls go with the facts of their requests, and their sums stay', async () => {
+  const { orm, schema } = database;
+  const [old, young] = [0, quarterMs].map((at) =>
+    identified({ at, account: 'old', key: 'key-1', model: 'small', charged: true, cost: 1n, tags: ['team=a'] }),
+  );
+  await write([old!, young!]);
+  await forgetTags(orm, schema, requestIdAt(start + quarterMs - 1));
+  const left = await rowsOf<{ id: string }>(
+    orm,
+    sql`select id::text as id from ${tablesOf(schema)('call_tags')} where account_id = 'old'`,
+  );
+  assert.deepEqual(left, [{ id: young!.id }]);
+  const query = { accountId: 'old', tag: 'team=a', by: [], bounds: [start, start + 4 * quarterMs] } as const;
+  assert.equal((await found(query))[0]![2], 2);
+});
