@@ -256,6 +256,16 @@ test('names, comments, messages and documents contain none of the old private wo
   assert.deepEqual(wrong, []);
 });
 
+test('titles of tests name their subject: none begins with a genitive or a question word', () => {
+  const title = /\b(?:test|testOnServer|testHistory)\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g;
+  const riddle = /^(?:of|what|who|whose|those)\b|\bwhat (?:is|was|are|were|has|had)\b|\bthose who\b/i;
+  const wrong = filesIn('tests')
+    .filter((file) => file.endsWith('.test.ts') && !file.startsWith('tests/runner/'))
+    .flatMap((file) => Array.from(source(file).matchAll(title), ([, , text]) => ({ file, text: text! })))
+    .filter(({ text }) => riddle.test(text));
+  assert.deepEqual(wrong, []);
+});
+
 test('no comment begins with a bare genitive', () => {
   const wrong = filesIn('core', 'plugins', 'tests')
     .filter((file) => /\.tsx?$/.test(file))

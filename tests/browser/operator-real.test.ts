@@ -104,7 +104,7 @@ test('the model of a disabled vendor fails, and is served again when the vendor 
   assert.equal((await call()).status, 200);
 });
 
-test('of several codes one is redeemed, and its use is counted', { skip: cannotRun }, async () => {
+test('one of several codes is redeemed, and its use is counted', { skip: cannotRun }, async () => {
   await page.goto('/console/admin/codes?make=balance');
   const form = page.getByRole('dialog', { name: 'Make codes' });
   await form.getByLabel('Amount in USD').fill('5');

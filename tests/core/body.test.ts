@@ -112,7 +112,7 @@ test('a body takes from the budget as it is decompressed, and is stopped where t
   assert.equal(reader.heldBytes, 0);
 });
 
-test('of 250 concurrent compressed bodies few are decompressed at a time, and the budget holds', async () => {
+test('250 concurrent compressed bodies are decompressed a few at a time, within the budget', async () => {
   const reader = new BodyReader(limits);
   const packed = gzipSync(Buffer.alloc(2_900_000, 0x61));
   assert.ok(packed.length * 100 < 2_900_000, 'its ratio is above the bound');

@@ -95,7 +95,7 @@ function attempt(parse: () => unknown): { value: unknown } | undefined {
   }
 }
 
-test('of a repeated member the last value counts, and "__proto__" is an ordinary member', async () => {
+test('a repeated member has its last value, and "__proto__" is an ordinary member', async () => {
   const bytes = Buffer.from('{"a":{"x":[1,2,3,4,5,6]},"__proto__":{"y":"long enough to be alone"},"a":2}');
   const { json, scan } = await parseInSlices(bytes, { ...options, sizes: tiny });
   assert.deepEqual(json, JSON.parse(bytes.toString()));

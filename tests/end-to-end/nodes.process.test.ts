@@ -104,7 +104,7 @@ async function holdOf(customer: Customer): Promise<bigint> {
   return row!.held;
 }
 
-testOnServer('of 400 parallel calls over four processes on a balance for 20, exactly 20 are admitted', async () => {
+testOnServer('400 parallel calls over four processes on a balance for 20: exactly 20 are admitted', async () => {
   const hold = await holdOf(await fleet.runAsCommand((gateway) => gateway.customer()));
   const nanoUsd = 20n * hold + hold - 1n;
   const customer = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd }));

@@ -183,7 +183,7 @@ test('row "complete, usage absent": settle the estimate, marked', async () => {
   }
 });
 
-test('row "stream cut by the upstream after output": settle what was seen; the protocol\'s error event; no false end', async () => {
+test('row "stream cut by the upstream after output": the received part is settled; the protocol\'s error event; no false end', async () => {
   for (const [name, model] of dialectNames.flatMap((dialect) =>
     ['sandbox', ...ways].map((way) => [dialect, way] as const),
   )) {
@@ -199,7 +199,7 @@ test('row "stream cut by the upstream after output": settle what was seen; the p
   }
 });
 
-test('row "client leaves, chat": abort the upstream; settle input plus what was seen', async () => {
+test('row "client leaves, chat": abort the upstream; settle the input and the received part', async () => {
   for (const [name, model] of dialectNames.flatMap((dialect) =>
     ['sandbox', ...ways].map((way) => [dialect, way] as const),
   )) {

@@ -365,7 +365,7 @@ test('images that fail after their client disconnected cost nothing', async () =
   assert.equal(await alt.balance(customer), 100_000_000_000n);
 });
 
-test('of many concurrent images no more are admitted than the balance covers', async () => {
+test('many concurrent images: no more are admitted than the balance covers', async () => {
   const customer = await alt.customer({ plan: 'payg', nanoUsd: 3n * perImage() + perImage() / 2n });
   const answers = await Promise.all(
     Array.from({ length: 12 }, () =>

@@ -161,7 +161,7 @@ testWorkers('two workers are one gateway: its files, its log, its connections an
     },
   );
 
-  await t.test('what is logged once stays logged once, also when both are replaced', async () => {
+  await t.test('a line that one worker logs for all stays one line, also when both workers are replaced', async () => {
     await stage.restart();
     assert.equal(stage.count('its key is shown only now'), 1);
     assert.equal(stage.count('each of these processes counts the limits by itself'), 1);

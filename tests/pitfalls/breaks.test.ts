@@ -72,7 +72,7 @@ test('pitfall 021: an overload after the first words is reported as an overload'
   }
 });
 
-test('pitfall 023: a client that leaves gives the upstream up', async () => {
+test('pitfall 023: a client that disconnects ends the request to the upstream', async () => {
   for (const { client, vendor } of pairs) {
     const source = new Source(beginningOf(vendor), 'hang');
     const { path, headers, body } = clients[client].word(

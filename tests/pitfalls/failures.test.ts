@@ -154,7 +154,7 @@ test('a call whose input is a text of an object has that object for its argument
   }
 });
 
-test('arguments that are an empty text or list are none', async () => {
+test('arguments that are an empty text or list count as no arguments', async () => {
   for (const written of ['', '""', '[]'])
     for (const client of ['messages', 'gemini'] as const) {
       const calls = [{ id: 'call_1', type: 'function', function: { name: 'read', arguments: written } }];

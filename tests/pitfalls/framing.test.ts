@@ -96,7 +96,7 @@ test('pitfall 011: a chat stream that closes after its finish reason has ended, 
   }
 });
 
-test('pitfall 012: what comes after [DONE] is not heard', async () => {
+test('pitfall 012: frames after [DONE] are ignored', async () => {
   const late =
     'data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"late"}}]}\n\n';
   for (const client of protocolNames.filter((name) => name !== 'chat')) {
@@ -105,7 +105,7 @@ test('pitfall 012: what comes after [DONE] is not heard', async () => {
   }
 });
 
-test('pitfall 013: [DONE] without a finish reason closes what is open and ends the answer', async () => {
+test('pitfall 013: [DONE] without a finish reason closes open blocks and ends the answer', async () => {
   for (const client of protocolNames.filter((name) => name !== 'chat')) {
     const stream = streamOf('chat').replace('"finish_reason":"stop"', '"finish_reason":null');
     const seen = await streamed({ client, vendor: 'chat' }, stream);

@@ -68,7 +68,7 @@ test('pitfall 162: what input means is another thing in each protocol, and is ne
   }
 });
 
-test('pitfall 163: what was read from a cache is charged once, at its own price', async () => {
+test('pitfall 163: tokens read from a cache are charged once, at their own price', async () => {
   const price = {
     input: 3_000_000_000n,
     cache_read: 300_000_000n,
@@ -82,7 +82,7 @@ test('pitfall 163: what was read from a cache is charged once, at its own price'
   }
 });
 
-test('pitfall 164: more cached than prompted is clamped', async () => {
+test('pitfall 164: a cached count above the prompt is cut to the prompt', async () => {
   const stream = streamOf('chat').replace('"cached_tokens":0', '"cached_tokens":400');
   const usage = await metered('chat', stream);
   assert.equal(usage.cache_read, 31);

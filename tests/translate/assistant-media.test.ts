@@ -64,7 +64,7 @@ for (const stream of [false, true]) {
     });
   }
 
-  test(`a picture among words${stream ? ', streamed' : ''}`, () => {
+  test(`a picture of an assistant turn goes into the next user turn${stream ? ', streamed' : ''}`, () => {
     const parts = [{ text: 'Here:' }, inline, { text: 'Like it?' }];
     const json = {
       contents: [

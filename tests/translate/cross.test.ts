@@ -16,7 +16,7 @@ const answers = (family: Family) => recordings(family).filter(isAnswer);
 for (const family of families) {
   for (const client of families) {
     for (const isStream of [false, true]) {
-      test(`what ${family} vendors answered reads the same for ${client} clients, ${isStream ? 'streamed' : 'whole'}`, async () => {
+      test(`answers of ${family} vendors have the same content for ${client} clients, ${isStream ? 'streamed' : 'whole'}`, async () => {
         const failed: string[] = [];
         for (const recording of answers(family).filter((one) => client !== family || one.isStream !== isStream)) {
           await check(recording, client, isStream).catch((error: Error) =>

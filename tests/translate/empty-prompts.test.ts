@@ -65,7 +65,7 @@ const nothing: Readonly<Record<ProtocolName, Nothing>> = {
 };
 
 for (const pair of pairs) {
-  test(`a request that asks nothing (${nameOf(pair)})`, async () => {
+  test(`a request without a prompt is refused (${nameOf(pair)})`, async () => {
     const { field, empty, strays, strayField } = nothing[pair.client];
     for (const body of [...empty, ...strays]) {
       for (const stream of [false, true]) {
@@ -83,7 +83,7 @@ for (const pair of pairs) {
     }
   });
 
-  test(`a bound of no tokens, and no answers (${nameOf(pair)})`, async () => {
+  test(`a limit of 0 tokens, and 0 answers, are refused (${nameOf(pair)})`, async () => {
     for (const [field, body] of bounds[pair.client]) {
       const error = await refusal(() => sent(pair, body));
       assert.equal(error.status, 400, field);
@@ -123,7 +123,7 @@ test('pictures from chat upstreams are asked for with members that their schema 
   assert.deepEqual(more.dropped, ['generationConfig.imageConfig']);
 });
 
-test('what a chat client says of its pictures reaches generate-content upstreams', () => {
+test('the detail that a chat client sets for its pictures reaches generate-content upstreams', () => {
   const image_config = { aspect_ratio: '16:9', image_size: '1K' };
   const { body, dropped } = translated('chat', { messages, modalities: ['image', 'text'], image_config }, 'gemini');
   const config = body['generationConfig'] as JsonObject;

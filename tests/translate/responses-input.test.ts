@@ -183,7 +183,7 @@ test('a detail that the client asks for stays', () => {
 });
 
 for (const client of ['chat', 'messages', 'gemini'] as const) {
-  test(`recorded requests of ${client} clients`, () => {
+  test(`recorded requests of ${client} clients are accepted in the form of the official SDK`, () => {
     let count = 0;
     for (const { request: recorded } of recordings(client)) {
       if (recorded === undefined) continue;

@@ -125,7 +125,7 @@ for (const [kind, requests, sentOf] of [
           }
         });
 
-        test(`${way}: a schema that leaves nothing open is strict`, () => {
+        test(`${way}: a schema that the subset takes unchanged is strict`, () => {
           for (const [name, schema] of Object.entries(fitting)) {
             assert.equal(isTaken(schema), true, name);
             const sent = translated(client, request(schema), upstream, { stream });

@@ -24,7 +24,7 @@ for (const name of ['passthrough', 'relay', 'full'] as const) {
 
 // About 1,000 belong to rows and records that wait for the database.
 for (const name of ['full', 'translated'] as const) {
-  test(`what a request allocates dies young: ${name}`, async () => {
+  test(`most bytes that a request allocates are collected while they are young: ${name}`, async () => {
     const bytes = await survivorsOf(name);
     assert(bytes < 2_500, `${Math.round(bytes)} bytes of a request survived`);
   });

@@ -116,7 +116,7 @@ test('embeddings of a team without room are refused too, and what a vendor refus
   );
 });
 
-test('of many calls at once only those are made that fit together', async () => {
+test('many calls at once: only those are made that fit together', async () => {
   const { id, keyOf } = await accountWith('eve');
   const key = await keyOf('search');
   const statuses = await Promise.all(Array.from({ length: 8 }, async () => (await post(key)).status));

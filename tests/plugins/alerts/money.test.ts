@@ -28,11 +28,11 @@ test('a margin is bad exactly where the cost is above the charge, down to a nano
   );
 });
 
-test('of a model whose own cost is known of no call there is no margin', () => {
+test('a model has no margin where the own cost of no call is known', () => {
   assert.equal(marginMeasured({ ...group, cost: money(1n), ownCost: money(0n), ownCostUnknown: 10 }), undefined);
 });
 
-test('a margin is of the calls whose own cost is known, less refunds and what was written off', () => {
+test('a margin counts the calls with a known own cost, less refunds and written-off costs', () => {
   const sums = { cost: usdOf('10'), uncosted: usdOf('4'), refunded: usdOf('1'), writtenOff: usdOf('2') };
   assert.deepEqual(marginMeasured({ ...group, ...sums, ownCost: usdOf('3.5'), ownCostUnknown: 4 }), {
     subject: 'm',

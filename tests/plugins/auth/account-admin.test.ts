@@ -146,7 +146,7 @@ test('when two accounts take a name at once, one gets it and the other a conflic
   await store.close();
 });
 
-test('of two concurrent changes of a key the later applies whole, and a revoked key stays revoked', async () => {
+test('two concurrent changes of a key: the later applies whole, and a revoked key stays revoked', async () => {
   const { admin, account, store } = await openSetup();
   const id = await account('acme');
   const made = await admin.createKey(id, everything);

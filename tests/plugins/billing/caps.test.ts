@@ -247,7 +247,7 @@ test("a call beyond its key's cap is refused with 402 by name, and leaves no row
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('of 500 parallel calls of a key with a cap for 50, exactly 50 are admitted in any order', async () => {
+test('500 parallel calls of a key with a cap for 50: exactly 50 are admitted in any order', async () => {
   await using world = await newWorld({ credit: '10' });
   const cap = capOf('0.15');
   const calls = Array.from({ length: 500 }, () => capped(cap));

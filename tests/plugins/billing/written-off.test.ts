@@ -90,7 +90,7 @@ test('whatever the attempts cost, the client pays one at most, and the operator 
   );
 });
 
-test('of concurrent attempts the client pays the one that answered, whichever was sent last', () => {
+test('concurrent attempts: the client pays the one that answered, whichever was sent last', () => {
   const [first, second] = [attemptOf('answered', 1), { ...attemptOf('unknown', 2), provider: 'other' }];
   const sent = [first, second].map((attempt) => ({ at: 0, ...attempt }));
   const attempts = [second, first];

@@ -79,7 +79,7 @@ test('a recording is begun for a time with a reason, listed, and ended', async (
     assert.ok([400, 404].includes((await send('POST /admin/recordings', wrong)).status), JSON.stringify(wrong));
 });
 
-test('a client reads the body of an own request to make it again, and nothing else of what was recorded', async () => {
+test('a client reads the body of an own request to make it again, and nothing else of the recording', async () => {
   const services = fakeConsole();
   const send = caller(services, 'client');
   const own = newest(services, clientAccount);

@@ -203,7 +203,7 @@ test('commands list, compare and restore; the serving gateway takes up what they
   assert.match(rows[0].actor, /^command line \(/);
 });
 
-test('what an unfinished restoration wrote is put back, and a file that is no longer included is made again', async () => {
+test('files that an unfinished restoration wrote are put back, and a file that is no longer included is made again', async () => {
   const files = testbed.gateway.find(configFiles)!;
   const extra = { path: 'extra.yaml', text: 'log: debug\n' };
   const main = {

@@ -393,7 +393,7 @@ test("a client's pages show the balance of the ledger, and the calls of each day
   }
 });
 
-test('what expired is in the ledger at its end, and a new client has the grant of the plan before the first call', async () => {
+test('an expired rest is in the ledger at its end, and a new client has the grant of the plan before the first call', async () => {
   const { rows } = (await ada.browser.send('/wallet/ledger?kind=EXPIRE')).json;
   // On a server the account's share is leased to this process, and the row waits until it is given back.
   const isLeased = process.env['TEST_DATABASE_URL'] !== undefined;

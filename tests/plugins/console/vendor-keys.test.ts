@@ -69,7 +69,7 @@ test('a private address that is not in the configuration is not asked', async ()
   assert.equal(vendor.seen.length, 0);
 });
 
-test("a wrong key gets the vendor's own words without the key, the right one its models with what is known of them", async () => {
+test("a wrong key gets the vendor's own words without the key, the right one its models with their known prices and limits", async () => {
   await addToTopFile(`providers: { acme: { keys: "secret:acme", speaks: { chat: "${vendor.baseUrl}" } } }`);
   assert.equal((await look({ name: 'acme' })).status, 409, 'it has no key yet');
   const wrong = (await look({ name: 'acme', key: 'sk-wrong-0123456789abcdef' })).json;

@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => shop.close());
 
-test('of 100 parallel calls with one key on two processes one runs, and the others must retry', async () => {
+test('100 parallel calls with one key on two processes: one runs, and the others must retry', async () => {
   const key = newKey();
   const calls = Array.from({ length: 100 }, () => callOf(key));
   const outcomes = await Promise.all(calls.map((call, index) => enter(index % 2 === 0 ? one : other, call)));

@@ -130,7 +130,7 @@ const steps = fc.oneof(
   { weight: 1, arbitrary: fc.boolean().map(falling) },
 );
 
-test('after any events in any order each account has its payments less what was paid back', async () => {
+test('after any events in any order each account has its payments less the amounts paid back', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40, size: 'max' }), async (list) => {
       const history = new History(await openPayments());

@@ -164,7 +164,7 @@ test('a name that comes in pieces is joined, and one that is repeated is not', a
   }
 });
 
-test('two calls whose names only look like pieces stay two', async () => {
+test('two calls with names that resemble pieces of one stay two', async () => {
   const deltas = [
     { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'get' } }] },
     { tool_calls: [{ index: 1, id: 'call_2', type: 'function', function: { name: 'look_up' } }] },

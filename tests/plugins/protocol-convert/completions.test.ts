@@ -108,7 +108,7 @@ for (const model of ['chat', 'responses', 'messages', 'gemini'])
     assert.deepEqual([text, finish, total > 0], [choice!.text, 'stop', true]);
   });
 
-test('what a conversation cannot say is refused by its field and costs nothing; without effect it may stand there', async () => {
+test('a setting that a conversation has no place for is refused by its field and costs nothing; without effect it may stand there', async () => {
   const before = await alice.balance();
   const refused: [string, object][] = [
     ['suffix', { suffix: 'end' }],

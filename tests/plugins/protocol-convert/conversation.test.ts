@@ -29,7 +29,7 @@ test('chat and responses name it by their cache key, messages by the user of the
   assert.equal(nameIn('chat', { prompt_cache_key: 'k'.repeat(5_000) })!.length, 1_000);
 });
 
-test('it began with the first words of the user, in each protocol', () => {
+test('a conversation is known by the first words of the user, in each protocol', () => {
   const system = { role: 'system', content: 'Be brief.' };
   const image = { type: 'image_url', image_url: { url: 'data:,' } };
   for (const json of [
@@ -68,7 +68,7 @@ test('it began with the first words of the user, in each protocol', () => {
     assert.equal(openingOf(json), undefined, JSON.stringify(json));
 });
 
-test('of a long opening both ends and the length count', () => {
+test('a long opening is known by both ends and its length', () => {
   const long = (middle: string, end: string) =>
     openingOf({ input: `${'a'.repeat(3_000)}${middle}${end.repeat(3_000)}` })!;
   assert.ok(long('', 'b').length < 4_200);
@@ -83,7 +83,7 @@ test('once the answer has begun nothing is announced any more, and nothing of th
   assert.deepEqual([conversation.opening(), conversation.name], [undefined, 'k']);
 });
 
-test('what an upstream keeps, goes on with or acts on leaves traces; an answer alone leaves none', () => {
+test('a call that an upstream stores, continues or acts on leaves traces; an answer alone leaves none', () => {
   const leaves = (protocol: string, json: Opened['json'], toolCalls?: number) =>
     requestHasSideEffects(json, { protocol, ...(toolCalls === undefined ? {} : { toolCalls }) } as Call);
   for (const protocol of ['chat', 'messages', 'gemini']) assert.equal(leaves(protocol, {}), false, protocol);

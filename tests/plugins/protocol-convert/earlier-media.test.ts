@@ -150,7 +150,7 @@ for (const pair of pairs) {
   });
 }
 
-test('what a kept conversation showed becomes a text; an image beside previous_response_id is refused by the client’s own field', async () => {
+test('an image of a kept conversation becomes a text; one beside previous_response_id is refused by the client’s own field', async () => {
   const vendor = 'chat';
   let exchanges = 0;
   const send = async (input: unknown, previous: string | undefined, traits: object, play = hello) => {

@@ -383,7 +383,7 @@ function fakeLookup(resolve: (name: string) => readonly string[]): LookupFunctio
   };
 }
 
-test('what cannot be fetched becomes a text in earlier turns and tool results, and is refused in the last turn of the user', () =>
+test('media that cannot be fetched become a text in earlier turns and tool results, and are refused in the last turn of the user', () =>
   withServer(
     (request, response) =>
       request.url === '/good' ? response.end(png) : response.writeHead(request.url === '/gone' ? 404 : 200).end(),

@@ -137,7 +137,7 @@ for (const from of names) {
   });
 
   for (const to of others)
-    test(`${from} to ${to}: each member changes what is asked, or is named`, async () => {
+    test(`${from} to ${to}: each member changes the request, or is named as dropped`, async () => {
       const silent: string[] = [];
       for (const request of requests) {
         const whole = await seen(from, request, to);

@@ -149,7 +149,7 @@ test('a temperature or a share beyond its protocol is refused, its ends are take
   }
 });
 
-test('who asks nothing is not answered, and charged, for nothing', () => {
+test('a request without a prompt is refused, and nothing is charged', () => {
   const chat = () => decode(chatCodec, { messages: [] });
   assert.throws(chat, { kind: 'invalid_request', field: 'messages', message: /must not be empty/ });
   const messages = () => decode(messagesCodec, { max_tokens: 9, messages: [] });

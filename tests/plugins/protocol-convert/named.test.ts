@@ -115,7 +115,7 @@ test('routes, plugins and unknown tools of the vendor are refused by their field
   assert.equal(refusedFor('gemini', { tools: [{ googleSearch: {}, tomorrowsTool: {} }] }), 'tools[0].tomorrowsTool');
 });
 
-test('what names nothing else passes', () => {
+test('a member that names no other stored thing passes', () => {
   const harmless: readonly (readonly [protocol: string, json: object])[] = [
     ['messages', { model: 'cheap', fallbacks: [{ model: 'vendor-cheap' }], messages: [{ content: 'model: dear' }] }],
     ['messages', { tools: [{ name: 'f', input_schema: { properties: { model: { enum: ['dear'] } } } }] }],
@@ -157,7 +157,7 @@ test('nothing is sent of a relayed request that names another model; a count of 
 
 const usage = { input_tokens: 10, output_tokens: 5 };
 
-test('what tools of the vendor did is counted, in the places where vendors say it', async () => {
+test("calls of a vendor's own tools are counted, in the places where vendors report them", async () => {
   const counted = async (path: string, body: object, answer: object) =>
     (await relay({ path, body: { model: 'm', ...body } }, wholeAnswer(JSON.stringify(answer)))).report!.usage;
   const responses = (answer: object) => counted('/v1/responses', { input: 'x' }, { output: [], usage, ...answer });

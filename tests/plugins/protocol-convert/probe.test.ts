@@ -229,7 +229,7 @@ test('an error inside a 200, a page, an empty answer and half a stream are no su
   assert.ok(half.result.firstByteMs! > 0);
 });
 
-test('what breaks on the wire is a result without a status, and its address is masked', async () => {
+test('a failure on the wire is a result without a status, and its address is masked', async () => {
   const { result } = await probe({}, () => {
     host.advance(7);
     throw new UpstreamError('connect', 'connect ECONNREFUSED 10.1.2.3:443');
@@ -255,7 +255,7 @@ test('the choices are the chat models of the catalogue that the provider serves'
   ]);
 });
 
-test('what is not configured is named and nothing is sent', async () => {
+test('an unknown provider, key or model is named and nothing is sent', async () => {
   for (const [requested, field] of [
     [{ provider: 'missing' }, 'provider'],
     [{ credential: 'vendor#9' }, 'credential'],
@@ -270,7 +270,7 @@ test('what is not configured is named and nothing is sent', async () => {
     );
 });
 
-test('the log says who was tried out and how it went, without the key', async () => {
+test('the log says which provider was tested, with the result, without the key', async () => {
   await probe({}, () => json({ error: { message: `bad ${secret}` } }, 401));
   const line = host.lines.findLast(({ message }) => message === 'an upstream was tried out');
   assert.ok(line !== undefined);
@@ -278,7 +278,7 @@ test('the log says who was tried out and how it went, without the key', async ()
 });
 
 for (const family of families) {
-  test(`what real ${family} vendors were recorded to answer reads as they meant it, refusals with their words`, async () => {
+  test(`recorded answers of ${family} vendors give their result, refusals the words of the vendor`, async () => {
     const odd: string[] = [];
     let reported = 0;
     for (const recorded of recordings(family)) {

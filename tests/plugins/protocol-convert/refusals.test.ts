@@ -82,7 +82,7 @@ for (const [what, body, message] of texts) {
   });
 }
 
-test('of a list with one error the error is handed on as it is written', () => {
+test('a list with one error is handed on as that error, unchanged', () => {
   const error = '{"error": {"code":400,  "message":"Too long"}}';
   assert.equal(refuse(400, ` [ ${error}\n]`).answer?.body.toString(), error);
 });
@@ -153,11 +153,11 @@ test('a client cannot have a key rested by having its own words quoted', () => {
   );
 });
 
-test('a refusal that reports usage says so', () => {
+test('a refusal with usage reports it', () => {
   assert.equal(refuse(400, { error: {}, usage: { input_tokens: 5 } }).hasUsage, true);
 });
 
-test('a whole answer that is none is refused', async () => {
+test('a whole body that is no answer is refused', async () => {
   const request = { path: '/v1/chat/completions', body: { model: 'm', messages: [] } };
   const of = async (body: string, headers = {}) => {
     const error = await relay(request, wholeAnswer(body, 200, headers)).catch((thrown: unknown) => thrown);
@@ -183,10 +183,10 @@ const waits: readonly [what: string, headers: Record<string, string>, body: unkn
   ['nonsense', { 'retry-after': 'soon' }, { error: { details: 'x' } }, undefined],
 ];
 for (const [what, headers, body, ms] of waits) {
-  test(`waiting time given as ${what}`, () => assert.equal(retryAfterMs(headers, body, now), ms));
+  test(`the waiting time is read from ${what}`, () => assert.equal(retryAfterMs(headers, body, now), ms));
 }
 
-test('what a client must not learn is masked, and JSON stays JSON', () => {
+test('addresses and names of vendors are masked for clients, and JSON stays JSON', () => {
   for (const secret of [
     'sk-proj-abcdefgh1234',
     'sk-ant-api03-xyz_XYZ',
@@ -260,7 +260,7 @@ test('no text that a client has a vendor quote keeps the gateway busy', () => {
   assert.equal(refuse(400, long).answer, undefined);
 });
 
-test('what the vendor said and its id of the request are kept for operators, scrubbed and bounded, not for clients', () => {
+test("the vendor's message and its id of the request are kept for operators, scrubbed and bounded, not for clients", () => {
   const body = (message: string) => Buffer.from(JSON.stringify({ error: { message } }));
   const failed = classify(
     500,

@@ -137,7 +137,7 @@ test('an upstream asked in two protocols has the key in the place of each, and t
   }
 });
 
-test('credential and time-outs are the target’s', async () => {
+test('an upstream request has the credential and time-outs of its target', async () => {
   const request = await sent({ path: '/v1/chat/completions', body: { model: 'm', messages: [] } });
   assert.equal(request.credential, 'vendor#1');
   assert.deepEqual(

@@ -22,7 +22,7 @@ async function withDirectory(work: (directory: string) => Promise<void>): Promis
   }
 }
 
-test('what was sealed comes back, whatever it is', () => {
+test('a sealed value comes back unchanged, whatever it is', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string(), fc.string(), (value, maker, accountId) => {
       const text = sealer.seal({ maker, value }, accountId);
@@ -70,7 +70,7 @@ test('any JSON value can be sealed under a purpose', () => {
   assert.deepEqual(sealer.openValue('summary', sealer.sealValue('summary', summary, 'a'), 'a'), summary);
 });
 
-test('what is too large is neither sealed nor opened', () => {
+test('a value that is too large is neither sealed nor opened', () => {
   assert.throws(() => sealer.sealValue('summary', 'x'.repeat(13 * 2 ** 20), 'a'), RangeError);
   assert.equal(sealer.openValue('summary', `gw1.${'A'.repeat(16 * 2 ** 20)}`, 'a'), undefined);
 });

@@ -58,14 +58,14 @@ test('pitfall 123: calls that come back alone get their reasoning and signatures
   ]);
 });
 
-test('other accounts do not get them', () => {
+test('other accounts do not get the remembered signatures', () => {
   const { memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('hm', 'sig'), call(longId)]);
   const turns = [assistant(call(longId))];
   assert.deepEqual(memory.recall('bert', turns), turns);
 });
 
-test('they are forgotten after an hour', () => {
+test('remembered signatures are forgotten after an hour', () => {
   const { host, memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('hm', 'sig'), call(longId)]);
   const turns = [assistant(call(longId))];
@@ -75,7 +75,7 @@ test('they are forgotten after an hour', () => {
   assert.deepEqual(memory.recall('anna', turns), turns);
 });
 
-test('a turn that brings any keepsake, or no call, stays as it is', () => {
+test('a turn with any opaque state, or without a call, stays unchanged', () => {
   const { memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('hm', 'sig'), call(longId)]);
   const turns = [
@@ -86,7 +86,7 @@ test('a turn that brings any keepsake, or no call, stays as it is', () => {
   assert.deepEqual(memory.recall('anna', turns), turns);
 });
 
-test('reasoning that came back unsigned is replaced by what was signed', () => {
+test('reasoning that came back unsigned is replaced by the signed one', () => {
   const { memory } = memoryOf();
   memory.remember('anna', 'maker', [thought('hm', 'sig'), call(longId)]);
   const [recalled] = memory.recall('anna', [assistant(thought('hm, shortened'), call(longId))]);
@@ -234,7 +234,7 @@ test('arguments of earlier calls that a client writes in another form keep the c
   assert.equal(recall('['.repeat(200_000)), '', 'however deep they are');
 });
 
-test('what clients leave out, rename or split between requests changes nothing', () => {
+test('members that clients leave out, rename or split between requests change nothing', () => {
   const { memory } = memoryOf();
   const before: Turn[] = [
     {

@@ -36,7 +36,7 @@ async function refused(answer: Answer, from: RelayRequest = request.chat): Promi
   return error;
 }
 
-test('one chunk in gives the very same chunk out', async () => {
+test('each relayed chunk is passed on with the same bytes, by itself', async () => {
   const chunks = [delta('a'), delta('b') + delta('c'), finish, done].map((text) => Buffer.from(text));
   const { answer } = await relay(request.chat, { status: 200, headers: {}, body: new Source(chunks) });
   const out: Uint8Array[] = [];
@@ -116,7 +116,7 @@ for (const [protocol, start] of Object.entries(starts) as [keyof typeof request,
     ['cut inside a frame', 'data: {"id', undefined],
     ['silent for too long', '', new UpstreamError('body', 'body timeout', { timedOut: true })],
   ] as const) {
-    test(`a ${protocol} stream that is ${what} ends with the protocol’s error, and what was seen is reported`, async () => {
+    test(`a ${protocol} stream that is ${what} ends with the protocol’s error, and the received part is reported`, async () => {
       const result = await output(relay(request[protocol], streamAnswer([start, tail], end)));
       assert.ok(result.text.startsWith(start), 'everything before the break went out');
       const added = result.text
@@ -257,7 +257,7 @@ test('an error in a later frame goes out scrubbed, the stream is marked as faile
   assert.equal(result.report!.terminal, false);
 });
 
-test('the client’s leaving gives up the upstream and adds nothing', async () => {
+test('a client that disconnects ends the upstream request, and no bytes follow', async () => {
   const source = new Source([delta('Hello'), delta(' there')], 'hang');
   const { answer, report } = await relay(request.chat, { status: 200, headers: {}, body: source });
   const body = (answer.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
@@ -268,7 +268,7 @@ test('the client’s leaving gives up the upstream and adds nothing', async () =
   assert.deepEqual([report!.terminal, report!.estimated, report!.usage.output], [false, true, 2]);
 });
 
-test('a body that is not read has its report all the same', async () => {
+test('a body that is not read has a usage report', async () => {
   const { report } = await relay(request.chat, streamAnswer([delta('Hello')], 'hang'));
   assert.ok(report!.usage.input! > 0);
   assert.equal(report!.usage.output, 2);
@@ -294,7 +294,7 @@ test('when the money is used up the stream ends with an error in its protocol, a
   assert.equal(source.returned, true);
 });
 
-test('a stream that the gateway itself aborts says why', async () => {
+test('a stream that the gateway aborts has an error with the reason', async () => {
   const reason = new GatewayError('overloaded', 'The gateway is shutting down.');
   const { exchange, answer } = await relay(request.chat, streamAnswer([delta('a')], broken()));
   Object.defineProperty(exchange, 'signal', { value: AbortSignal.abort(reason) });
@@ -302,7 +302,7 @@ test('a stream that the gateway itself aborts says why', async () => {
   assert.equal(exchange.failure?.kind, 'overloaded');
 });
 
-test('a frame beyond all measure breaks the stream', async () => {
+test('a frame above the limit ends the stream with an error', async () => {
   const piece = Buffer.alloc(16 * 2 ** 20, 'x');
   const source = new Source([delta('a'), 'data: "', piece, piece, piece, piece, piece], 'hang');
   const { text, exchange } = await output(relay(request.chat, { status: 200, headers: {}, body: source }));
@@ -319,7 +319,7 @@ test('an error frame too long to be searched is reported in the gateway’s own 
   assert.equal(exchange.failure?.kind, 'upstream_failed');
 });
 
-test('what a client is sent while its stream is silent is what its official clients skip', async () => {
+test('bytes that keep a silent stream alive are those that official clients skip', async () => {
   const report = async (path: string, frames: readonly string[], protocol: string, body: object = {}) => {
     const messages = [{ role: 'user', content: 'a' }];
     const contents = [{ role: 'user', parts: [{ text: 'a' }] }];

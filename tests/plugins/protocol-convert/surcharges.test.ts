@@ -48,7 +48,7 @@ test('the standard service and none are the same', () => {
   assert.equal(requestFor(gemini, { serviceTier: 'SERVICE_TIER_STANDARD' }).services, undefined);
 });
 
-test('calls of tools that the vendor runs are bounded: by the request, else by what is usual', () => {
+test('calls of tools that the vendor runs are bounded: by the request, else by a usual number', () => {
   const own = { type: 'function', function: { name: 'f' } };
   assert.equal(requestFor(chat, { tools: [own, { type: 'custom', custom: { name: 'c' } }] }).toolCalls, 0);
   assert.equal(requestFor(chat, { web_search_options: {} }).toolCalls, 10);
@@ -74,7 +74,7 @@ async function granted([path, body]: readonly [string, object], answer: object) 
   return (await relay({ path, body }, wholeAnswer(JSON.stringify(answer)))).report!;
 }
 
-test('what the vendor says it has granted is reported, by the kinds that its protocol has', async () => {
+test('the service that the vendor reports to have granted is reported, by the kinds of its protocol', async () => {
   const worldwide = { region: 'global' };
   const report = async (...given: Parameters<typeof granted>) => (await granted(...given)).services;
   assert.deepEqual(await report(chat, { choices: [{}], service_tier: 'priority' }), { tier: 'priority', ...worldwide });

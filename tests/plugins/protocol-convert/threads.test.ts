@@ -59,7 +59,7 @@ test('a vendor that stores threads is sent the request byte for byte', async () 
   assert.equal(Buffer.from(sent.body as Uint8Array).toString(), text);
 });
 
-test('null is no thread', async () => {
+test('a thread of null counts as absent', async () => {
   const body = { model: 'm', max_tokens: 9, messages: said, thread: null };
   for (const protocol of ['messages', 'chat'])
     await relay(
@@ -69,7 +69,7 @@ test('null is no thread', async () => {
 });
 const chatAnswer = { choices: [{ message: { content: 'ok' }, finish_reason: 'stop' }], usage: {} };
 
-test('what a vendor stores counts as input that is not in the request, so that enough is reserved for it', () => {
+test('stored turns count as input that is not in the request, so that enough is reserved for them', () => {
   const tokensOf = (thread: unknown) => {
     const body = { model: 'm', max_tokens: 9, messages: said, thread };
     return open({ path, body }).exchange.get(call).inputTokens;

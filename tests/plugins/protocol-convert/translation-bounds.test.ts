@@ -79,7 +79,7 @@ for (const [protocol, { path, field, upstream, body }] of Object.entries(convers
   });
 }
 
-test('what is relayed may have more', async () => {
+test('a relayed body may have more values than a translated one', async () => {
   const { path, body } = conversations['chat']!;
   assert.equal(((await sent(path, body(20_000), 'chat'))['messages'] as object[]).length, 20_000);
 });
@@ -106,7 +106,7 @@ test('values in the arguments of calls count as well, and so does their nesting'
   await assert.rejects(send(`{"\\u0061":[${'[],'.repeat(most)}[]]}`), refusal);
 });
 
-test('names and ids that are no names are refused', async () => {
+test('names and ids of a megabyte are refused', async () => {
   const send = (call: object) => sent('/v1/chat/completions', calling(call), 'messages');
   const long = 'x'.repeat(2 ** 20);
   const refusal = { kind: 'invalid_request', field: 'messages', shouldRetry: false };

@@ -52,14 +52,14 @@ test('a member that may hold what the model is meant to see is refused by its na
         });
 });
 
-test('a number is a setting: it is left out and named', async () => {
+test('an unknown member with a number is left out and named', async () => {
   for (const [from, to] of pairs) {
     const { answer } = await send(from, to, { new_penalty: 0.5 });
     assert.equal(answer.headers['x-gateway-dropped'], 'new_penalty', `${from} to ${to}`);
   }
 });
 
-test('a value that asks for nothing is not named', async () => {
+test('an unknown member with an empty value is not named', async () => {
   for (const [from, to] of pairs) {
     const { answer } = await send(from, to, { a: null, b: false, c: '', d: [], e: {} });
     assert.equal(answer.headers['x-gateway-dropped'], undefined, `${from} to ${to}`);

@@ -172,7 +172,7 @@ test('sound and images are classes of their own', async () => {
   });
 });
 
-test('zero that was reported stays zero; what was not reported is estimated', async () => {
+test('a reported zero stays zero; an unreported count is estimated', async () => {
   const zero = await metered('chat', {
     choices: [{ message: { content: 'Hello there' } }],
     usage: { prompt_tokens: 0, completion_tokens: 0 },

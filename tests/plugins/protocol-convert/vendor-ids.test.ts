@@ -113,7 +113,7 @@ for (const [what, json, expected] of [
     'tools[0].retrieval.vertexAiSearch.datastore = projects/p/dataStores/1',
   ],
 ] as const satisfies readonly (readonly [string, JsonObject, string])[]) {
-  test(`${what} is found`, () => assert.equal(places(json, { hosts }).join(', '), expected));
+  test(`an id in ${what} is found`, () => assert.equal(places(json, { hosts }).join(', '), expected));
 }
 
 for (const uri of [
@@ -132,7 +132,7 @@ for (const uri of [
 }
 
 for (const uri of ['https://video.example/watch?v=1', 'https://a.example/files/x.pdf', 'data:text/plain,hello']) {
-  test(`a public address is none: ${uri}`, () => {
+  test(`a public address is no id: ${uri}`, () => {
     assert.deepEqual(places({ contents: [{ parts: [{ fileData: { fileUri: uri } }] }] }, { hosts }), []);
   });
 }
@@ -166,7 +166,7 @@ test('ids of earlier answers are distinguished from ids that a request needs', (
   );
 });
 
-test('of an answer, what servers of others wrote issues nothing', () => {
+test('ids in texts of other servers are none that the answer issues', () => {
   const content = [
     { type: 'mcp_tool_result', content: [{ type: 'document', source: { type: 'file', file_id: 'file_other' } }] },
     {

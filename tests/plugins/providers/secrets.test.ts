@@ -89,7 +89,7 @@ test('a key that is stored is used at once here and in another process, also in 
   await other.close();
 });
 
-test('what is stored shows its name, last four characters and a fingerprint, and its text nowhere', async () => {
+test('a stored secret shows its name, last four characters and a fingerprint, and its text nowhere', async () => {
   await using store = await openDatabase();
   const node = await open(store, { a: { keys: 'secret:one', speaks } });
   const view = await node.secrets.set('one', first, 'Olga', 0);

@@ -146,7 +146,7 @@ whereRedisIs('counters in a Redis', () => {
     );
   });
 
-  test('of 400 concurrent calls by four processes on a limit of 50 exactly 50 are granted', async () => {
+  test('400 concurrent calls by four processes on a limit of 50: exactly 50 are granted', async () => {
     const processes = await Promise.all([0, 1, 2, 3].map(() => ready(openCounters(redis.url, fakeHost(), patientMs))));
     const limiters = processes.map((each) => new CountedLimiter(each, 'parallel:'));
     const verdicts = await Promise.all(

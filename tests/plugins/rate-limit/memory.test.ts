@@ -26,7 +26,7 @@ const slot = (subject: string, limit: number): Demand => ({
   slotLifetimeMs: 660_000,
 });
 
-test('of 1,000 parallel takes on a concurrency of 50 exactly 50 are granted', async () => {
+test('1,000 parallel takes on a concurrency of 50: exactly 50 are granted', async () => {
   const limiter = new MemoryLimiter(fakeHost().clock);
   const verdicts = await Promise.all(
     Array.from({ length: 1_000 }, async (_, id) => limiter.take(`${id}`, [slot('a', 50)])),

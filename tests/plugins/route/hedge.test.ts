@@ -178,7 +178,7 @@ test("a client's own fault ends both where the first attempt has it, and is awai
   );
 });
 
-test('of two failures the later one counts, and no further target is tried where either excludes it', async () => {
+test('two failures: the later one counts, and no further target is tried where either excludes it', async () => {
   const [retried, unknown] = [fails('target', true), fails('nowhere', true)];
   assert.equal(
     await course([

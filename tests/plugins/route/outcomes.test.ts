@@ -218,7 +218,7 @@ test('all keys in cooldown is overload with the wait, and no attempt is made', a
   assert.deepEqual(trip.attempts, []);
 });
 
-test('of several failures the client gets the one that a wait can end', async () => {
+test('several failures: the client gets the one that a wait can end', async () => {
   const limitedFirst = await (await bench()).go(modelWith('b', 'a'), [
     refusal(429, { retryAfterMs: 8_000 }),
     unreachable,

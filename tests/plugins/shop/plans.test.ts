@@ -59,7 +59,7 @@ test('a purchase is made once for its reference, however often and wherever it i
   await first.audit();
 });
 
-test('of many concurrent purchases on a balance for two, two are made', async () => {
+test('many concurrent purchases on a balance for two: two are made', async () => {
   const first = await openStall();
   const second = await openStall(first);
   const account = await first.account('alice', '65');

@@ -70,7 +70,7 @@ test('a statement that is wrong in itself fails as at the database, and the repl
   assert.equal(await read(), 'replica');
 });
 
-test('what was seen is worth nothing once looks get no answer, and a server that follows none is not read', async () => {
+test('an observed delay is not trusted once looks get no answer, and a server that follows none is not read', async () => {
   const { host, servers, replica, read } = stage();
   await replica.look();
   host.advance(5_001);

@@ -63,7 +63,7 @@ async function testbedOf(vendor: VendorWorld): Promise<Testbed> {
   return testbed;
 }
 
-test('of three calls one breaks off: two are charged, and the third is written off with its bound, marked as estimated', async () => {
+test('three calls, of which one breaks off: two are charged, and the third is written off with its bound, marked as estimated', async () => {
   const vendor = vendorOf(['at once', 'breaks off', 'at once']);
   const testbed = await testbedOf(vendor);
   const node = testbed.node();
@@ -81,7 +81,7 @@ test('of three calls one breaks off: two are charged, and the third is written o
   await testbed.database.close();
 });
 
-test('of two calls one does not connect and one is refused: the vendor has received the order, and the ledger has both', async () => {
+test('two calls, of which one does not connect and one is refused: the vendor has received the order, and the ledger has both', async () => {
   const testbed = await testbedOf(vendorOf(['unreachable', 'busy']));
   const node = testbed.node();
   await node.order('task_1', orderOf('p', 20));

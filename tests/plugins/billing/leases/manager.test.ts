@@ -646,7 +646,7 @@ async function manyPaused(accounts: number, mostResting: number) {
   return { second, kept };
 }
 
-test('of more paused accounts than a process keeps shares for, those that called last are served through an outage', async () => {
+test('more paused accounts than a process keeps shares for: those that called last are served through an outage', async () => {
   const { second, kept } = await manyPaused(12, 5);
   for (let waited = 0; waited < 12; waited++) await second();
   const names = [7, 8, 9, 10, 11].map((account) => `account-${account}`);

@@ -80,7 +80,7 @@ test('errors are counted by their code, or else by their kind', () => {
   ]);
 });
 
-test('a few letters find pages, models, keys, accounts and actions; an id opens its request for those who may see it', () => {
+test('a few letters find pages, models, keys, accounts and actions; an id opens its request for people with the right to see it', () => {
   const sources: Sources = {
     pages: [
       { name: 'Audit log', path: '/admin/audit' },

@@ -19,7 +19,7 @@ test('a free-text tool that was declared as a function gets its input out of the
   assert.deepEqual(parts, [{ kind: 'tool-call', id: 'a', name: 'patch', input: 'line 1\n"two"', custom: true }]);
 });
 
-test('a model that left the wrapper out is understood', () => {
+test('a free-text call without its JSON wrapper is decoded as one with it', () => {
   const { parts } = replyOf(
     (events) => {
       events.call(0, 0, { id: 'a', name: 'patch', input: '*** Begin Patch' });

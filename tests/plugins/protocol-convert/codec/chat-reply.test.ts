@@ -65,7 +65,7 @@ test('pitfall 108: a refusal is no plain text, and its reason is the filter’s'
   assert.deepEqual([message['content'], message['refusal'], finish_reason], [null, 'No.', 'content_filter']);
 });
 
-test('every reason has its word', () => {
+test('each stop reason has a finish reason of the protocol', () => {
   const words = {
     stop: 'stop',
     'stop-sequence': 'stop',
@@ -137,7 +137,7 @@ test('whole calls stay apart even when a server gives them one id', () => {
   assert.equal(new Set(calls.map(({ id }) => id)).size, 2);
 });
 
-test('an answer that is none is an empty one', () => {
+test('a body that is no answer becomes an empty answer', () => {
   for (const json of [{}, { choices: null }, { choices: [] }, { choices: [{ message: null }] }])
     assert.deepEqual(
       collected(replyEvents(json)).choices.map(({ parts, stop }) => [parts, stop]),

@@ -132,7 +132,7 @@ test('how much to reason is read in every spelling that servers know', () => {
   assert.equal(wish({}), undefined);
 });
 
-test('pitfall 091: an object of JSON is one wish, a schema another', () => {
+test('pitfall 091: "json_object" and a schema are decoded as different output forms', () => {
   const schema = { type: 'object' };
   assert.deepEqual(prompt({ response_format: { type: 'json_object' } }).output, { form: 'json' });
   assert.equal(prompt({ response_format: { type: 'text' } }).output, undefined);
@@ -198,7 +198,7 @@ test('pitfall 073: the choice among tools is read in all of its forms', () => {
   assert.deepEqual(choice({ type: 'allowed_tools', mode: 'required', tools }), { mode: 'required', names: ['f', 'g'] });
 });
 
-test('what is wrong is refused by the name that the client gave it', () => {
+test('a wrong setting is refused by the name that the client gave it', () => {
   const message = (content: unknown) => ({ messages: [user, { role: 'user', content }] });
   refused({ messages: [7] }, 'messages[0]');
   refused({ messages: [{ role: 'robot', content: 'x' }] }, 'messages[0].role');

@@ -131,7 +131,7 @@ test('pitfall 110: empty lists of log probabilities are none, filled ones go bot
   assert.deepEqual(out[1]!.choices[0].logprobs, { content: [sent], refusal: null });
 });
 
-test('pitfall 220: a citation without a place is a citation', () => {
+test('pitfall 220: a citation without a position is sent as one', () => {
   const events = deltas([
     { content: 'Sky' },
     { annotations: [{ type: 'url_citation', url_citation: { url: 'https://a.b', title: 'A' } }] },
@@ -212,7 +212,7 @@ test('sounds are sent piece by piece, with their transcript', () => {
   );
 });
 
-test('clients of the old functions get the old form', () => {
+test('clients that send "functions" get "function_call"', () => {
   const events = deltas(
     [{ function_call: { name: 'f', arguments: '' } }, { function_call: { arguments: '{"x":1}' } }],
     'function_call',
@@ -226,7 +226,7 @@ test('clients of the old functions get the old form', () => {
   assert.equal(out.at(-1)!.choices[0].finish_reason, 'function_call');
 });
 
-test('a refusal is a refusal both ways', () => {
+test('a refusal stays one in decoding and encoding', () => {
   const events = deltas([{ refusal: 'I am ' }, { refusal: 'sorry' }]);
   assert.deepEqual(parts(events), [{ kind: 'refusal', text: 'I am sorry' }]);
   const out = clientChunks(events);

@@ -155,11 +155,11 @@ test('pitfall 140: upper-case reasons of another protocol are understood', () =>
   for (const [word, reason] of Object.entries(reasons)) assert.equal(stopOf(deltas([{ content: 'Hi' }], word)), reason);
 });
 
-test('pitfall 141: STOP with a call is a call', () => {
+test('pitfall 141: STOP with a call ends as a tool call', () => {
   assert.equal(stopOf(deltas([call(0, 'a', 'f', '{}')], 'STOP')), 'tool-calls');
 });
 
-test('pitfall 142: MAX_TOKENS is the bound, not a stop', () => {
+test('pitfall 142: MAX_TOKENS ends as a stop for length', () => {
   assert.equal(stopOf(deltas([{ content: 'Hi' }], 'MAX_TOKENS')), 'length');
 });
 
@@ -229,7 +229,7 @@ test('a signature on a call or a text is kept as its vendor wrote it', () => {
   );
 });
 
-test('odd chunks are skipped, none throws', () => {
+test('malformed chunks are skipped, none throws', () => {
   const odd = [
     {},
     { choices: null },

@@ -133,7 +133,7 @@ test('opaque details and signatures go back to their maker as it wrote them', ()
   assert.ok(!foreign.includes('reasoning_details') && !foreign.includes('extra_content'));
 });
 
-test('what a model cannot see is refused in what the user says, and named in what a tool once showed', () => {
+test('media that a model cannot see are refused in a message of the user, and named in an earlier tool result', () => {
   const traits = { inputs: [] };
   refused(() => messages([user(png)], { traits }), 'image_url');
   refused(() => messages([user({ kind: 'document', source: { form: 'file', id: 'x' } })]), 'file.file_id');

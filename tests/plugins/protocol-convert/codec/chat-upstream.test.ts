@@ -104,7 +104,7 @@ test('reasoning that the client would not read is hidden on the way back', () =>
   assert.equal(encode({ reasoning: { visible: true } }).responseMapping.hideReasoning, undefined);
 });
 
-test('what a provider does not take is removed: hints by name, promises refused', () => {
+test('settings that a provider does not take: soft ones are left out by name, required ones refused', () => {
   const hints = encode(
     { seed: 1, cacheKey: 'k', parallelTools: false, tools: [tool('f')], user: 'u' },
     { dropFields: ['seed', 'prompt_cache_key', 'parallel_tool_calls', 'user'] },

@@ -112,7 +112,7 @@ test('pitfall 182: null and empty members ask for nothing', () => {
   assert.deepEqual([prompt, dropped], [{ turns: [user('x')], tools: [] }, []]);
 });
 
-test('roles may be missing, and functions speak for the user', () => {
+test('turns without a role, and turns of the role "function", are turns of the user', () => {
   const turns = turnsOf(
     { parts: [{ text: 'a' }] },
     { parts: [{ functionCall: { name: 'f' } }] },
@@ -206,7 +206,7 @@ test('pitfall 134: a level counts more than a budget; 0 is off and -1 is as the 
   assert.equal(refusal(() => read({ thinkingLevel: 'lots' })).field, 'generationConfig.thinkingConfig.thinkingLevel');
 });
 
-test('what only the vendor can keep or do is refused, or left out by name where other tools remain', () => {
+test('tools and stores that only the vendor has are refused, or left out by name where other tools remain', () => {
   const contents = [{ parts: [{ text: 'x' }] }];
   assert.equal(refusal(() => decode({ contents, cachedContent: 'cachedContents/1' })).field, 'cachedContent');
   const foreign = refusal(() => decode({ contents, tools: [{ googleMaps: {} }] }));
@@ -483,7 +483,7 @@ test('pitfall 070, 071: no tools, no list and no choice', () => {
   assert.deepEqual([body.tools, body.toolConfig], [undefined, undefined]);
 });
 
-test('pitfall 072, 073: choices', () => {
+test('pitfall 072, 073: a choice of none, of any and of named functions is encoded', () => {
   const tools = [tool('f'), tool('g')];
   const config = (toolChoice: ToolChoice, traits = {}) =>
     encode({ tools, toolChoice }, { traits }).body.toolConfig?.functionCallingConfig;
@@ -637,7 +637,7 @@ test('pitfall 192: media go as bytes; an address or a foreign file that is left 
   ]);
 });
 
-test('a count asks for the whole request in its wrapper', () => {
+test('a count of tokens sends the whole request in its wrapper', () => {
   const encoded = encode(
     { turns: [{ role: 'system', parts: [{ kind: 'text', text: 's' }] }, user('x')] },
     { model: 'a/b' },

@@ -189,7 +189,7 @@ test('pitfall 148: an unknown reason is a stop', () => {
   assert.deepEqual(stopIn(eventsOf([last('SOMETHING_NEW', { text: 'a' })]).events), ['stop']);
 });
 
-test('pitfall 157: nothing at all is no answer', () => {
+test('pitfall 157: a stream without candidates is no answer', () => {
   assert.notEqual(eventsOf([{ usageMetadata: {} }]).failure, undefined);
 });
 
@@ -300,7 +300,7 @@ test('text goes out at once, the reason and the usage in the last chunk, for eve
   for (const frame of frames) assert.equal(frame.modelVersion, 'asked');
 });
 
-test('thoughts are shown to those who asked for them, and their opaque state comes back with the call behind them', () => {
+test('thoughts are shown to clients that asked for them, and their opaque state comes back with the call behind them', () => {
   const events: Event[] = [
     { type: 'reply-start', id: 'id', createdAt: 1, serviceTier: undefined },
     { type: 'reasoning-start', block: 0, choice: 0 },

@@ -38,7 +38,7 @@ test('a whole answer names the model that was asked for, and tells everything th
   });
 });
 
-test('calls come whole: free text as input, what is no object in one, and what was cut off not at all', () => {
+test('calls come whole: free text as input, other values in an object, and cut-off ones not at all', () => {
   const call = (id: string, input: string, more: object = {}): Part => ({
     kind: 'tool-call',
     id,

@@ -129,7 +129,7 @@ test('images and documents are read from every source', () => {
   ]);
 });
 
-test('pitfall 114: only what was sealed here comes back as an opaque state; the words of other thinking stay', () => {
+test('pitfall 114: only a signature that the gateway sealed becomes an opaque state; the words of other thinking stay', () => {
   const content = [
     { type: 'thinking', thinking: 'a', signature: 'foreign' },
     { type: 'thinking', thinking: 'b', signature: '' },
@@ -209,7 +209,7 @@ test('tools that come and go in mid-conversation are there as they are at its en
   assert.deepEqual([prompt.turns.length, dropped], [1, []]);
 });
 
-test('settings are read into the common tongue', () => {
+test('settings are decoded into the canonical format', () => {
   const { prompt, dropped } = decoded(
     body({
       temperature: 0.5,
@@ -241,7 +241,7 @@ test('settings are read into the common tongue', () => {
   assert.deepEqual(dropped, ['context_management', 'container', 'inference_geo']);
 });
 
-test('pitfall 182: null is as good as absent', () => {
+test('pitfall 182: null counts as absent', () => {
   const nothing = {
     temperature: null,
     system: null,
@@ -260,7 +260,7 @@ test('pitfall 105: members that only answers have are left out of the history', 
   assert.deepEqual(prompt.turns[0]?.parts, [{ kind: 'tool-call', id: 'a', name: 'b', input: '{}' }]);
 });
 
-test('what cannot be read is refused by the name of its field', () => {
+test('an unreadable value is refused by the name of its field', () => {
   const cases: [object, string][] = [
     [{ messages: undefined }, 'messages'],
     [{ messages: [{ role: 'tool', content: '' }] }, 'messages[0].role'],

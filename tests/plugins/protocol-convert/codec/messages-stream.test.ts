@@ -22,7 +22,7 @@ const callBlock = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
 const json = (partial_json: string) => ({ type: 'input_json_delta', partial_json });
 const types = (events: readonly Event[]) => events.map(({ type }) => type);
 
-test('pitfall 022: pings say nothing', () => {
+test('pitfall 022: pings are skipped', () => {
   assert.deepEqual(types(eventsOf([{ type: 'ping' }, ending('end_turn')])), ['reply-start', 'stop']);
 });
 
@@ -127,7 +127,7 @@ test('pitfall 215: a compaction without content is skipped', () => {
   assert.deepEqual(types(events), ['reply-start', 'stop']);
 });
 
-test('pitfall 218: a search of another vendor becomes a query and what was found', async () => {
+test('pitfall 218: a search of another vendor becomes a query and its results', async () => {
   const search: Event = {
     type: 'search',
     block: 0,
@@ -249,7 +249,7 @@ test('a tool with eager input streams its arguments as they come', () => {
   assert.ok(encoder.event(end(0)).startsWith('event: content_block_stop'));
 });
 
-test('a call that is held tells that it is alive', () => {
+test('a call that is held sends pings', () => {
   const encoder = messagesCodec.createEncoder(replyContext());
   encoder.event(start(0));
   const frames = Array.from({ length: 10 }, () => encoder.event(grow(0, ' '.repeat(500)))).filter(

@@ -7,7 +7,7 @@ import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/me
 import { promptOf, word } from './messages-harness.ts';
 import { assistant, call, messagesOf, refusal, result, text, tool, user } from './messages-samples.ts';
 
-test('what the client does not want to read is hidden by the model, else by the gateway', () => {
+test('thinking that the client does not want to read is hidden by the model, else by the gateway', () => {
   const wish = promptOf({ reasoning: { effort: 'high', visible: false } });
   assert.equal(word(wish).responseMapping.hideReasoning, undefined);
   assert.equal(word(wish, { traits: { reasoning: 'none' } }).responseMapping.hideReasoning, true);
@@ -132,7 +132,7 @@ test('pitfall 131: a budget is smaller than the bound, or there is no thinking',
   assert.deepEqual([tight.body['thinking'], tight.dropped], [undefined, ['thinking']]);
 });
 
-test('pitfall 132: who thinks cannot be forced to call a tool, and is asked to', () => {
+test('pitfall 132: a forced tool call of a model that thinks becomes a request in words', () => {
   const { body: json, dropped } = word(
     promptOf({ tools: [tool], toolChoice: { mode: 'required', names: ['look'] }, reasoning: { effort: 'high' } }),
   );
@@ -168,7 +168,7 @@ test('pitfall 177: models that take no sampling settings are sent none, nor are 
   assert.deepEqual(sampled({ topP: 0.9, reasoning: { effort: 'low' } }), [undefined, undefined, undefined, ['top_p']]);
 });
 
-test('pitfall 185: nothing learns that the client did not say', () => {
+test('pitfall 185: settings that the client did not send are not sent', () => {
   assert.deepEqual(Object.keys(word(promptOf()).body), ['model', 'max_tokens', 'messages']);
 });
 
@@ -195,7 +195,7 @@ test('pitfall 092: a model without structured answers gives them by a tool, whic
   assert.deepEqual(thinking.body['tool_choice'], { type: 'auto' });
 });
 
-test('a model with neither is asked for it in words', () => {
+test('a model without structured output gets the schema in the system prompt', () => {
   const requested = word(promptOf({ output }), { traits: { structured: 'instruction' } });
   assert.match(String((requested.body['system'] as JsonObject[])[0]?.['text']), /JSON Schema/);
 });

@@ -54,7 +54,7 @@ const oneResult = (part: Part) => {
   return messagesOf(word(promptOf({ turns, tools: [tool] }), { traits: { cache_marks: false } }))[2]!.content;
 };
 
-test('pitfall 066: an empty result says so', () => {
+test('pitfall 066: an empty result becomes a text', () => {
   assert.deepEqual(oneResult(result('a', '')), [{ type: 'tool_result', tool_use_id: 'a', content: '(no output)' }]);
 });
 
@@ -81,7 +81,7 @@ test('pitfall 097: a conversation that the assistant begins gets a first turn of
   ]);
 });
 
-test('pitfall 098: texts that say nothing are left out', () => {
+test('pitfall 098: empty texts are left out', () => {
   assert.deepEqual(plain(user(text(''), text('a'), text(' \n'))), [['user', ['a']]]);
 });
 
@@ -179,7 +179,7 @@ test('pitfall 116: what cannot be given back takes all thinking before it along,
   );
 });
 
-test('pitfall 118: a model with a budget does not think on from a call whose thinking is gone', () => {
+test('pitfall 118: a tool call without its thinking turns the thinking budget off', () => {
   const turns = [user(text('go')), assistant(call('a')), user(result('a'))];
   const wish = { turns, tools: [tool], reasoning: { effort: 'medium' } as const };
   const { body: json, dropped } = word(promptOf(wish), { traits: { reasoning: 'budget' } });

@@ -227,7 +227,7 @@ test('pitfall 216: the phase of messages is kept', () => {
   );
 });
 
-test('what was thought between two phases belongs to the later one', () => {
+test('reasoning between two phases belongs to the later one', () => {
   const input = [
     { role: 'assistant', content: 'Looking.', phase: 'commentary' },
     { type: 'reasoning', summary: [], encrypted_content: 'gw1.c2lnbg' },

@@ -104,7 +104,7 @@ test('citations without a place are of their whole block, others are moved to wh
   );
 });
 
-test('a whole answer says what the stream says', () => {
+test('a whole answer has the same content as the stream', () => {
   const whole = responsesCodec.encodeReply(collected(rich), replyContext());
   const streamed = endOf(streamOf(rich));
   const sorted = (response: JsonObject) =>

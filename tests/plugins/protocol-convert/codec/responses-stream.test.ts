@@ -11,7 +11,7 @@ test('pitfall 015: events without names are read by the type in them', () => {
   assert.deepEqual(types(eventsOf(frames)), ['reply-start', 'text-start', 'text-delta', 'text-end', 'stop']);
 });
 
-test('pitfall 016: keepalive events and unknown ones say nothing', () => {
+test('pitfall 016: keepalive events and unknown ones are skipped', () => {
   const frames = [
     event('keepalive', { sequence_number: 3 }),
     textDelta('Hi'),

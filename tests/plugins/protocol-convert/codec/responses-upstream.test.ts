@@ -71,7 +71,7 @@ test('pitfall 065: images in results go as parts, or after the result where the 
   assert.deepEqual(apart.at(-1)!['content'], [{ type: 'input_image', image_url: dataUrl, detail: 'auto' }]);
 });
 
-test('pitfall 068: a result that is an error says so', () => {
+test('pitfall 068: a result that is an error is marked as one', () => {
   const failed: Part = { kind: 'tool-result', callId: 'c', parts: [{ kind: 'text', text: 'no file' }], isError: true };
   const items = encode({ turns: [user('Hi'), assistant(call('c')), { role: 'user', parts: [failed] }] }).body['input'];
   assert.equal((items as JsonObject[]).at(-1)!['output'], 'Error: no file');
@@ -203,7 +203,7 @@ test('pitfall 185: nothing is asked for that the client did not ask for', () => 
   assert.deepEqual(encode({}, { reasoning: 'none' }).body['include'], undefined);
 });
 
-test('what an upstream cannot see or hear is refused', () => {
+test('media that an upstream cannot see or hear are refused', () => {
   const part = (kind: 'image' | 'audio' | 'video', source: object) =>
     ({ turns: [{ role: 'user', parts: [{ kind, source }] }] }) as Partial<Prompt>;
   const bytes = { form: 'bytes', mediaType: 'audio/wav', base64: 'AAAA' };
@@ -265,7 +265,7 @@ test('members that a provider does not take are removed, and wishes among them a
   assert.deepEqual(context.dropped.dropped, ['metadata']);
 });
 
-test('counting asks with the prompt alone', () => {
+test('a count of tokens sends the prompt alone', () => {
   const encoded = encode({ turns: [system('A'), user('Hi')], maxOutputTokens: 99, temperature: 1 });
   const { path, body } = responsesCodec.counting!.request(encoded);
   assert.equal(path, '/responses/input_tokens');

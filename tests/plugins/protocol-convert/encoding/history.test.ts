@@ -100,7 +100,7 @@ test('pitfall 063: empty and repeated ids are made up again, on both sides and a
   );
 });
 
-test('pitfall 066: a result that holds nothing says so', () => {
+test('pitfall 066: a result without content becomes a text', () => {
   for (const empty of [result('a', ''), { ...result('a'), parts: [{ kind: 'text', text: '' }] } as ToolResultPart]) {
     const turns = pairedTurns([assistant(call('a')), user(empty)]);
     assert.deepEqual(drawn(turns), ['a:c(a)', `u:r(a=${noOutputText})`]);

@@ -50,7 +50,7 @@ test('pitfall 193: content beats declaration, and a declaration stands where con
   assert.equal(bytesSource(base64('words'), 'nonsense').mediaType, 'application/octet-stream');
 });
 
-test('a container is a sound where it is called one', () => {
+test('a container format counts as a sound where its name says so', () => {
   assert.equal(bytesSource(base64(samples['video/webm']!), 'audio/webm').mediaType, 'audio/webm');
   assert.equal(bytesSource(base64(samples['video/mp4']!), 'audio/mp4').mediaType, 'audio/mp4');
   assert.equal(bytesSource(base64(samples['video/mp4']!), 'image/png').mediaType, 'video/mp4');
@@ -82,13 +82,13 @@ test('pitfall 195: data URLs are read with parameters, in any case, without padd
   for (const form of forms) assert.deepEqual(parseDataUrl(form), { mediaType: 'image/png', base64: png }, form);
 });
 
-test('a data URL without base64 holds words', () => {
+test('a data URL without base64 is decoded as text', () => {
   const words = base64('a, b');
   assert.deepEqual(parseDataUrl('data:text/csv,a%2C%20b'), { mediaType: 'text/csv', base64: words });
   assert.deepEqual(parseDataUrl('data:,a, b'), { mediaType: 'text/plain', base64: words });
 });
 
-test('what is no data URL is none', () => {
+test('texts that only resemble a data URL are none', () => {
   const others = ['', 'data:', 'data:image/png;base64', 'data:image/png;base64,a!b?', 'https://example.com/a.png', 'x'];
   for (const other of others) assert.equal(parseDataUrl(other), undefined, other);
   assert.equal(parseDataUrl('averylongwordwithoutanymeaningatall'), undefined);
@@ -105,7 +105,7 @@ test('bytes become an address and come back, whatever they are', () => {
   );
 });
 
-test('reading never throws', () => {
+test('parsing of any text as an address does not throw', () => {
   const unit = fc.constantFrom('d', 'a', 't', ':', ';', ',', '%', '=', 'base64', 'data:', '\n', 'é');
   fc.assert(fc.property(fc.string({ unit, maxLength: 30 }), (text) => void urlSource(text, text)));
 });

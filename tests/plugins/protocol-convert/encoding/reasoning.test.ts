@@ -20,7 +20,7 @@ test('a budget counts as the effort that would have asked for it', () => {
   for (const [budgetTokens, effort] of pairs) assert.equal(effortOf({ budgetTokens }), effort, String(budgetTokens));
 });
 
-test('a model that may decide is asked for nothing', () => {
+test('a budget of -1, and none, set neither effort nor budget', () => {
   assert.equal(effortOf({ budgetTokens: -1 }), undefined);
   assert.equal(effortOf({}), undefined);
   assert.equal(budgetOf({ budgetTokens: -1 }, {}), undefined);

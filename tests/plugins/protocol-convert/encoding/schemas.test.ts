@@ -93,7 +93,7 @@ test('pitfall 081: a type that may be null is nullable, several types are a choi
   });
 });
 
-test('a choice stands alone: what is said beside it goes into its branches', () => {
+test('a choice stands alone: keywords beside it go into its branches', () => {
   const choice = { description: 'd', oneOf: [{ type: 'string' }, { type: 'integer' }, { type: 'null' }] };
   assert.deepEqual(reduced(choice), {
     anyOf: [

@@ -7,7 +7,7 @@ import { fc } from '../../../helpers/properties.ts';
 const rules = { messages: /^[a-zA-Z0-9_-]{1,64}$/, any: /^[\x21-\x7e]{1,64}$/, nine: /^[a-zA-Z0-9]{9}$/ } as const;
 const forms = ['messages', 'any', 'nine'] as const;
 
-test('legal ids stay', () => {
+test('legal ids stay unchanged', () => {
   assert.equal(legalCallId('toolu_01A-b', 'messages'), 'toolu_01A-b');
   assert.equal(legalCallId('functions.read:0', 'any'), 'functions.read:0');
   assert.equal(legalCallId('a1B2c3D4e', 'nine'), 'a1B2c3D4e');

@@ -48,7 +48,7 @@ function compare(family: Family, frames: readonly Buffer[]): number {
 }
 
 for (const family of families) {
-  test(`recorded streams of ${family}`, () => {
+  test(`recorded streams of ${family} are metered alike by both ways`, () => {
     for (const { isStream, response } of recordings(family)) {
       if (!isStream) continue;
       const frames: Buffer[] = [];
@@ -105,7 +105,7 @@ const messagesFrame = fc
 const frames = { chat: chatFrame, gemini: geminiFrame, messages: messagesFrame };
 
 for (const [family, frame] of Object.entries(frames) as [keyof typeof frames, fc.Arbitrary<string>][]) {
-  test(`any frames of ${family}`, () => {
+  test(`random frames of ${family} are metered alike by both ways`, () => {
     let repeated = 0;
     // Frames in a row are of few shapes, so that many repeat the one before.
     const rows = fc.array(fc.tuple(frame, fc.array(value, { maxLength: 3 })), { maxLength: 8 });

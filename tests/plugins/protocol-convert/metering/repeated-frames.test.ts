@@ -60,7 +60,7 @@ test('a value ends at the first quote that no backslash escapes', () => {
   );
 });
 
-test('the same shape is recognised', () => {
+test('a frame of the same shape is recognised', () => {
   const repeated = new RepeatedFrame();
   const shape = (value: string) => `data: {"delta":{"content":"${value}"}}\n\n`;
   repeated.scan(shape('one'), pattern);

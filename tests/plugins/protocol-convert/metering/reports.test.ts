@@ -35,7 +35,7 @@ async function streamed(start: object, ...deltas: readonly object[]) {
   return report!.usage;
 }
 
-test('what an answer consumed is the sum of its iterations, whatever the counters on top include', async () => {
+test('the usage of an answer is the sum of its iterations, whatever the counters on top include', async () => {
   const compaction = { type: 'compaction', input_tokens: 1_000, output_tokens: 100 };
   const own = { type: 'message', input_tokens: 10, output_tokens: 5 };
   for (const top of [

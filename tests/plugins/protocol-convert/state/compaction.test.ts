@@ -52,7 +52,7 @@ test('the order asks for goals, decisions, files, open work and exact names', ()
     assert.ok(text.includes(word), word);
 });
 
-test('without tools nothing is said of choosing one', () => {
+test('a compaction without tools sends no tool choice', () => {
   const { toolChoice, ...rest } = conversation;
   assert.equal(toolChoice?.mode, 'required');
   assert.equal('toolChoice' in compactionPrompt({ ...rest, tools: [] }), false);
@@ -246,7 +246,7 @@ test('pitfall 210: the compaction comes back as text that any model can read', (
   assert.ok(JSON.stringify(prompt.turns).includes('We fixed src/a.ts.'));
 });
 
-test('the order to compact is taken out of what is translated and stays in what is relayed', async () => {
+test('the order to compact is taken out of a translated request and stays in a relayed one', async () => {
   const here = await world();
   const body = { model: 'm', input: [user('hi'), { type: 'compaction_trigger' }] };
   const { request } = await here.open(body);
@@ -256,7 +256,7 @@ test('the order to compact is taken out of what is translated and stays in what 
   assert.equal(Buffer.from(sent).toString(), JSON.stringify(body));
 });
 
-test('an order to compact that is not the last item is none', async () => {
+test('an order to compact counts only as the last item', async () => {
   const here = await world();
   const { request } = await here.open({ model: 'm', input: [{ type: 'compaction_trigger' }, user('hi')] });
   assert.equal(request.compaction, undefined);

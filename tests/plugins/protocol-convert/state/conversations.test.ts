@@ -39,7 +39,7 @@ const notFound = (error: GatewayError) => error.status === 404;
 for (const isStored of [false, true]) {
   const place = isStored ? 'in the database' : 'in memory';
 
-  test(`what a call appends is there at once, together, and once however often it is written, ${place}`, () =>
+  test(`items that a call appends are there at once, together, and once however often they are written, ${place}`, () =>
     withStores(isStored, async (open) => {
       const store = open();
       const { id } = await store.create('anna', '{}', [user('start')], 'x0');
@@ -68,7 +68,7 @@ for (const isStored of [false, true]) {
       await assert.rejects(store.get('anna', id), notFound);
     }));
 
-  test(`what is deleted while a call runs is not there again, ${place}`, () =>
+  test(`an item that is deleted while a call runs stays deleted, ${place}`, () =>
     withStores(isStored, async (open) => {
       const store = open();
       const made = await store.create('anna', '{}', [], 'x0');

@@ -33,7 +33,7 @@ test('a body with input at the chat address is a responses request that is answe
   assert.deepEqual([prompt.maxOutputTokens, losses.dropped], [70, []]);
 });
 
-test('chat’s words inside such a body are read as what they mean', async () => {
+test('members of chat in a responses body are decoded by their meaning', async () => {
   const here = await world();
   const body = {
     model: 'm',

@@ -196,7 +196,7 @@ test('a relayed answer that is deleted is deleted there, and forgotten here', as
   await assert.rejects(here.call('GET', '/v1/responses/resp_up', { upstream: ok({}) }), GatewayError);
 });
 
-test('what the upstream refuses is a refusal, and nothing is forgotten', async () => {
+test('a deletion that the upstream refuses is a refusal, and nothing is forgotten', async () => {
   const here = await world();
   await here.relay({ model: 'm', input: 'x' }, relayedAnswer);
   const gone = { ...ok({ error: { message: 'no such response' } }), status: 404 };

@@ -77,7 +77,7 @@ test('a database that is away is reported as such, not as an id that is not ther
   );
 });
 
-test('what is used stays known; a request that names nothing waits for nothing', async () => {
+test('ids that are used stay known; a request that names none waits for nothing', async () => {
   const store = new IssuedIds({ clock: host.clock, log: host.log, memoryBytes: 10_000 });
   const keepMs = 100_000;
   const guard = new IdGuard({ store, providers: () => undefined, clock: host.clock, keepMs });

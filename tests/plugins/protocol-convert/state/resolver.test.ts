@@ -113,7 +113,7 @@ test('an answer that was not to be stored, or failed, cannot be continued', asyn
     await assert.rejects(here.open({ model: 'm', previous_response_id: id, input: 'x' }), lost());
 });
 
-test('with a lifetime of nothing nothing is kept', async () => {
+test('a lifetime of 0 stores nothing', async () => {
   const here = await world({ keep: '0s' });
   const id = await here.keep(first, [message('A colour.')]);
   await assert.rejects(here.open({ model: 'm', previous_response_id: id, input: 'x' }), lost());
@@ -234,7 +234,7 @@ test('a compacted conversation goes on from its compaction, with what people had
   );
 });
 
-test('an id that is no text is refused by name', async () => {
+test('an id of another type than text is refused by its field', async () => {
   const here = await world();
   await assert.rejects(
     here.open({ model: 'm', previous_response_id: 7, input: 'x' }),

@@ -108,7 +108,7 @@ test('the same id twice is kept once, and the batch goes through', async () => {
   assert.ok((await third.find('anna', 'b')) !== undefined);
 });
 
-test('what is deleted is gone here, in the database, and in the memory of other processes', async () => {
+test('a deleted answer is gone here, in the database, and in the memory of other processes', async () => {
   await using database = await openDatabase({ plugins: ['protocol-convert'] });
   const [one, two] = [withDatabase(database), withDatabase(database)];
   one.put(kept('a'));
@@ -123,7 +123,7 @@ test('what is deleted is gone here, in the database, and in the memory of other 
   assert.equal(await two.find('anna', 'a'), undefined);
 });
 
-test('what is deleted elsewhere while it is being read here is not found here again', async () => {
+test('an answer that is deleted elsewhere while it is being read here is not found here again', async () => {
   await using database = await openDatabase({ plugins: ['protocol-convert'] });
   const one = withDatabase(database);
   one.put(kept('a'));
@@ -202,7 +202,7 @@ test('writes that fail wait and are tried again, in batches, and the oldest go w
   assert.ok(written.every((batch) => batch.length <= 50));
 });
 
-test('what waits is written in batches of a few megabytes, a larger record by itself', async () => {
+test('waiting records are written in batches of a few megabytes, a larger one by itself', async () => {
   const written: number[][] = [];
   const queue = new WriteQueue<{ readonly bytes: number }>({
     write: async (records) => void written.push(records.map(({ bytes }) => bytes)),
