@@ -63,7 +63,7 @@ export const gatewaySchema = z.strictObject({
       bodies_in_flight: size()
         .default(1024 * 2 ** 20)
         .describe(
-          'Memory that all request bodies together may take. Lower it on a small machine; raise it when clients get 503 with the code request_bytes.',
+          'Memory that all request bodies together may take. Lower it on a small machine; raise it when clients get 503 because of too many large requests.',
         ),
       bodies_per_account: size()
         .optional()

@@ -1,8 +1,8 @@
 /** The command line: serves gateways, checks their files, and runs their plugins' commands. */
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { Command } from 'commander';
-import type { CommandResult, Command as PluginCommand } from '../contract/commands.ts';
+import type { Command } from 'commander';
+import type { CommandResult } from '../contract/commands.ts';
 import { boot } from '../gateway/boot.ts';
 import { ConfigError } from '../gateway/config.ts';
 import { configSchema } from '../gateway/json-schema.ts';
@@ -11,9 +11,10 @@ import { lineOfNotice } from '../gateway/notices/notices.ts';
 import { endBy, endServing } from './fatal.ts';
 import { newPlugin } from './new-plugin.ts';
 import { ownCommands, usedMost } from './own-commands.ts';
+import { addPluginCommand, commandOf, newProgram } from './programs.ts';
 import { serve } from './serve.ts';
+import { defaultFile } from './served-files.ts';
 
-const defaultConfig = 'config/demo.yaml';
 const schemaFile = new URL('../../config/schema.json', import.meta.url);
 
 /** Dry run: nothing is opened, written or sent. */
@@ -51,40 +52,16 @@ async function runPluginCommand(words: readonly string[], config: string): Promi
   try {
     const program = newProgram();
     for (const command of gateway.commands)
-      addPluginCommand(program, command, () => {
-        for (const sentence of gateway.beforeCommand(command.name)) process.stderr.write(`${sentence}\n`);
+      addPluginCommand(program, command, {
+        before() {
+          for (const sentence of gateway.beforeCommand(command.name)) process.stderr.write(`${sentence}\n`);
+        },
+        print,
       });
     await program.parseAsync(words, { from: 'user' });
   } finally {
     await gateway.stop(0);
   }
-}
-
-function addPluginCommand(
-  program: Command,
-  { name, summary, arguments: positional = [], options = {}, run }: PluginCommand,
-  before: () => void,
-): void {
-  const command = commandOf(program, name).description(summary);
-  for (const argument of positional) command.argument(argument);
-  for (const [flags, description] of Object.entries(options)) command.option(flags, description);
-  command.action(async (...received: unknown[]) => {
-    const values: Record<string, string | boolean | undefined> = { ...command.opts() };
-    command.registeredArguments.forEach((argument, index) => {
-      values[argument.name()] = received[index] as string | undefined;
-    });
-    before();
-    print(await run(values), command.optsWithGlobals()['json'] === true);
-  });
-}
-
-function newProgram(): Command {
-  return new Command('gateway')
-    .description('Serves and operates model gateways. Every command takes --json and --config FILE.')
-    .option('--config <file>', 'the gateway that the command is about', defaultConfig)
-    .option('--json', 'print JSON')
-    .exitOverride()
-    .configureHelp({ showGlobalOptions: true });
 }
 
 function print({ json, text, exitCode = 0 }: CommandResult, asJson: boolean): void {
@@ -130,29 +107,19 @@ function addOwnCommands(program: Command, run: OwnCommands): void {
   }
 }
 
-/** The command of one to three words, below those of its first words. */
-function commandOf(program: Command, name: string): Command {
-  const words = name.split(' ');
-  return words
-    .slice(0, -1)
-    .reduce(
-      (above, group) =>
-        above.commands.find((known) => known.name() === group) ?? above.command(group).description(`${group} …`),
-      program,
-    )
-    .command(words.at(-1)!);
-}
-
 function shortList(): string {
   const width = Math.max(...usedMost.map(([command]) => command.length));
   const lines = usedMost.map(([command, what]) => `  ${command.padEnd(width)}  ${what}`);
   return `\nCommands:\n${lines.join('\n')}\n\nhelp-all lists all commands of a gateway, COMMAND --help the options of one.`;
 }
 
-/** `--config FILE` or `--config=FILE`, parsed before the commands are known, because the file's plugins define them. */
+/** `--config FILE` or `--config=FILE`, parsed before the commands are known, because the file's plugins define them; else the one that is served. */
 function configOf(words: readonly string[]): string {
   const { values } = parseArgs({ args: [...words], options: { config: { type: 'string' } }, strict: false });
-  return typeof values.config === 'string' ? values.config : defaultConfig;
+  if (typeof values.config === 'string') return values.config;
+  const { file, why } = defaultFile();
+  process.stderr.write(`${why}\n`);
+  return file;
 }
 
 main(process.argv.slice(2)).catch(endBy);

@@ -19,8 +19,16 @@ export async function newPlugin(name: string): Promise<CommandResult> {
   await mkdir(name);
   for (const [file, text] of files) await writeFile(join(name, file), text);
   const written = files.map(([file]) => join(name, file));
-  const next = `Run its test with \`node --test ${name}/index.test.ts\`, and add ./${name} to the "plugins" of a gateway file beside it.`;
+  const next = `Run its test with \`${testCommand(name)}\`, and add ./${name} to the "plugins" of a gateway file beside it.`;
   return { json: { files: written }, text: `wrote ${written.join(', ')}\n${next}` };
+}
+
+/** In a checkout of the gateway no package is installed under its name: its own runner resolves it. */
+const checkoutRunner = new URL('../../tests/runner/run.ts', import.meta.url);
+
+function testCommand(name: string): string {
+  const file = `${name}/index.test.ts`;
+  return existsSync(checkoutRunner) ? `npm run -s test:files -- ${file}` : `node --test ${file}`;
 }
 
 function filesOf(name: string): Record<string, string> {

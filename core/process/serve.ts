@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { GatewayError } from '../contract/errors.ts';
 import { createLog, logPrinted } from '../gateway/log.ts';
 import { Primary } from './primary.ts';
+import { noteServed } from './served-files.ts';
 import { Serving } from './serving.ts';
 import { runWorker } from './worker.ts';
 
@@ -19,6 +20,7 @@ export async function serve(files: readonly string[], workers: string | undefine
   const primary = new Primary(files, countOf(workers));
   handleSignals({ stop: (signal) => primary.stop(signal), reload: () => primary.reload(), kill: () => primary.kill() });
   process.on('SIGUSR2', () => primary.restart());
+  noteServed(files);
   await primary.run();
 }
 
@@ -37,6 +39,7 @@ async function serveAlone(files: readonly string[]): Promise<void> {
     createLog('warn').warn({}, 'SIGUSR2 replaces workers: this process was started without --workers');
   });
   await serving.begin(files);
+  noteServed(files);
 }
 
 interface SignalHandlers {

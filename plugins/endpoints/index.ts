@@ -79,7 +79,7 @@ const configSchema = z.strictObject({
       forms: positive(100_000)
         .prefault(200)
         .describe(
-          'Forms that are received and sent at once, in one process. Raise it when clients get 503 with the code forms.',
+          'Forms that are received and sent at once, in one process. Raise it when clients get 429 with the code forms.',
         ),
       account: positive(100_000)
         .prefault(20)

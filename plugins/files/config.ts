@@ -72,7 +72,7 @@ export const configSchema = z
     answers: count()
       .refine(...atLeast(1, '1'))
       .prefault(200)
-      .describe('Files that are sent to clients at the same time. Raise it when clients get 503 with the code files.'),
+      .describe('Files that are sent to clients at the same time. Raise it when clients get 429 with the code files.'),
     answers_per_client: count()
       .refine(...atLeast(1, '1'))
       .optional()

@@ -76,18 +76,20 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
   const unusable = [...named].filter((provider) => !isUsable({ provider }));
   const notices: Notice[] = [];
   const addNotice = (level: Notice['level'], sentence: string, names: readonly string[]) => {
-    if (names.length > 0) notices.push({ level, text: `${sentence}: ${names.join(', ')}`, path: [names[0]!] });
+    if (names.length > 0) notices.push({ level, text: `${sentence}: ${shortened(names)}`, path: [names[0]!] });
   };
   addNotice(
     'warning',
     'models without a price are not sold',
     idsOf(({ price }) => price === undefined),
   );
-  addNotice(
-    'warning',
-    'models without any usable target are left out',
-    idsOf(({ targets }) => !targets.some(isUsable)),
-  );
+  const leftOut = entries.filter(([, { targets }]) => !targets.some(isUsable));
+  if (leftOut.length > 0)
+    notices.push({
+      level: 'warning',
+      text: `models without any usable target are left out: ${byVendor(leftOut)}`,
+      path: [leftOut[0]![0]],
+    });
   addNotice(
     'warning',
     'models without `created`: clients see that they came out in 1970',
@@ -110,6 +112,27 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
       ),
     );
   return notices;
+}
+
+const fewNames = 8;
+
+/** The first names, and how many there are beside them. */
+function shortened(names: readonly string[], shown = fewNames): string {
+  const rest = names.length - shown;
+  return rest <= 1 ? names.join(', ') : `${names.slice(0, shown).join(', ')} and ${rest} more`;
+}
+
+/** A few by their ids; many as `12 of one (a, b, c and 9 more), x of another`, under the provider of their first target. */
+function byVendor(models: readonly (readonly [id: string, section: ModelConfig])[]): string {
+  if (models.length <= fewNames) return models.map(([id]) => id).join(', ');
+  const groups = Map.groupBy(models, ([, { targets }]) => targets[0]!.provider);
+  const sentences = [...groups].map(([provider, list]) => {
+    const names = list.map(([id]) => id);
+    return names.length === 1
+      ? `${names[0]} of ${provider}`
+      : `${names.length} of ${provider} (${shortened(names, 3)})`;
+  });
+  return sentences.join(', ');
 }
 
 function unknownProvider(name: string, models: readonly string[], configured: Iterable<string>): Notice {

@@ -24,6 +24,7 @@ export async function referencePages(): Promise<Map<string, string>> {
   for (const section of sections) pages.set(`settings/${section.name}.md`, settingsPage(section));
   pages.set('settings.md', indexPage(sections));
   pages.set('commands.md', commandsPage(described));
+  pages.set('limits.md', limitsPage(sections));
   return pages;
 }
 
@@ -191,6 +192,70 @@ function errorsPage(): string {
     '## By code',
     'Chat and responses send the code as `error.code` (limits of plans and keys as `rate_limit_exceeded`), messages as `error.details.error_code`, generate-content in capitals as `error.details[].reason`.',
     table(['code', 'status', 'what it means', 'what to do'], codes),
+  );
+}
+
+/** Settings that bound something, and what a client gets beyond them. */
+const limits: readonly (readonly [path: string, beyond: string])[] = [
+  ['server.body_limit', '413'],
+  ['server.bodies_in_flight', '503'],
+  ['server.bodies_per_account', '429 `request_bytes`'],
+  ['server.decompressions', 'a wait, then 429 `compressed_requests`'],
+  ['server.body_values', '400'],
+  ['server.answer_limit', '502'],
+  ['server.header_limit', '431'],
+  ['server.headers', '431'],
+  ['server.sockets', '429 `websockets`'],
+  ['server.upstream_connections', '503 `upstream_connections`'],
+  ['server.request_timeout', '408'],
+  ['server.timeout', '504, or an error in the stream'],
+  ['auth.failures.per_minute', '429 `failed_attempts`'],
+  ['plans.offers.NAME.limits.rpm', '429 `rpm`'],
+  ['plans.offers.NAME.limits.rpd', '429 `rpd`'],
+  ['plans.offers.NAME.limits.tpm', '429 `tpm`'],
+  ['plans.offers.NAME.limits.concurrency', '429 `concurrency`'],
+  ['plans.offers.NAME.windows', '402 `plan_window_used_up`'],
+  ['billing.journal.backlog', '503 `journal_unavailable`'],
+  ['billing.journal.limit', '503 `journal_unavailable`'],
+  ['providers.NAME.concurrency', 'a wait, then the next target'],
+  ['providers.NAME.queue.length', 'the next target, then 503 `upstream_busy`'],
+  ['providers.NAME.timeouts.first_byte', 'the next target, then 504'],
+  ['protocol-convert.translated_values', '400'],
+  ['protocol-convert.media.max_bytes', '400 `media_not_fetched`'],
+  ['protocol-convert.media.per_request', '400'],
+  ['endpoints.inputs', '400 `too_many_entries`'],
+  ['endpoints.documents', '400 `too_many_entries`'],
+  ['endpoints.file', '413'],
+  ['endpoints.spool.forms', '429 `forms`'],
+  ['batches.lines', '400'],
+  ['batches.open', '429 `batches`'],
+  ['files.account_limit', '403 `file_space_used_up`'],
+  ['files.total_limit', '503 `storage_full`'],
+  ['files.uploads.file_limit', '413'],
+  ['files.uploads.files', '403 `too_many_files`'],
+  ['files.uploads.parallel', '429 `uploads`'],
+  ['files.answers', '429 `files`'],
+  ['websockets.per_account', '429 `websockets`'],
+  ['websockets.message', 'the connection is closed with 1009'],
+  ['websockets.queue', 'an error event, `too_many_queued_turns`'],
+  ['websockets.control_frames', 'the connection is closed'],
+  ['idempotency.max_bytes', '409 `idempotency_answer_lost` for a repetition'],
+];
+
+function limitsPage(sections: readonly Section[]): string {
+  const all = new Map(
+    sections.flatMap(({ name, settings }) => settings.map((setting) => [setting.path, { name, setting }] as const)),
+  );
+  const rows = limits.map(([path, beyond]) => {
+    const found = all.get(path);
+    if (found === undefined) throw new Error(`there is no setting ${path}`);
+    const { name, setting } = found;
+    return [`[${path}](settings/${name}.md#${anchorOf(path)})`, setting.default ?? 'none', beyond, setting.description];
+  });
+  return page(
+    'Limits, and what to do at each',
+    'Everything that grows has a limit. Nothing of what is refused here is charged.',
+    table(['setting', 'default', 'beyond it', 'what it bounds, and when it is changed'], rows),
   );
 }
 

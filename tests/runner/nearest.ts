@@ -28,6 +28,7 @@ export const guards: readonly { readonly folders: readonly string[]; readonly su
     suites: ['tests/end-to-end/{realtime,responses-websocket,upstream-websocket,websocket-limits}.test.ts'],
   },
   { folders: ['plugins/console/'], suites: ['tests/browser/'] },
+  { folders: ['plugins/docs/'], suites: ['tests/docs/'] },
   { folders: ['config/', 'package.json'], suites: ['tests/readme.test.ts', 'tests/runner/'] },
 ];
 
