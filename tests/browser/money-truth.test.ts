@@ -174,7 +174,7 @@ test('images and videos are listed with the charged price and its unit', { skip:
   await priceOf('grok-imagine-video').first().getByText('$0.06 per second + $0.0024 per request').waitFor();
   await page.goto('/console/models?kind=chat');
   await page
-    .getByText(/ \/ \$[\d.]+ per million tokens/)
+    .getByText(/ \/ \$[\d.]+ per 1M tokens/)
     .first()
     .waitFor();
   await picture(page, 'models-chat');

@@ -190,7 +190,7 @@ test('the warnings of the running configuration are listed and lead to their lin
   const rows = page.getByTestId('config-notices').getByRole('row');
   assert.equal(await rows.count(), 3);
   await rows.filter({ hasText: 'files.origin is not set' }).getByText('Place not known').waitFor();
-  await rows.last().getByText('Worth knowing').waitFor();
+  await rows.last().getByText('Note', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'main.yaml:11' }).click();
   await page.getByRole('textbox', { name: 'Gateway file main.yaml' }).waitFor();
   await page.locator('.cm-activeLine', { hasText: 'pro: { price: 20' }).waitFor();

@@ -37,10 +37,11 @@ test('the monitor shows how long requests took, and errors by cause, each with i
 }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=30d');
-  const causes = page.getByRole('region', { name: 'Errors by cause', exact: true });
-  await causes.scrollIntoViewIfNeeded();
+  await page.getByRole('tab', { name: 'Response times' }).click();
   for (const name of ['First byte: how many took how long', 'Whole answer: how many took how long'])
     await page.getByRole('img', { name, exact: true }).waitFor();
+  await page.getByRole('tab', { name: 'Errors by cause' }).click();
+  const causes = page.getByRole('region', { name: 'Errors by cause', exact: true });
   const link = causes.getByRole('link').first();
   const count = Number((await link.textContent())!.replaceAll(',', ''));
   await link.click();
@@ -176,7 +177,7 @@ test('models of an upstream show circuits, failures and times, and clearing clos
   await card.getByText(/tried again in 0:0\d/).waitFor();
   await card.getByText('it failed too often and is passed over', { exact: false }).waitFor();
   await card.getByText('53.1% of 32').waitFor();
-  await card.getByText('google#1: 40% answered · First byte 420 ms').waitFor();
+  await card.getByText('google#1: 40% answered · First byte (streams) 420 ms').waitFor();
   await card.getByRole('button', { name: 'Wake', exact: true }).click();
   const dialog = page.getByRole('dialog', { name: 'Wake google?' });
   await dialog.getByText('the circuits of its models close', { exact: false }).waitFor();

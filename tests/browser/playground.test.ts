@@ -62,7 +62,7 @@ test('each protocol is spoken with the gateway, and the curl command follows', {
 });
 
 test('an image is sent with the question, and two models answer beside each other', { skip: cannotRun }, async () => {
-  await choose('Beside it', 'claude-sonnet-5');
+  await choose('Compare with', 'claude-sonnet-5');
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
   await page.getByRole('button', { name: 'Remove this image' }).waitFor();
   const answers = [0, 1].map(() => page.waitForResponse((response) => response.request().method() === 'POST'));

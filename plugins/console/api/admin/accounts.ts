@@ -21,7 +21,8 @@ import {
 } from '../request-rows.ts';
 import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, id, instant, pageOf, pageQuery, usd, usdOrNull, writerOf } from '../schemas.ts';
+import { answers, dayMs, id, instant, pageOf, pageQuery, usd, usdOrNull, writerOf } from '../schemas.ts';
+import { spendOfGroups } from '../spend.ts';
 import { hostOf, operatorTaskJson, operatorTaskRow, taskFilter, tasksQuery } from '../tasks.ts';
 import { spanOfDays } from '../time-zone.ts';
 
@@ -43,13 +44,16 @@ const owner = z.object({ id: z.string(), name: z.string(), email: z.string() });
 
 interface AccountRow extends AccountView {
   readonly balance: Money | undefined;
+  readonly spent: Money | undefined;
   readonly person: Owner | undefined;
 }
 const accountRowJson = (row: AccountRow) => ({
   ...accountJson(row),
   person: row.person ?? null,
   balance: usdOrNull(row.balance),
+  spent30d: usdOrNull(row.spent),
 });
+const spentDays = 30;
 
 /** Where more people have a name, the newest are taken. */
 const mostOwners = 500;
@@ -63,6 +67,7 @@ const list = route(
     pageOf(
       account.extend({
         balance: usd.nullable(),
+        spent30d: usd.nullable().describe('Charges of calls in the last 30 days.'),
         person: owner.nullable().describe('Whom it belongs to; null: no person who signs in here.'),
       }),
     ),
@@ -83,7 +88,11 @@ const look = route(
   'get',
   '/admin/accounts/{id}',
   'One account: money, plan, limits',
-  answers(z.object({ account, pool: poolAnswer.nullable(), plan: planCard.nullable() }).openapi('AccountDetail')),
+  answers(
+    z
+      .object({ account, person: owner.nullable(), pool: poolAnswer.nullable(), plan: planCard.nullable() })
+      .openapi('AccountDetail'),
+  ),
   { params: one },
 );
 const ledger = route('get', '/admin/accounts/{id}/ledger', "An account's ledger", answers(pageOf(ledgerRow)), {
@@ -118,8 +127,15 @@ export function accountRoutes(services: ConsoleServices) {
       const found = rows.map((row) => row.id);
       const balances = await services.find(ledgerQueries)?.balances(found);
       const owners = await services.people.ownersOf(found);
+      const until = services.clock.now() + 1;
+      const spent = await spendOfGroups(services, { from: until - spentDays * dayMs, until }, 'account', found);
       return {
-        rows: rows.map((row) => ({ ...row, balance: balances?.get(row.id), person: owners.get(row.id) })),
+        rows: rows.map((row) => ({
+          ...row,
+          balance: balances?.get(row.id),
+          spent: spent?.(row.id).cost,
+          person: owners.get(row.id),
+        })),
         next,
       };
     })
@@ -129,6 +145,7 @@ export function accountRoutes(services: ConsoleServices) {
       const terms = services.find(plans)?.terms(view.plan);
       return {
         account: accountJson(view),
+        person: (await services.people.ownersOf([view.id])).get(view.id) ?? null,
         pool: money === undefined ? null : poolJson(money),
         plan: terms === undefined ? null : planJson(services.find(plans)?.offer(view.plan) ?? terms),
       };

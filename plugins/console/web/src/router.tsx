@@ -7,7 +7,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
-import { ApiError } from './api/client.ts';
+import { ApiError, get } from './api/client.ts';
 import { has, meQuery, queries, seesOperatorPages } from './api/session.ts';
 import type { Me } from './api/types.ts';
 import { clientPages } from './pages/client/index.ts';
@@ -45,18 +45,25 @@ function firstPage(me: Me): string {
   return shown(operatorPages, me)[0]?.path ?? '/profile';
 }
 
+/** Without a connection a page says so. The router alone would load the address again, to the browser's own error. */
+const fetched = (load: PageEntry['load']) => () =>
+  load().catch(async (error: unknown) => {
+    await get('/info');
+    throw error;
+  });
+
 const insideRoutes = [...clientPages, ...operatorPages].map((page) =>
   createRoute({
     getParentRoute: () => inside,
     path: page.path,
-    component: lazyRouteComponent(page.load),
+    component: lazyRouteComponent(fetched(page.load)),
     ...(page.path === '/' ? { beforeLoad: leaveForFirstPage } : {}),
   }),
 );
 /** An unknown address, with the frame around it. */
 const unknown = createRoute({ getParentRoute: () => inside, path: '$', component: NotFound });
 const entryRoutes = entryPages.map((page: PageEntry) =>
-  createRoute({ getParentRoute: () => root, path: page.path, component: lazyRouteComponent(page.load) }),
+  createRoute({ getParentRoute: () => root, path: page.path, component: lazyRouteComponent(fetched(page.load)) }),
 );
 
 async function leaveForFirstPage() {

@@ -6,10 +6,12 @@ import {
   countText,
   distanceText,
   durationText,
+  localDecimals,
   meanUsd,
   momentText,
   moneyText,
   shareText,
+  typedAmount,
 } from '../../../../plugins/console/web/src/parts/format.ts';
 import { fc } from '../../../helpers/properties.ts';
 
@@ -38,6 +40,17 @@ test('a shown amount is never more than the real one, and never a whole cent les
       assert.ok(shown <= nano && nano - shown < 10_000_000n);
     }),
   );
+});
+
+test('amounts and times have the decimals of the language, and typed ones are read back; a dot before three digits is not', () => {
+  assert.equal(moneyText('1234567.8', 'de'), '1.234.567,80\u00a0$');
+  assert.equal(moneyText('-0.000012349', 'de'), '−0,00001234\u00a0$');
+  assert.equal(moneyText('23.81', 'zh'), '$23.81');
+  assert.equal(durationText(3210, 'de'), '3,21 s');
+  assert.equal(localDecimals('(10 input × 0.75) / 1M', 'de'), '(10 input × 0,75) / 1M');
+  const read = (text: string) => typedAmount(text, 'de');
+  assert.deepEqual([' 12,50 ', '12.5', '1.000', '0.0001', '1.234,5'].map(read), ['12.50', '12.5', '', '0.0001', '']);
+  assert.equal(typedAmount('1.000', 'en'), '1.000');
 });
 
 test('a mean is truncated to whole nano-dollars', () => {

@@ -41,6 +41,7 @@ export const seesOperatorPages = (me: Me): boolean => me.role !== 'client';
  */
 export async function signOut(leave: () => Promise<void>): Promise<void> {
   const { url } = await send<{ readonly url?: string }>('POST', '/auth/sign-out', {});
+  sessionStorage.clear();
   // The session at the provider ends too, on a page of the provider, which leads back.
   if (url !== undefined) return location.assign(url);
   await leave();

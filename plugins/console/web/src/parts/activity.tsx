@@ -8,6 +8,7 @@ import { useTranslation } from 'react-i18next';
 import { get, type Query } from '../api/client.ts';
 import type { Activity, ActivityBucket } from '../api/types.ts';
 import { Chart, type Series, seriesColors } from './chart.tsx';
+import type { ChartMark } from './chart-scale.ts';
 import { countText, durationText, pointText } from './format.ts';
 import { useSearchState } from './search-state.ts';
 import type { ChosenSpan } from './span.tsx';
@@ -37,6 +38,9 @@ interface ActivityProps<By extends string> {
   /** The shown name of a group, where it differs from the group's value. */
   readonly nameOf?: (by: By, group: string) => string;
   readonly refetchMs?: number | false;
+  readonly height?: number;
+  /** Highlighted ranges, by when the points begin and how long each is. */
+  readonly marks?: (starts: readonly number[], bucketMs: number) => readonly ChartMark[];
 }
 
 export function ActivityPanel<By extends string>(props: ActivityProps<By>) {
@@ -89,7 +93,8 @@ interface StackedProps<By extends string> extends ActivityProps<By> {
   readonly chosen: By;
 }
 
-function Stacked<By extends string>({ activity, metric, metrics, chosen, nameOf }: StackedProps<By>) {
+function Stacked<By extends string>(props: StackedProps<By>) {
+  const { activity, metric, metrics, chosen, nameOf, height = 220, marks } = props;
   const { t, i18n } = useTranslation();
   const [, change] = useSearchState();
   const { at, bucketMs, tz } = activity;
@@ -104,7 +109,13 @@ function Stacked<By extends string>({ activity, metric, metrics, chosen, nameOf 
       points={at.map((moment) => pointText(new Date(moment), { bucketMs, tz }, i18n.language))}
       series={series}
       format={format}
-      height={220}
+      height={height}
+      marks={
+        marks?.(
+          at.map((moment) => Date.parse(moment)),
+          bucketMs,
+        ) ?? []
+      }
       onPick={open}
     />
   );
@@ -145,8 +156,10 @@ function valueIn(bucket: ActivityBucket, metric: MetricName): number | null {
 export function axisText(metric: MetricName, value: number, language: string): string {
   if (metric === 'firstByte') return durationText(value);
   if (metric !== 'cost') return countText(value, language, true);
-  if (value === 0) return '$0';
-  return value >= 1 ? `$${countText(value, language, true)}` : `$${Number(value.toPrecision(2))}`;
+  const digits = value >= 1 ? { maximumFractionDigits: 2, minimumFractionDigits: 0 } : { maximumSignificantDigits: 2 };
+  const notation = value >= 1e4 ? 'compact' : 'standard';
+  const dollars = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
+  return new Intl.NumberFormat(language, { ...dollars, ...digits, notation }).format(value);
 }
 
 interface TileProps {

@@ -40,6 +40,8 @@ export const seriesColors = [
 ] as const;
 
 const labelPixels = 84;
+const mostNames = 4;
+const nameHeight = 16;
 
 export function Chart({ kind, label, points, series, format, height = 200, marks = [], onPick }: ChartProps) {
   const { ref, width } = useElementSize<HTMLDivElement>();
@@ -125,9 +127,17 @@ export function Chart({ kind, label, points, series, format, height = 200, marks
 }
 
 function Marks({ of, points }: { readonly of: readonly ChartMark[]; readonly points: number }) {
-  return of.map(({ from, to, label }) => {
+  return of.map(({ from, to, label }, index) => {
     const style = { left: `${(from / points) * 100}%`, width: `${((to - from + 1) / points) * 100}%` };
-    return <div key={`${from} ${label}`} className="chart-mark" style={style} />;
+    // One name below the other; near the right edge they end with the mark.
+    const place = { top: (index % mostNames) * nameHeight, ...(from > points / 2 ? { right: 0 } : { left: 0 }) };
+    return (
+      <div key={`${from} ${label}`} className="chart-mark" style={style}>
+        <span className="chart-mark-name" style={place}>
+          {label}
+        </span>
+      </div>
+    );
   });
 }
 

@@ -35,7 +35,7 @@ export function CopyButton({ text, label, wide = false, focused }: CopyButtonPro
           );
         return (
           <Tooltip label={said}>
-            <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} size="sm" onClick={copy} aria-label={said}>
+            <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} size={24} onClick={copy} aria-label={said}>
               {icon}
             </ActionIcon>
           </Tooltip>

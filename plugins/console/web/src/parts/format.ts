@@ -1,4 +1,5 @@
 /** Numbers, amounts and times as people read them. Amounts are text and are never made a float. */
+import i18next from 'i18next';
 
 const minus = '−';
 
@@ -18,8 +19,46 @@ export function exactMoneyText(usd: string, language = 'en'): string {
 function amountText(usd: string, language: string, fractionOf: (whole: string, fraction: string) => string): string {
   const negative = usd.startsWith('-');
   const [whole = '0', fraction = ''] = (negative ? usd.slice(1) : usd).split('.');
-  const grouped = new Intl.NumberFormat(language).format(BigInt(whole));
-  return `${negative ? minus : ''}$${grouped}.${fractionOf(whole, fraction)}`;
+  const { numbers, mark, before, after } = styleOf(language);
+  const number = `${numbers.format(BigInt(whole))}${mark}${fractionOf(whole, fraction)}`;
+  return `${negative ? minus : ''}${before}${number}${after}`;
+}
+
+interface AmountStyle {
+  readonly numbers: Intl.NumberFormat;
+  /** Stands before the decimals. */
+  readonly mark: string;
+  /** The dollar, on the side where the language has it. */
+  readonly before: string;
+  readonly after: string;
+}
+const styles = new Map<string, AmountStyle>();
+
+function styleOf(language: string): AmountStyle {
+  const known = styles.get(language);
+  if (known !== undefined) return known;
+  const dollars = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
+  const parts = new Intl.NumberFormat(language, dollars).formatToParts(0);
+  const isAfter = parts.at(-1)!.type === 'currency';
+  const style = {
+    numbers: new Intl.NumberFormat(language),
+    mark: parts.find(({ type }) => type === 'decimal')?.value ?? '.',
+    before: isAfter ? '' : '$',
+    after: isAfter ? '\u00a0$' : '',
+  };
+  styles.set(language, style);
+  return style;
+}
+
+/** Decimals of a text of the API as the reader writes them: `0.75` is `0,75` in German. */
+export const localDecimals = (text: string, language: string): string =>
+  text.replace(/(\d)\.(?=\d)/g, `$1${styleOf(language).mark}`);
+
+/** What a reader typed as an amount, as the API writes it; empty: it can be read in two ways, such as `1.000` where decimals have a comma. */
+export function typedAmount(text: string, language = i18next.language ?? 'en'): string {
+  const typed = text.trim();
+  if (styleOf(language).mark !== ',') return typed;
+  return /\.\d{3}(?!\d)/.test(typed) ? '' : typed.replace(',', '.');
 }
 
 function cutFraction(whole: string, fraction: string): string {
@@ -60,10 +99,11 @@ export function shareText(part: number, whole: number, language = 'en'): string 
 }
 
 /** `420 ms`, `3.2 s`, `2 min 5 s`. */
-export function durationText(milliseconds: number | undefined | null): string {
+export function durationText(milliseconds: number | undefined | null, language = i18next.language ?? 'en'): string {
   if (milliseconds === undefined || milliseconds === null) return '–';
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
-  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(milliseconds < 10_000 ? 2 : 1)} s`;
+  if (milliseconds < 60_000)
+    return `${localDecimals((milliseconds / 1000).toFixed(milliseconds < 10_000 ? 2 : 1), language)} s`;
   return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
 }
 

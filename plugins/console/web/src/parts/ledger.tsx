@@ -27,6 +27,7 @@ export function useLedgerColumns({ why, account }: LedgerColumns): readonly Colu
   const exact = (key: 'change' | 'balanceAfter', signed = false) =>
     textColumn<LedgerRow, 'change' | 'balanceAfter'>(key, t(`shell.ledger.${key}`), {
       right: true,
+      ...(signed ? { main: true } : {}),
       cell: (row) => <Money of={row[key]} signed={signed} exact />,
     });
   return [

@@ -1,15 +1,16 @@
-/** Models to choose from: by kind, by words, with price and unit, context, and how each has worked. */
-import { Group, SegmentedControl, Select, Text, TextInput } from '@mantine/core';
+/** Models to choose from: by maker, kind, what they take, and words, with price and unit, context, and how each has worked. */
+import { Badge, Chip, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconCpuOff, IconSearch } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { PublicModel, PublicStatus } from '../api/types.ts';
 import { CopyButton } from './copy-button.tsx';
 import { countText } from './format.ts';
 import { useModalities } from './known-words.ts';
+import { byMaker, makerName } from './makers.ts';
 import { Panel } from './page.tsx';
 import { CachedPrice, MainPrice, mainAmount } from './price.tsx';
 import { type Column, RowsTable } from './rows-table.tsx';
-import { useSearchState } from './search-state.ts';
+import { type SearchState, useSearchState } from './search-state.ts';
 import { EmptyState } from './states.tsx';
 import { UptimeStrip } from './uptime.tsx';
 
@@ -17,6 +18,8 @@ import { UptimeStrip } from './uptime.tsx';
 export type SquareModel = Omit<PublicModel, 'prices'> & {
   readonly prices: Pick<PublicModel['prices'], 'lines'> | null;
   readonly ownedBy?: string;
+  /** Whether the reader's plan has it. */
+  readonly allowed?: boolean;
 };
 
 interface ModelSquareProps<Row extends SquareModel> {
@@ -30,45 +33,54 @@ interface ModelSquareProps<Row extends SquareModel> {
 
 const orders = ['listed', 'price', 'context', 'name'] as const;
 
+/** What a model can take or make beside text; a chip each. */
+const capabilities = ['image', 'document', 'audio', 'video'] as const;
+const isCapability = (name: string): name is (typeof capabilities)[number] =>
+  (capabilities as readonly string[]).includes(name);
+
 export function ModelSquare<Row extends SquareModel>({ models, status, more = [], onOpen }: ModelSquareProps<Row>) {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const columns = useColumns<Row>(status);
-  const shown = models?.filter((row) => isMeant(row, search['text'], search['kind']));
+  const shown = useShown(models, search);
   const order = orders.find((one) => one === search['order']) ?? 'listed';
+  const hasMakers = order === 'listed' && models?.some(({ ownedBy }) => ownedBy !== undefined) === true;
   return (
     <>
-      <Group gap="xs">
-        <TextInput
-          className="grow"
-          maw={320}
-          aria-label={t('client.models.search')}
-          placeholder={t('client.models.search')}
-          leftSection={<IconSearch size={15} />}
-          value={search['text'] ?? ''}
-          onChange={({ currentTarget }) => change({ text: currentTarget.value })}
-        />
-        <KindFilter models={models ?? []} />
-        <Select
-          size="sm"
-          w={150}
-          aria-label={t('client.models.order.label')}
-          data={orders.map((value) => ({ value, label: t(`client.models.order.${value}`) }))}
-          value={order}
-          allowDeselect={false}
-          onChange={(value) => change({ order: value === 'listed' ? undefined : (value ?? undefined) })}
-        />
-      </Group>
+      <Stack gap="xs">
+        <Group gap="xs">
+          <TextInput
+            className="grow"
+            maw={420}
+            aria-label={t('client.models.search')}
+            placeholder={t('client.models.search')}
+            leftSection={<IconSearch size={15} />}
+            value={search['text'] ?? ''}
+            onChange={({ currentTarget }) => change({ text: currentTarget.value })}
+          />
+          <Select
+            size="sm"
+            w={170}
+            aria-label={t('client.models.order.label')}
+            data={orders.map((value) => ({ value, label: t(`client.models.order.${value}`) }))}
+            value={order}
+            allowDeselect={false}
+            onChange={(value) => change({ order: value === 'listed' ? undefined : (value ?? undefined) })}
+          />
+        </Group>
+        <Chips models={models ?? []} />
+      </Stack>
       <Panel flush>
         {shown?.length === 0 ? (
           <EmptyState icon={IconCpuOff} title={t('client.models.none')} hint={t('client.models.noneHint')} />
         ) : (
           <RowsTable
             label={t('shell.word.models')}
-            rows={shown && inOrder(shown, order)}
+            rows={shown && (hasMakers ? byMaker(shown) : inOrder(shown, order))}
             columns={[...columns, ...more]}
             rowKey={({ id }) => id}
             onOpen={onOpen}
+            groupOf={hasMakers ? ({ ownedBy = '' }) => makerName(ownedBy) : undefined}
           />
         )}
       </Panel>
@@ -76,9 +88,19 @@ export function ModelSquare<Row extends SquareModel>({ models, status, more = []
   );
 }
 
-function isMeant({ id, displayName, ownedBy = '', kind }: SquareModel, text = '', wanted: string | undefined) {
-  if (wanted !== undefined && wanted !== kind) return false;
-  return `${id} ${displayName} ${ownedBy}`.toLowerCase().includes(text.trim().toLowerCase());
+/** Every word that is searched for is in the name, the maker, the kind or what the model takes. */
+function useShown<Row extends SquareModel>(models: readonly Row[] | undefined, search: SearchState) {
+  const { t } = useTranslation();
+  const modalitiesText = useModalities();
+  const words = (search['text'] ?? '').trim().toLowerCase().split(/\s+/);
+  return models?.filter((row) => {
+    const { id, displayName, ownedBy = '', kind, modalities } = row;
+    if (search['kind'] !== undefined && search['kind'] !== kind) return false;
+    if (search['takes'] !== undefined && !modalities.includes(search['takes'])) return false;
+    const kindName = t(`client.models.kinds.${kind}`);
+    const text = [id, displayName, ownedBy, makerName(ownedBy), kindName, modalitiesText(modalities)].join(' ');
+    return words.every((word) => text.toLowerCase().includes(word));
+  });
 }
 
 function inOrder<Row extends SquareModel>(rows: readonly Row[], order: (typeof orders)[number]): readonly Row[] {
@@ -89,39 +111,48 @@ function inOrder<Row extends SquareModel>(rows: readonly Row[], order: (typeof o
   return rows;
 }
 
-/** Only kinds that there are, with how many. */
-function KindFilter({ models }: { readonly models: readonly SquareModel[] }) {
+/** Kinds that there are, with how many, and what models take; a chip that is pressed again lets all through. */
+function Chips({ models }: { readonly models: readonly SquareModel[] }) {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const counts = new Map<SquareModel['kind'], number>();
   for (const { kind } of models) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  const data = [
-    { value: 'all', label: t('client.models.kinds.all') },
-    ...[...counts].map(([kind, count]) => ({ value: kind, label: `${t(`client.models.kinds.${kind}`)} ${count}` })),
-  ];
-  const pick = (kind: string | null) => change({ kind: kind === 'all' || kind === null ? undefined : kind });
-  const label = t('shell.word.kind');
+  const taken = capabilities.filter((name) => models.some(({ modalities }) => modalities.includes(name)));
+  const chip = (name: 'kind' | 'takes', value: string, label: string) => (
+    <Chip
+      key={value}
+      size="xs"
+      variant="light"
+      checked={search[name] === value}
+      onChange={(checked) => change({ [name]: checked ? value : undefined })}
+    >
+      {label}
+    </Chip>
+  );
   return (
-    <>
-      <SegmentedControl
-        size="sm"
-        visibleFrom="sm"
-        aria-label={label}
-        data={data}
-        value={search['kind'] ?? 'all'}
-        onChange={pick}
-      />
-      <Select
-        size="sm"
-        w={140}
-        hiddenFrom="sm"
-        aria-label={label}
-        data={data}
-        value={search['kind'] ?? 'all'}
-        allowDeselect={false}
-        onChange={pick}
-      />
-    </>
+    <Group gap={6}>
+      <Group gap={6} role="group" aria-label={t('shell.word.kind')}>
+        {counts.size > 1 &&
+          [...counts].map(([kind, count]) => chip('kind', kind, `${t(`client.models.kinds.${kind}`)} ${count}`))}
+      </Group>
+      {taken.length > 0 && (
+        <Group gap={6} role="group" aria-label={t('client.models.takes')}>
+          <Text fz="xs" c="dimmed" ml="xs">
+            {t('client.models.takes')}
+          </Text>
+          {taken.map((name) => chip('takes', name, t(`shell.modality.${name}`)))}
+        </Group>
+      )}
+    </Group>
+  );
+}
+
+function NotInPlan() {
+  const { t } = useTranslation();
+  return (
+    <Badge size="sm" color="gray" variant="light" mr={6}>
+      {t('client.models.notInPlan')}
+    </Badge>
   );
 }
 
@@ -133,11 +164,13 @@ function useColumns<Row extends SquareModel>(status: PublicStatus | undefined): 
     {
       key: 'model',
       title: t('shell.word.model'),
-      cell: (row) => (
-        <span>
-          <span className="mono">{row.id}</span>{' '}
-          <Text span fz="xs" c="dimmed">
-            {row.displayName === row.id ? '' : row.displayName}
+      cell: ({ id, displayName }) => (
+        <span title={displayName}>
+          <Text span fz="sm" fw={550}>
+            {displayName}
+          </Text>{' '}
+          <Text span fz="xs" c="dimmed" className="mono">
+            {displayName === id ? '' : id}
           </Text>
         </span>
       ),
@@ -149,10 +182,15 @@ function useColumns<Row extends SquareModel>(status: PublicStatus | undefined): 
       title: t('client.models.takes'),
       minor: true,
       cell: ({ modalities }) => (
-        <Text span fz="xs" c="dimmed">
-          {modalitiesText(modalities)}
-        </Text>
+        <Group gap={4} wrap="nowrap">
+          {modalities.filter(isCapability).map((name) => (
+            <Badge key={name} size="sm" variant="default" fw={500}>
+              {t(`shell.modality.${name}`)}
+            </Badge>
+          ))}
+        </Group>
       ),
+      plain: ({ modalities }) => modalitiesText(modalities),
     },
     {
       key: 'context',
@@ -172,13 +210,16 @@ function useColumns<Row extends SquareModel>(status: PublicStatus | undefined): 
       key: 'price',
       title: t('client.models.price'),
       right: true,
-      cell: ({ prices, kind }) =>
+      cell: ({ prices, kind, allowed }) =>
         prices === null ? (
           <Text fz="xs" c="dimmed" span>
             {t('client.models.notSold')}
           </Text>
         ) : (
-          <MainPrice sheet={prices} kind={kind} />
+          <>
+            {allowed === false && <NotInPlan />}
+            <MainPrice sheet={prices} kind={kind} />
+          </>
         ),
     },
   ];

@@ -52,9 +52,11 @@ export function Panel({ title, hint, actions, flush = false, children }: PanelPr
       {headed && (
         <Group justify="space-between" gap="xs" px="md" pt="sm" pb={flush ? 'sm' : 0}>
           <Box>
-            <Title order={2} fz="md" lh={1.5} className="panel-title">
-              {title}
-            </Title>
+            {title !== undefined && (
+              <Title order={2} fz="md" lh={1.5} className="panel-title">
+                {title}
+              </Title>
+            )}
             {hint !== undefined && (
               <Text c="dimmed" fz="xs">
                 {hint}

@@ -26,6 +26,7 @@ export function MainPrice({ sheet, kind }: { readonly sheet: Pick<PriceSheet, 'l
   // All digits: a price that is cut would be lower than the charge.
   const amount = (usd: string) => exactMoneyText(usd, i18n.language);
   const text = (of: 'yours' | 'official') => {
+    if (lines.length > 0 && lines.every((line) => isZero(line[of]) && line.range === null)) return t('shell.per.free');
     const tokens = lines.filter(({ per }) => per === 'million').map((line) => amount(line[of]));
     const pieces = lines
       .filter(({ per }) => per !== 'million')
@@ -35,7 +36,7 @@ export function MainPrice({ sheet, kind }: { readonly sheet: Pick<PriceSheet, 'l
   };
   const ranges = lines.flatMap(({ range }) => (range === null ? [] : [range]));
   return (
-    <div>
+    <div className="main-price">
       <span className="number">{text('yours')}</span>{' '}
       {ranges.map(({ least, most }) => (
         <Text key={least} fz="xs" c="dimmed">
@@ -50,6 +51,8 @@ export function MainPrice({ sheet, kind }: { readonly sheet: Pick<PriceSheet, 'l
     </div>
   );
 }
+
+const isZero = (usd: string) => !/[1-9]/.test(usd);
 
 /** The price of cached input. */
 export function CachedPrice({ sheet }: { readonly sheet: Pick<PriceSheet, 'lines'> | null }) {

@@ -1,13 +1,7 @@
 /** Rows in columns, with sorting and a choice of columns; on a small screen each row is a card of labelled lines. */
-import { ActionIcon, Group, Menu, Skeleton, Table, UnstyledButton } from '@mantine/core';
+import { Group, Skeleton, Table, UnstyledButton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
-import {
-  IconChevronDown,
-  IconChevronUp,
-  IconColumns3,
-  IconSortAscending,
-  IconSortDescending,
-} from '@tabler/icons-react';
+import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import {
   columnVisibilityFeature,
   createSortedRowModel,
@@ -17,6 +11,7 @@ import {
 } from '@tanstack/react-table';
 import { type KeyboardEvent, lazy, type ReactNode, type RefObject, Suspense, useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
+import { ColumnChoice, OrderChoice, type ServerSorting } from './table-menus.tsx';
 import { isElsewhere, isTyping } from './typing.ts';
 
 /** The value in a CSV file, and the one that rows are sorted by. */
@@ -36,6 +31,8 @@ export interface Column<Row> {
   readonly right?: boolean;
   /** Left out on small screens. */
   readonly minor?: boolean;
+  /** Stands beside the first cell on small screens; else the last column does. */
+  readonly main?: boolean;
 }
 
 export interface RowsTableProps<Row> {
@@ -54,15 +51,10 @@ export interface RowsTableProps<Row> {
   readonly sorting?: ServerSorting | undefined;
   /** The sum of the rows. */
   readonly total?: Row | undefined;
+  /** Heads the rows that follow one another with the same group, until the reader sorts them. */
+  readonly groupOf?: ((row: Row) => string) | undefined;
   /** Stands below the rows. */
   readonly footer?: ReactNode;
-}
-
-interface ServerSorting {
-  /** As the server calls it. */
-  readonly by: string;
-  readonly order: 'asc' | 'desc';
-  readonly onSort: (by: string) => void;
 }
 
 const features = tableFeatures({ columnVisibilityFeature, rowSortingFeature, sortedRowModel: createSortedRowModel() });
@@ -72,7 +64,7 @@ const VirtualRows = lazy(() => import('./virtual-rows.tsx'));
 const virtualFrom = 100;
 
 export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
-  const { label, columns, rows, rowKey, onOpen, stale = false, whole = true, sorting, total, footer } = props;
+  const { label, columns, rows, rowKey, onOpen, stale = false, whole = true, sorting, total, groupOf, footer } = props;
   const [hidden, setHidden] = useLocalStorage<readonly string[]>({
     key: `console-hidden-columns-${columns.map(({ key }) => key).join('-')}`,
     defaultValue: noRows,
@@ -94,11 +86,10 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
   const box = useRef<HTMLElement>(null);
   useRowKeys(box, onOpen !== undefined);
   const shown = columns.filter(({ key }) => !hidden.includes(key));
-  const toRow = (row: { readonly original: Row; readonly id: string }) => (
-    <OneRow key={row.id} row={row.original} columns={shown} onOpen={onOpen} />
-  );
+  const toRow = (row: Sorted<Row>) => <OneRow key={row.id} row={row.original} columns={shown} onOpen={onOpen} />;
   const sorted = table.getRowModel().rows;
-  const all = sorted.map(toRow);
+  const isSorted = shown.some(({ key }) => table.getColumn(key)?.getIsSorted() !== false);
+  const all = isSorted || groupOf === undefined ? sorted.map(toRow) : grouped(sorted, groupOf, shown.length, toRow);
   const canChoose = columns.length > 4;
   return (
     <>
@@ -150,6 +141,26 @@ export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
       )}
     </>
   );
+}
+
+interface Sorted<Row> {
+  readonly original: Row;
+  readonly id: string;
+}
+
+/** Each group's name above its rows. */
+function grouped<Row>(
+  rows: readonly Sorted<Row>[],
+  groupOf: (row: Row) => string,
+  columns: number,
+  toRow: (row: Sorted<Row>) => ReactNode,
+): ReactNode[] {
+  return rows.flatMap((row, index) => {
+    const group = groupOf(row.original);
+    const before = rows[index - 1];
+    if (before !== undefined && groupOf(before.original) === group) return [toRow(row)];
+    return [<GroupRow key={`group ${group}`} name={group} columns={columns} />, toRow(row)];
+  });
 }
 
 /** j and k, or the arrows inside of the table, go from row to row; Enter presses the button of a row. */
@@ -241,69 +252,6 @@ function Heading<Row>({ column, order, onSort }: HeadingProps<Row>) {
   );
 }
 
-interface ColumnChoiceProps<Row> {
-  readonly columns: readonly Column<Row>[];
-  readonly hidden: readonly string[];
-  readonly onChange: (hidden: readonly string[]) => void;
-}
-
-/** Which columns are shown, kept in this browser. The first one always is. */
-function ColumnChoice<Row>({ columns, hidden, onChange }: ColumnChoiceProps<Row>) {
-  const { t } = useTranslation();
-  const toggle = (key: string) =>
-    onChange(hidden.includes(key) ? hidden.filter((other) => other !== key) : [...hidden, key]);
-  return (
-    <Menu position="top-end" shadow="md">
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size="sm" aria-label={t('shell.columns')} title={t('shell.columns')}>
-          <IconColumns3 size={15} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {columns
-          .slice(1)
-          .filter(({ title }) => title !== '')
-          .map(({ key, title }) => (
-            <Menu.CheckboxItem key={key} checked={!hidden.includes(key)} onChange={() => toggle(key)}>
-              {title}
-            </Menu.CheckboxItem>
-          ))}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
-
-interface OrderChoiceProps<Row> {
-  readonly columns: readonly Column<Row>[];
-  readonly sorting: ServerSorting;
-}
-
-/** The orders where there is no room for headings. */
-function OrderChoice<Row>({ columns, sorting }: OrderChoiceProps<Row>) {
-  const { t } = useTranslation();
-  const Icon = sorting.order === 'asc' ? IconSortAscending : IconSortDescending;
-  return (
-    <Menu position="top-end" shadow="md">
-      <Menu.Target>
-        <ActionIcon hiddenFrom="sm" variant="subtle" color="gray" size="sm" aria-label={t('shell.sort.by')}>
-          <Icon size={15} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {columns.flatMap(({ sort, title }) =>
-          sort === undefined ? (
-            []
-          ) : (
-            <Menu.CheckboxItem key={sort} checked={sort === sorting.by} onChange={() => sorting.onSort(sort)}>
-              {title}
-            </Menu.CheckboxItem>
-          ),
-        )}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
-
 interface OneRowProps<Row> {
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
@@ -316,7 +264,13 @@ function OneRow<Row>({ row, columns, onOpen }: OneRowProps<Row>) {
   return (
     <Table.Tr onClick={open} data-opens={open !== undefined || undefined}>
       {columns.map((column, index) => (
-        <Table.Td key={column.key} data-right={column.right} data-minor={column.minor} data-label={column.title}>
+        <Table.Td
+          key={column.key}
+          data-right={column.right}
+          data-minor={column.minor}
+          data-main={column.main}
+          data-label={column.title}
+        >
           {index === 0 && open !== undefined ? (
             // A click anywhere opens the row; the keyboard has this one button for it.
             <UnstyledButton className="row-button" fz="sm" aria-haspopup="dialog" title={t('shell.open')}>
@@ -334,6 +288,16 @@ function OneRow<Row>({ row, columns, onOpen }: OneRowProps<Row>) {
           )}
         </Table.Td>
       ))}
+    </Table.Tr>
+  );
+}
+
+function GroupRow({ name, columns }: { readonly name: string; readonly columns: number }) {
+  return (
+    <Table.Tr className="table-group">
+      <Table.Th colSpan={columns} scope="rowgroup">
+        {name}
+      </Table.Th>
     </Table.Tr>
   );
 }

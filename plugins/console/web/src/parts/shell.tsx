@@ -52,7 +52,14 @@ export function Shell() {
               {me.gateway.name}
             </Text>
           </Group>
-          <HeaderTools />
+          <Group gap={6} wrap="nowrap">
+            {seesOperatorPages(me) && has(me, 'alerts') && (
+              <Suspense>
+                <AlertBanner />
+              </Suspense>
+            )}
+            <HeaderTools />
+          </Group>
         </Group>
       </AppShell.Header>
       <AppShell.Navbar className="navbar" aria-label={t('shell.mainNavigation')}>
@@ -62,11 +69,6 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <div className="content">
-          {seesOperatorPages(me) && has(me, 'alerts') && (
-            <Suspense>
-              <AlertBanner />
-            </Suspense>
-          )}
           <Suspense fallback={<Waiting />}>
             <Outlet />
           </Suspense>

@@ -26,6 +26,7 @@ type Times = {
   readonly until?: string;
   readonly tz: string;
   readonly project?: string;
+  readonly accountId?: string;
 };
 
 export interface ChosenSpan {

@@ -50,10 +50,15 @@ export function Stat({ label, value, note, to, search = {}, tone }: StatProps) {
   );
 }
 
-/** Cards side by side: as many as fit. */
-export function StatRow({ children }: { readonly children: ReactNode }) {
+/** Cards side by side: as many as fit. `slim`: each is a line, below figures that matter more. */
+export function StatRow({ children, slim = false }: { readonly children: ReactNode; readonly slim?: boolean }) {
   return (
-    <SimpleGrid type="container" cols={{ base: 1, '340px': 2, '900px': 4 }} spacing="sm">
+    <SimpleGrid
+      type="container"
+      cols={{ base: 1, '340px': 2, '900px': 4 }}
+      spacing="sm"
+      {...(slim ? { className: 'stats-slim' } : {})}
+    >
       {children}
     </SimpleGrid>
   );

@@ -20,7 +20,7 @@ export function SpendByDay({ days, tz }: { readonly days: Home['byDay']; readonl
     words: t('client.home.dayWords', {
       day: day.format(new Date(at)),
       cost: cost === null ? '–' : moneyText(cost, i18n.language),
-      requests: countText(requests, i18n.language),
+      requests: t('client.home.requests', { count: requests, number: countText(requests, i18n.language) }),
     }),
   }));
   const [first, last] = [days[0], days.at(-1)];

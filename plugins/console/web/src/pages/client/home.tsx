@@ -91,7 +91,10 @@ function Numbers({ home }: { readonly home: HomeView }) {
         value={<Money of={home.today.spent} />}
         note={
           <>
-            {t('client.home.requests', { requests: countText(home.today.requests, i18n.language) })}
+            {t('client.home.requests', {
+              count: home.today.requests,
+              number: countText(home.today.requests, i18n.language),
+            })}
             <Refunded of={home.today.refunded} />
           </>
         }

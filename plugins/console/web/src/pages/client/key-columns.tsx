@@ -30,7 +30,7 @@ export function useKeyColumns(actions: Actions): readonly Column<KeyRow>[] {
     timeColumn('lastUsedAt', t('client.keys.lastUsed'), { relative: true, absent: t('shell.never') }),
     timeColumn('createdAt', t('shell.word.created'), { minor: true }),
     moneyColumn('spent', t('client.keys.spent'), (row) => row.spent30d),
-    { key: 'actions', title: '', right: true, cell: (row) => <RowMenu row={row} {...actions} /> },
+    { key: 'actions', title: t('shell.word.actions'), right: true, cell: (row) => <RowMenu row={row} {...actions} /> },
   ];
 }
 

@@ -17,6 +17,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/client.ts';
 import { modelsQuery, useOwnProjects } from '../../api/models.ts';
 import type { KeyRow, KeyTerms } from '../../api/types.ts';
+import { typedAmount } from '../../parts/format.ts';
 import { ErrorState } from '../../parts/states.tsx';
 import { useWork } from '../../parts/use-work.ts';
 import { fieldsOf, isAmount, termsOf } from './key-terms.ts';
@@ -33,7 +34,7 @@ function useKeyForm(row: KeyRow | undefined) {
     initialValues: fieldsOf(row),
     validate: {
       name: (value) => (value.trim() === '' ? t('client.keys.nameMissing') : null),
-      capAmount: (value) => (value.trim() === '' || isAmount(value.trim()) ? null : t('client.keys.capWrong')),
+      capAmount: (value) => (value.trim() === '' || isAmount(typedAmount(value)) ? null : t('client.keys.capWrong')),
     },
   });
 }

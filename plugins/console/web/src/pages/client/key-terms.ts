@@ -1,6 +1,7 @@
 /** What the key form holds, and the terms that it means. */
+import i18next from 'i18next';
 import type { CapPeriod, KeyRow, KeyTerms } from '../../api/types.ts';
-import { localMinute } from '../../parts/format.ts';
+import { localDecimals, localMinute, typedAmount } from '../../parts/format.ts';
 
 type Expiry = 'never' | '7' | '30' | '90' | '365' | 'date';
 
@@ -36,7 +37,7 @@ export function fieldsOf(row: KeyRow | undefined): KeyFields {
     addresses: listed(row?.addresses),
     expiry: row === undefined || row.expiresAt === null ? 'never' : 'date',
     date: row === undefined || row.expiresAt === null ? '' : localMinute(new Date(row.expiresAt)),
-    capAmount: row?.cap?.amount ?? '',
+    capAmount: localDecimals(row?.cap?.amount ?? '', i18next.language ?? 'en'),
     capEvery: row?.cap?.every ?? 'month',
     rpm: row?.limits?.rpm ?? '',
     rpd: row?.limits?.rpd ?? '',
@@ -50,7 +51,7 @@ export function fieldsOf(row: KeyRow | undefined): KeyFields {
 /** Empty fields mean no bound. */
 export function termsOf(fields: KeyFields, now: number): KeyTerms {
   const given = limitNames.filter((name) => fields[name] !== '');
-  const amount = fields.capAmount.trim();
+  const amount = typedAmount(fields.capAmount);
   return {
     name: fields.name.trim(),
     project: fields.project.trim() || null,

@@ -1,5 +1,4 @@
 /** The models that can be called: what they take, what they cost, how they have done. */
-import { Badge } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { modelsQuery, statusQuery } from '../../api/models.ts';
@@ -16,21 +15,15 @@ import { ModelHealth } from './model-health.tsx';
 export default function Models() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
+  const isPublic = useInfo()?.public.status === true;
   const models = useQuery({ ...modelsQuery, refetchInterval: 60_000 });
-  const status = useQuery({ ...statusQuery, enabled: useInfo()?.public.status === true });
+  const status = useQuery({ ...statusQuery, enabled: isPublic });
   const opened = models.data?.rows.find(({ id }) => id === search['open']);
   const health: Column<ModelRow> = {
     key: 'state',
     title: t('client.models.state'),
     right: true,
-    cell: (row) =>
-      row.allowed ? (
-        <ModelHealth row={row} />
-      ) : (
-        <Badge size="xs" color="gray" variant="light">
-          {t('client.models.notInPlan')}
-        </Badge>
-      ),
+    cell: (row) => <ModelHealth row={row} />,
   };
   return (
     <Page title={t('shell.word.models')} hint={t('client.models.hint')}>
@@ -40,7 +33,7 @@ export default function Models() {
         <ModelSquare
           models={models.data?.rows}
           status={status.data}
-          more={[health]}
+          more={isPublic ? [] : [health]}
           onOpen={({ id }) => change({ open: id })}
         />
       )}

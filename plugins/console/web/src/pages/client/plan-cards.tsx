@@ -122,7 +122,7 @@ function PlanCard({ plan, pool, onBuy }: PlanCardProps) {
   }
 
   function lastsText() {
-    if (plan.lastsDays !== null) return t('client.wallet.days', { days: plan.lastsDays });
+    if (plan.lastsDays !== null) return t('client.wallet.days', { count: plan.lastsDays });
     return plan.grant === null ? t('client.wallet.forever') : t(`client.wallet.perPeriod.${plan.grant.every}`);
   }
 }
@@ -155,11 +155,12 @@ function usePlanPoints(plan: Plan): readonly string[] {
   }
   if (plan.multiplier !== null) points.push(t('client.wallet.ratio', { ratio: plan.multiplier }));
   points.push(
-    plan.models === null ? t('client.wallet.allModels') : t('client.wallet.models', { number: plan.models.length }),
+    plan.models === null ? t('client.wallet.allModels') : t('client.wallet.models', { count: plan.models.length }),
   );
   for (const name of ['rpm', 'rpd', 'tpm', 'concurrency'] as const) {
     const limit = plan.limits[name];
-    if (limit !== null) points.push(t(`client.wallet.${name}`, { number: countText(limit, i18n.language) }));
+    if (limit !== null)
+      points.push(t(`client.wallet.${name}`, { count: limit, number: countText(limit, i18n.language) }));
   }
   if (plan.renew) points.push(t('client.wallet.renews'));
   return points;

@@ -37,7 +37,7 @@ export function Sessions() {
     { key: 'since', title: t('client.profile.since'), cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'end',
-      title: '',
+      title: t('shell.word.actions'),
       right: true,
       cell: (row) =>
         row.id !== own && (

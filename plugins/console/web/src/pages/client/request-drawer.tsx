@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import type { Charge, RequestStory } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { FactList } from '../../parts/fact-list.tsx';
-import { bytesText, durationText } from '../../parts/format.ts';
+import { bytesText, durationText, exactMoneyText, localDecimals } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -86,15 +86,15 @@ function Part({ title, hint, children }: { title: string; hint?: string; childre
 }
 
 function Formula({ charge }: { readonly charge: Charge }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   return (
     <Stack gap="sm">
       <div className="formula" data-testid="formula">
         <Text component="div" ff="monospace" fz="sm" className="formula-sum">
-          {charge.formula}
+          {localDecimals(charge.formula, i18n.language)}
         </Text>
         <Text component="div" fw={650} fz="lg" className="number">
-          = ${charge.cost}
+          = {exactMoneyText(charge.cost, i18n.language)}
         </Text>
       </div>
       {charge.estimated && (

@@ -1,4 +1,4 @@
-/** The key of the playground: pasted, or made for the session. It lives in this tab's memory alone. */
+/** The key of the playground: pasted, or made for the session. It lives in this tab alone, and ends with it or with signing out. */
 import { Button, PasswordInput, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -9,16 +9,20 @@ import { useErrorText } from '../../parts/states.tsx';
 import './playground-texts.ts';
 import { useWork } from '../../parts/use-work.ts';
 
-/** Outlives the page, not the tab: going to another page and back keeps it. */
-let kept = '';
+/** Outlives a reload, not the tab; another person who signs in here does not get it. */
+const keptUnder = 'console-playground-key';
 /** A batch that is ordered with it runs for a day. */
 const lifetimeMs = 2 * 86_400_000;
 
 export function useSessionKey(): readonly [string, (key: string) => void] {
-  const [key, setKey] = useState(kept);
+  const own = `${useMe().person?.id ?? ''} `;
+  const [key, setKey] = useState(() => {
+    const kept = sessionStorage.getItem(keptUnder) ?? '';
+    return kept.startsWith(own) ? kept.slice(own.length) : '';
+  });
   const change = (next: string) => {
-    kept = next.trim();
-    setKey(kept);
+    sessionStorage.setItem(keptUnder, own + next.trim());
+    setKey(next.trim());
   };
   return [key, change];
 }

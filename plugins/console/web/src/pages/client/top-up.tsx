@@ -6,7 +6,7 @@ import { type FormEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get, newAttempt, send } from '../../api/client.ts';
 import type { PaymentPage, Usd } from '../../api/types.ts';
-import { moneyText } from '../../parts/format.ts';
+import { localDecimals, moneyText, typedAmount } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Panel } from '../../parts/page.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
@@ -71,7 +71,7 @@ function AmountForm({ amounts }: { readonly amounts: readonly Usd[] }) {
       const { url } = await send<{ url: string }>(
         'POST',
         '/payments/checkout',
-        { amount: amount.trim() },
+        { amount: typedAmount(amount) },
         attempt.current,
       );
       location.assign(url);
@@ -88,9 +88,9 @@ function AmountForm({ amounts }: { readonly amounts: readonly Usd[] }) {
             <Button
               key={sum}
               size="compact-sm"
-              variant={sum === amount ? 'light' : 'default'}
-              aria-pressed={sum === amount}
-              onClick={() => choose(sum)}
+              variant={sum === typedAmount(amount) ? 'light' : 'default'}
+              aria-pressed={sum === typedAmount(amount)}
+              onClick={() => choose(localDecimals(sum, i18n.language))}
             >
               {moneyText(sum, i18n.language)}
             </Button>

@@ -35,7 +35,7 @@ export default {
     step: {
       vendor: 'Give a vendor a key',
       price: 'Give a model a price',
-      people: 'Invite somebody',
+      people: 'Get the first client: invite somebody, or open the sign-up',
       mail: 'Set up mail, so that links reach people by themselves',
       call: 'Make a first call',
     },
@@ -90,7 +90,7 @@ export default {
     uses: 'Uses',
     batch: 'Batch',
     multiplier: 'Multiplier',
-    gift: 'Brings',
+    gift: 'Value',
     day: 'Day',
   },
   result: {

@@ -1,8 +1,8 @@
 /** English texts of the playground. */
 export default {
   playground: {
-    beside: 'Beside it',
-    noneBeside: 'One model alone',
+    beside: 'Compare with',
+    noneBeside: 'No comparison',
     presets: 'Kept instructions',
     keepPreset: 'Keep',
     dropPreset: 'Forget',
@@ -15,7 +15,7 @@ export default {
     usual: 'usual',
     thoughts: 'Thoughts',
     keyHint: 'Stays in this tab and is forgotten when you close it.',
-    keyMissing: 'Paste a key first; make one on the page Keys.',
+    keyMissing: 'Paste a key, or make one for this session.',
     keyPaste: 'Paste a key',
     makeKey: 'Make a key for this session',
     makeKeyHint: 'It expires after two days.',

@@ -151,7 +151,8 @@ export default {
   grantKind: { plan: 'plan', 'top-up': 'top-up', promotion: 'promotion', code: 'code', refund: 'refund' },
   zone: 'Times in {{zone}}',
   per: {
-    million: 'per million tokens',
+    free: 'free',
+    million: 'per 1M tokens',
     image: 'per image',
     second: 'per second',
     request: 'per request',

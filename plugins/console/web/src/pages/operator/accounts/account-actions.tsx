@@ -32,7 +32,7 @@ export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
     change({ act: undefined });
   });
   if (!useActs()) return null;
-  const { account } = detail;
+  const account = { ...detail.account, name: detail.person?.name || detail.account.name };
   const close = () => setDialog(undefined);
   const withMoney = has(me, 'wallet');
   return (

@@ -4,6 +4,7 @@ import { type ComponentProps, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { listKey } from '../../../parts/data-table.tsx';
+import { exactMoneyText, localDecimals, typedAmount } from '../../../parts/format.ts';
 import { ledgerPath } from '../money/ledger-table.tsx';
 import { Act } from '../parts/act.tsx';
 import { answerKey } from '../parts/load.tsx';
@@ -50,8 +51,9 @@ function DecimalField({ wrong, onChange, ...field }: DecimalProps) {
 }
 
 export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly verb: 'credit' | 'debit' }) {
-  const { t } = useTranslation();
-  const [amount, setAmount] = useState('');
+  const { t, i18n } = useTranslation();
+  const [typed, setTyped] = useState('');
+  const amount = typedAmount(typed);
   const [expires, setExpires] = useState('');
   const { name } = account;
   const done = verb === 'credit' ? 'credited' : 'debited';
@@ -65,18 +67,19 @@ export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly
       danger={verb === 'debit'}
       missing={!isAmount(amount)}
       act={async (reason, once) => {
-        const body = { amount: amount.trim(), reason, ...(verb === 'credit' ? { expiresAt: toIso(expires) } : {}) };
+        const body = { amount, reason, ...(verb === 'credit' ? { expiresAt: toIso(expires) } : {}) };
         const { balance } = await send<{ balance: string }>('POST', `${pathOf(account)}/${verb}`, body, once);
-        return t(`operator.people.accounts.${done}`, { amount: `$${amount.trim()}`, balance: `$${balance}` });
+        const text = (usd: string) => exactMoneyText(usd, i18n.language);
+        return t(`operator.people.accounts.${done}`, { amount: text(amount), balance: text(balance) });
       }}
     >
       <DecimalField
         label={t('shell.word.amount')}
-        placeholder="12.50"
+        placeholder={localDecimals('12.50', i18n.language)}
         required
-        value={amount}
-        wrong={amount === '' || isAmount(amount) ? undefined : t('operator.ask.amountWrong')}
-        onChange={setAmount}
+        value={typed}
+        wrong={typed === '' || isAmount(amount) ? undefined : t('operator.ask.amountWrong')}
+        onChange={setTyped}
       />
       {verb === 'credit' && (
         <MomentField

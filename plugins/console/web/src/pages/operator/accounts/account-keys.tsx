@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
 import { type Column, DataTable, listKey } from '../../../parts/data-table.tsx';
+import { exactMoneyText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { Act, useActs } from '../parts/act.tsx';
@@ -156,7 +157,7 @@ function KeyWord({ of: { revokedAt, expiresAt } }: { readonly of: AccountKey }) 
 }
 
 function Bounds({ of: { models, addresses, cap, limits } }: { readonly of: AccountKey }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const parts = [
     ...(models ?? []),
     ...(addresses ?? []),
@@ -165,7 +166,7 @@ function Bounds({ of: { models, addresses, cap, limits } }: { readonly of: Accou
       ? []
       : [
           t('operator.people.accounts.keyCap', {
-            amount: `$${cap.amount}`,
+            amount: exactMoneyText(cap.amount, i18n.language),
             every: t(`operator.people.accounts.every.${cap.every}`),
           }),
         ]),

@@ -30,11 +30,10 @@ export default function AccountPage() {
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const detail = useAnswer<AccountDetail>(accountPath(id), {}, 15_000);
   const isGone = detail.error instanceof ApiError && detail.error.status === 404;
-  const account = detail.data?.account;
   return (
     <Page
-      title={account?.name ?? t('shell.word.account')}
-      hint={account === undefined ? undefined : <Id id={id} disabled={account.disabled} />}
+      title={detail.data === undefined ? t('shell.word.account') : accountTitle(detail.data)}
+      hint={detail.data === undefined ? undefined : <Id detail={detail.data} />}
       actions={detail.data === undefined ? undefined : <AccountActions detail={detail.data} />}
     >
       {isGone ? (
@@ -54,13 +53,26 @@ export default function AccountPage() {
   );
 }
 
-function Id({ id, disabled }: { readonly id: string; readonly disabled: boolean }) {
+/** An account that a person has is known by the person: its own name is made of address and id. */
+const accountTitle = ({ account, person }: AccountDetail) => person?.name || account.name;
+
+function Id({ detail: { account, person } }: { readonly detail: AccountDetail }) {
   const { t } = useTranslation();
+  const { id, disabled } = account;
   return (
     <Group gap="xs" component="span">
       <Anchor fz="sm" renderRoot={(props) => <Link {...props} to="/admin/accounts" />}>
         <IconArrowLeft size={13} aria-hidden /> {t('operator.people.accounts.back')}
       </Anchor>
+      {person !== null && (
+        <Anchor
+          fz="sm"
+          className="wrap-any"
+          renderRoot={(props) => <Link {...props} to="/admin/people" search={{ text: person.email }} />}
+        >
+          {person.email}
+        </Anchor>
+      )}
       <Text span fz="xs" className="mono wrap-any">
         {id}
       </Text>

@@ -8,6 +8,7 @@ import { moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx'
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { Time } from '../../../parts/time.tsx';
+import { useActs } from '../parts/act.tsx';
 import { Word } from '../parts/badges.tsx';
 import { ChoiceFilter, TextFilter } from '../parts/filters.tsx';
 import { ResourcePage } from '../parts/resource-page.tsx';
@@ -15,12 +16,13 @@ import { usePlans } from '../plans/use-plans.ts';
 import type { AccountRow } from '../types.ts';
 
 const path = '/admin/accounts';
-const csvColumns = ['id', 'name', 'plan', 'planEndsAt', 'multiplier', 'disabled', 'balance', 'createdAt'];
+const csvColumns = ['id', 'name', 'plan', 'planEndsAt', 'multiplier', 'disabled', 'balance', 'spent30d', 'createdAt'];
 
 export default function Accounts() {
   const { t } = useTranslation();
   const [search] = useSearchState();
   const navigate = useNavigate();
+  const acts = useActs();
   const plans = usePlans().data?.rows ?? [];
   const query = { text: search['text'], plan: search['plan'], disabled: search['disabled'] };
   const states = { false: t('operator.people.accounts.active'), true: t('operator.people.accounts.disabled') };
@@ -47,9 +49,11 @@ export default function Accounts() {
       columns={useColumns()}
       onOpen={({ id }) => void navigate({ to: `${path}/${encodeURIComponent(id)}` })}
       emptyAction={
-        <Button variant="default" renderRoot={(props) => <Link {...props} to="/admin/people" />}>
-          {t('operator.people.accounts.toPeople')}
-        </Button>
+        acts ? (
+          <Button variant="default" renderRoot={(props) => <Link {...props} to="/admin/people" />}>
+            {t('operator.people.accounts.toPeople')}
+          </Button>
+        ) : undefined
       }
     />
   );
@@ -87,8 +91,13 @@ function useColumns(): Column<AccountRow>[] {
       minor: true,
       cell: ({ multiplier }) => multiplier ?? '1',
     }),
-    ...(withMoney ? [moneyColumn<AccountRow>('balance', t('shell.balance'), ({ balance }) => balance, true)] : []),
-    timeColumn('createdAt', t('operator.column.created'), { right: true, minor: true }),
+    timeColumn('createdAt', t('operator.column.created'), { minor: true }),
+    ...(withMoney
+      ? [
+          moneyColumn<AccountRow>('spent30d', t('client.keys.spent'), ({ spent30d }) => spent30d),
+          moneyColumn<AccountRow>('balance', t('shell.balance'), ({ balance }) => balance, true),
+        ]
+      : []),
   ];
 }
 

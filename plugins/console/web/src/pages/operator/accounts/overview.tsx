@@ -6,10 +6,12 @@ import { Meter } from '../../../parts/bars.tsx';
 import { chartNumber, countText, moneyText } from '../../../parts/format.ts';
 import { useGrantKind } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
+import { OnSight } from '../../../parts/on-sight.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { Time } from '../../../parts/time.tsx';
+import { GroupsTable } from '../monitor/groups-table.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { useAnswer } from '../parts/load.tsx';
 import { RowLink } from '../parts/names.tsx';
@@ -27,7 +29,26 @@ export function Overview({ detail }: { readonly detail: AccountDetail }) {
         {pool !== null && pool.windows.length > 0 && <Windows pool={pool} />}
         <PlanFacts detail={detail} />
       </SimpleGrid>
+      {has(useMe(), 'requests') && <ByModel id={account.id} />}
     </Stack>
+  );
+}
+
+/** What the account called in the last 30 days. */
+function ByModel({ id }: { readonly id: string }) {
+  const { t } = useTranslation();
+  const span = useSpan('30d');
+  const title = t('client.home.byModel');
+  return (
+    <Panel flush title={title}>
+      <OnSight height={180}>
+        <GroupsTable
+          by="model"
+          label={title}
+          span={{ ...span, query: { ...span.query, accountId: id }, search: { ...span.search, accountId: id } }}
+        />
+      </OnSight>
+    </Panel>
   );
 }
 

@@ -1,5 +1,6 @@
-/** Above every operator's page: the alerts that run and are not acknowledged. */
-import { Anchor } from '@mantine/core';
+/** In the header of every operator's page: the alerts that run and are not acknowledged. */
+import { Box, Button, Tooltip, VisuallyHidden } from '@mantine/core';
+import { IconBell } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { queries } from '../../../api/session.ts';
@@ -25,21 +26,29 @@ export default function AlertBanner() {
   const rows = useAnswer<Page<Alert>>(alertsPath, query, everyMs).data?.rows ?? [];
   const open = rows.filter(({ acknowledged }) => acknowledged === null);
   if (open.length === 0) return null;
+  const names = open
+    .slice(0, mostShown)
+    .map((alert) => `${title(alert)}: ${alert.subject}`)
+    .join(' · ');
   return (
-    <div className="banner" data-tone="bad" role="status">
-      <Anchor
-        inherit
-        c="inherit"
-        underline="always"
-        renderRoot={(props) => <Link {...props} to="/admin/alerts" search={{ state: 'running' }} />}
-      >
-        {t('operator.alerts.running', { count: open.length })}
-      </Anchor>
-      {': '}
-      {open
-        .slice(0, mostShown)
-        .map((alert) => `${title(alert)}: ${alert.subject}`)
-        .join(' · ')}
+    <div role="status">
+      <Tooltip label={names} multiline maw={360}>
+        <Button
+          size="compact-sm"
+          color="red"
+          variant="light"
+          leftSection={<IconBell size={15} />}
+          renderRoot={(props) => <Link {...props} to="/admin/alerts" search={{ state: 'running' }} />}
+        >
+          <Box component="span" visibleFrom="sm">
+            {t('operator.alerts.running', { count: open.length })}
+          </Box>
+          <Box component="span" hiddenFrom="sm" aria-label={t('operator.alerts.running', { count: open.length })}>
+            {open.length}
+          </Box>
+        </Button>
+      </Tooltip>
+      <VisuallyHidden>{names}</VisuallyHidden>
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
 import { listKey } from '../../../parts/data-table.tsx';
+import { moneyText } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { Act, useActs } from '../parts/act.tsx';
@@ -75,11 +76,11 @@ const codesPath = '/admin/codes';
 
 /** `onRevoke` is absent for people who may only look. */
 function useCodeColumns(onRevoke: ((named: string) => void) | undefined): Column<Code>[] {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const revoke = useDangerColumn<Code>(
     t('operator.sales.codes.revoke'),
     ({ id }) => onRevoke?.(id),
-    ({ revokedAt }) => revokedAt === null,
+    (code) => stateOf(code) === 'live',
   );
   return [
     prefixColumn(t('operator.column.prefix')),
@@ -90,7 +91,7 @@ function useCodeColumns(onRevoke: ((named: string) => void) | undefined): Column
         </RowLink>
       ),
     }),
-    { key: 'gift', title: t('operator.column.gift'), cell: ({ gift }) => giftText(gift, t) },
+    { key: 'gift', title: t('operator.column.gift'), cell: ({ gift }) => giftText(gift, t, i18n.language) },
     textColumn('uses', t('operator.column.uses'), {
       right: true,
       cell: ({ uses, maxUses }) => t('operator.sales.codes.usesOf', { uses, most: maxUses }),
@@ -103,22 +104,24 @@ function useCodeColumns(onRevoke: ((named: string) => void) | undefined): Column
 }
 
 /** What a code brings, in words. */
-function giftText(gift: Gift, t: TFunction): string {
-  if (gift.kind === 'balance') return t('operator.sales.codes.giftText.balance', { amount: `$${gift.amount}` });
+function giftText(gift: Gift, t: TFunction, language: string): string {
+  if (gift.kind === 'balance')
+    return t('operator.sales.codes.giftText.balance', { amount: moneyText(gift.amount, language) });
   if (gift.kind === 'plan') return t('operator.sales.codes.giftText.plan', { plan: gift.plan });
-  return t('operator.sales.codes.giftText.days', { days: gift.days, plan: gift.plan });
+  return t('operator.sales.codes.giftText.days', { count: gift.days, plan: gift.plan });
 }
 
-function CodeWord({ of: { revokedAt, expiresAt, uses, maxUses } }: { readonly of: Code }) {
+function stateOf({ revokedAt, expiresAt, uses, maxUses }: Code): keyof typeof stateColors {
+  if (revokedAt !== null) return 'revoked';
+  if (uses >= maxUses) return 'usedUp';
+  return expiresAt !== null && Date.parse(expiresAt) < Date.now() ? 'expired' : 'live';
+}
+const stateColors = { live: 'teal', usedUp: 'gray', expired: 'gray', revoked: 'red' } as const;
+
+function CodeWord({ of }: { readonly of: Code }) {
   const { t } = useTranslation();
-  if (revokedAt !== null) return <Word color="red">{t('operator.sales.codes.revoked')}</Word>;
-  if (uses >= maxUses) return <Word color="gray">{t('operator.sales.codes.usedUp')}</Word>;
-  const isOver = expiresAt !== null && Date.parse(expiresAt) < Date.now();
-  return isOver ? (
-    <Word color="gray">{t('operator.sales.codes.expired')}</Word>
-  ) : (
-    <Word color="teal">{t('operator.sales.codes.live')}</Word>
-  );
+  const state = stateOf(of);
+  return <Word color={stateColors[state]}>{t(`operator.sales.codes.${state}`)}</Word>;
 }
 
 interface RevokeDialogProps {

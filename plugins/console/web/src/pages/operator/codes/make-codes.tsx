@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { listKey } from '../../../parts/data-table.tsx';
+import { localDecimals, typedAmount } from '../../../parts/format.ts';
 import { Act } from '../parts/act.tsx';
 import { answerKey } from '../parts/load.tsx';
 import { MomentField, toIso } from '../parts/moment-field.tsx';
@@ -69,14 +70,14 @@ export function MakeCodes({ kind, plan, onClose, onMade }: MakeCodesProps) {
 
 function isWhole({ kind, amount, plan, days, count, maxUses }: Wanted): boolean {
   if (count === '' || maxUses === '') return false;
-  if (kind === 'balance') return isAmount(amount);
+  if (kind === 'balance') return isAmount(typedAmount(amount));
   return plan !== null && (kind === 'plan' || days !== '');
 }
 
 function bodyOf({ kind, amount, lastsDays, plan, days, count, maxUses, once, batch, expires }: Wanted): object {
   const gift =
     kind === 'balance'
-      ? { kind, amount: amount.trim(), lastsDays: lastsDays === '' ? null : lastsDays }
+      ? { kind, amount: typedAmount(amount), lastsDays: lastsDays === '' ? null : lastsDays }
       : kind === 'plan'
         ? { kind, plan }
         : { kind, plan, days };
@@ -91,7 +92,7 @@ interface FieldsProps {
 const numberOf = (value: string | number): number | '' => (typeof value === 'number' ? value : '');
 
 function GiftFields({ wanted, change }: FieldsProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const plans = usePlans().data?.rows ?? [];
   const { kind, amount, lastsDays, plan, days } = wanted;
   return (
@@ -107,12 +108,12 @@ function GiftFields({ wanted, change }: FieldsProps) {
         <Group grow align="flex-start">
           <TextInput
             label={t('shell.word.amount')}
-            placeholder="10.00"
+            placeholder={localDecimals('10.00', i18n.language)}
             inputMode="decimal"
             required
             data-autofocus
             value={amount}
-            error={amount === '' || isAmount(amount) ? undefined : t('operator.ask.amountWrong')}
+            error={amount === '' || isAmount(typedAmount(amount)) ? undefined : t('operator.ask.amountWrong')}
             onChange={({ currentTarget }) => change({ amount: currentTarget.value })}
           />
           <NumberInput

@@ -57,7 +57,8 @@ function Found({ result: { ok, findings, rows, checkedAt } }: { readonly result:
       title={ok ? t('operator.sales.money.ok') : t('operator.sales.money.wrong', { count: findings.length })}
     >
       <Text fz="sm">
-        {t('operator.sales.money.checkedRows', { rows: countText(rows, i18n.language) })} <Time at={checkedAt} />
+        {t('operator.sales.money.checkedRows', { count: rows, number: countText(rows, i18n.language) })}{' '}
+        <Time at={checkedAt} />
       </Text>
       <List fz="sm" mt={findings.length > 0 ? 'xs' : 0}>
         {findings.map((finding) => (

@@ -1,4 +1,5 @@
 /** How buckets and rates are written beside charts. Pure. */
+import { localDecimals } from '../../../parts/format.ts';
 
 const hourMs = 3_600_000;
 const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
@@ -30,10 +31,10 @@ function partsOf(bucketMs: number): Intl.DateTimeFormatOptions {
 }
 
 /** A rate with two digits that mean something, however small: `12`, `3.4`, `0.00032`. */
-export function rateText(count: number, ms: number): string {
+export function rateText(count: number, ms: number, language = 'en'): string {
   const rate = count / (ms / 1_000);
   if (rate >= 100) return rate.toFixed(0);
   if (rate === 0) return '0';
   const digits = Math.max(0, 1 - Math.floor(Math.log10(rate)));
-  return rate.toFixed(Math.min(digits, 20));
+  return localDecimals(rate.toFixed(Math.min(digits, 20)), language);
 }

@@ -4,7 +4,6 @@ import { useTranslation } from 'react-i18next';
 import { Meter } from '../../../parts/bars.tsx';
 import { textColumn } from '../../../parts/columns.tsx';
 import { countText, shareText } from '../../../parts/format.ts';
-import { Panel } from '../../../parts/page.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import type { ChosenSpan } from '../../../parts/span.tsx';
 import { CsvTable } from '../parts/csv-table.tsx';
@@ -16,11 +15,14 @@ export function Causes({ span }: { readonly span: ChosenSpan }) {
   const { t } = useTranslation();
   const causes = useAnswer<FailureCauses>('/admin/monitor/causes', span.query, 30_000);
   return (
-    <Panel flush title={t('operator.traffic.causes.title')} hint={t('operator.traffic.causes.hint')}>
+    <>
+      <Text c="dimmed" fz="xs" px="md" pt="xs">
+        {t('operator.traffic.causes.hint')}
+      </Text>
       <Loaded of={causes} height={120}>
         {({ rows }) => <Table rows={rows} span={span} />}
       </Loaded>
-    </Panel>
+    </>
   );
 }
 
@@ -67,7 +69,7 @@ function Table({ rows, span }: { readonly rows: readonly CauseRow[]; readonly sp
       rowKey={({ result, cause }) => `${result} ${cause}`}
       file="causes"
       empty={
-        <Text c="dimmed" fz="sm" px="md" pb="md">
+        <Text c="dimmed" fz="sm" p="md">
           {t('operator.traffic.causes.none')}
         </Text>
       }

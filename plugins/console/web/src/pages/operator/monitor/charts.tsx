@@ -3,10 +3,8 @@ import { SimpleGrid } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Chart } from '../../../parts/chart.tsx';
 import { countText, durationText, pointText } from '../../../parts/format.ts';
-import { Panel } from '../../../parts/page.tsx';
-import { useAlertTexts } from '../alerts/alert-texts.ts';
-import { marksOf } from '../alerts/chart-marks.ts';
-import type { Alert, MonitorSeries, RequestResult } from '../types.ts';
+import type { MonitorSeries, RequestResult } from '../types.ts';
+import { ChartPart } from './durations.tsx';
 
 /** The colours of results are the same everywhere. */
 const resultColors: Record<RequestResult, string> = {
@@ -17,27 +15,18 @@ const resultColors: Record<RequestResult, string> = {
 };
 const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
 
-interface ChartsProps {
-  readonly series: MonitorSeries;
-  /** Alerts that ran in the shown time. */
-  readonly alerts: readonly Alert[];
-}
-
-export default function Charts({ series, alerts }: ChartsProps) {
+export default function Charts({ series }: { readonly series: MonitorSeries }) {
   const { t, i18n } = useTranslation();
   const { rows } = series;
-  const { title } = useAlertTexts();
-  const starts = rows.map(({ at }) => Date.parse(at));
-  const marks = marksOf(alerts, starts, series.bucketMs, (alert) => `${title(alert)}: ${alert.subject}`);
   const points = rows.map(({ at }) => pointText(new Date(at), series, i18n.language));
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
-      <Panel title={t('operator.traffic.monitor.requestsChart')}>
+      <ChartPart title={t('operator.traffic.monitor.requestsChart')}>
         <Chart
           kind="bars"
+          height={150}
           label={t('operator.traffic.monitor.requestsChart')}
           points={points}
-          marks={marks}
           format={(value) => countText(value, i18n.language, true)}
           series={results.map((result) => ({
             key: result,
@@ -46,13 +35,13 @@ export default function Charts({ series, alerts }: ChartsProps) {
             values: rows.map((row) => row.results[result]),
           }))}
         />
-      </Panel>
-      <Panel title={t('operator.traffic.monitor.latencyChart')}>
+      </ChartPart>
+      <ChartPart title={t('operator.traffic.monitor.latencyChart')}>
         <Chart
           kind="lines"
+          height={150}
           label={t('operator.traffic.monitor.latencyChart')}
           points={points}
-          marks={marks}
           format={(value) => durationText(value)}
           series={[
             {
@@ -75,7 +64,7 @@ export default function Charts({ series, alerts }: ChartsProps) {
             },
           ]}
         />
-      </Panel>
+      </ChartPart>
     </SimpleGrid>
   );
 }

@@ -1,9 +1,9 @@
 /** Histograms of the time to the first byte and to the end of the answer. */
-import { SimpleGrid } from '@mantine/core';
+import { SimpleGrid, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Chart } from '../../../parts/chart.tsx';
 import { countText, durationText } from '../../../parts/format.ts';
-import { Panel } from '../../../parts/page.tsx';
 import type { DurationRow } from '../types.ts';
 
 export default function Durations({ rows }: { readonly rows: readonly DurationRow[] }) {
@@ -14,6 +14,18 @@ export default function Durations({ rows }: { readonly rows: readonly DurationRo
       <Spread rows={shown} of="firstByte" title={t('operator.traffic.monitor.firstByteSpread')} />
       <Spread rows={shown} of="total" title={t('operator.traffic.monitor.totalSpread')} />
     </SimpleGrid>
+  );
+}
+
+/** A chart with its heading, inside a panel. */
+export function ChartPart({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  return (
+    <div>
+      <Title order={2} fz="sm">
+        {title}
+      </Title>
+      {children}
+    </div>
   );
 }
 
@@ -36,10 +48,10 @@ function Spread({ rows, of, title }: SpreadProps) {
     whole: untilMs === null ? `≥ ${edgeText(fromMs)}` : `${edgeText(fromMs)} – ${edgeText(untilMs)}`,
   }));
   return (
-    <Panel title={title}>
+    <ChartPart title={title}>
       <Chart
         kind="bars"
-        height={150}
+        height={120}
         label={title}
         points={points}
         format={(value) => countText(value, i18n.language, true)}
@@ -52,7 +64,7 @@ function Spread({ rows, of, title }: SpreadProps) {
           },
         ]}
       />
-    </Panel>
+    </ChartPart>
   );
 }
 

@@ -1,5 +1,5 @@
 /** Live traffic of the gateway: counts, errors, waits, money, and their sources. */
-import { Group, SimpleGrid, Tabs, Text } from '@mantine/core';
+import { Group, Stack, Tabs, Text } from '@mantine/core';
 import { IconActivity } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { useConnected, useLiveInterval } from '../../../api/live.ts';
@@ -7,14 +7,14 @@ import { has, useMe } from '../../../api/session.ts';
 import { ActivityPanel, type Metric } from '../../../parts/activity.tsx';
 import { chartNumber, countText, durationText, shareText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
-import { OnSight } from '../../../parts/on-sight.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { projectName, spanOfProject } from '../../../parts/project.ts';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { type ChosenSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
-import { alertsPath } from '../alerts/alert-texts.ts';
+import { alertsPath, useAlertTexts } from '../alerts/alert-texts.ts';
+import { marksOf } from '../alerts/chart-marks.ts';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { MarginStat } from '../parts/margin.tsx';
 import { shortId, useAccountNames } from '../parts/names.tsx';
@@ -36,15 +36,6 @@ export default function Monitor() {
   const every = useLiveInterval(10_000);
   useMonitorRefresh();
   const sums = useAnswer<Sums>('/admin/monitor', span.query, every);
-  const series = useAnswer<MonitorSeries>(
-    '/admin/monitor/series',
-    { ...span.query, bucketMinutes: span.barMinutes },
-    30_000,
-  );
-  const durations = useAnswer<{ rows: readonly DurationRow[] }>('/admin/monitor/durations', span.query, 30_000);
-  const { tz: _zone, project: _project, ...times } = span.query;
-  const hasAlerts = has(useMe(), 'alerts');
-  const alerts = useAnswer<PageOf<Alert>>(alertsPath, { ...times, limit: 100 }, 30_000, hasAlerts).data?.rows ?? [];
   return (
     <Page
       title={t('operator.traffic.monitor.title')}
@@ -59,21 +50,10 @@ export default function Monitor() {
       <ProjectFilter />
       {sums.data?.requests === 0 && <Nothing />}
       <Activity sums={sums.data} span={span} />
-      <Loaded of={sums} height={96}>
+      <Loaded of={sums} height={48}>
         {(data) => <Others sums={data} span={span} />}
       </Loaded>
-      <OnSight height={318}>
-        <Loaded of={series} height={318}>
-          {(data) => <Charts series={data} alerts={alerts} />}
-        </Loaded>
-      </OnSight>
-      <OnSight height={241}>
-        <Loaded of={durations} height={241}>
-          {({ rows }) => <Durations rows={rows} />}
-        </Loaded>
-      </OnSight>
-      <Groups span={span} />
-      <Causes span={span} />
+      <Parts span={span} />
     </Page>
   );
 }
@@ -113,8 +93,19 @@ function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly sp
         return name === 'account' ? (names?.get(group) ?? shortId(group)) : group;
       }}
       refetchMs={30_000}
+      height={170}
+      marks={useMarks(span)}
     />
   );
+}
+
+/** Alerts that ran in the shown time, in the points of a chart. */
+function useMarks(span: ChosenSpan): (starts: readonly number[], bucketMs: number) => ReturnType<typeof marksOf> {
+  const { title } = useAlertTexts();
+  const { tz: _zone, project: _project, ...times } = span.query;
+  const query = { ...times, limit: 100 };
+  const alerts = useAnswer<PageOf<Alert>>(alertsPath, query, 30_000, has(useMe(), 'alerts')).data?.rows ?? [];
+  return (starts, bucketMs) => marksOf(alerts, starts, bucketMs, (alert) => `${title(alert)}: ${alert.subject}`);
 }
 
 function useMetrics(now: Sums | undefined, before: Sums | undefined, span: ChosenSpan): readonly Metric[] {
@@ -130,7 +121,7 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Chose
       name: 'requests',
       label: t('shell.word.requests'),
       value: now && count(now.requests),
-      note: now && t('operator.traffic.monitor.rate', { rate: rateText(now.requests, span.ms) }),
+      note: now && t('operator.traffic.monitor.rate', { rate: rateText(now.requests, span.ms, i18n.language) }),
       change: [now?.requests, before?.requests],
       to: rows(),
     },
@@ -193,7 +184,7 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan
     search: { ...span.search, ...(result === undefined ? {} : { result }) },
   });
   return (
-    <StatRow>
+    <StatRow slim>
       <Stat
         label={t('operator.traffic.monitor.successRate')}
         value={shareText(results.ok, requests - refused, i18n.language)}
@@ -205,7 +196,7 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan
         value={count(results.client_error - refused)}
         note={
           <>
-            {count(results.left)} {t('operator.traffic.monitor.left')}
+            {t('operator.traffic.monitor.left', { count: results.left, number: count(results.left) })}
             {refused > 0 && ` · ${t('operator.traffic.monitor.refused', { count: refused, number: count(refused) })}`}
           </>
         }
@@ -222,9 +213,11 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan
   );
 }
 
-function Groups({ span }: { readonly span: ChosenSpan }) {
+/** Where the traffic comes from and goes to, why it fails and how long it takes: one at a time. */
+function Parts({ span }: { readonly span: ChosenSpan }) {
   const { t } = useTranslation();
   const me = useMe();
+  const [search, change] = useSearchState();
   const hasProjects = useProjects().length > 0;
   const names: readonly GroupName[] = [
     ...(['model', 'provider'] as const),
@@ -239,26 +232,58 @@ function Groups({ span }: { readonly span: ChosenSpan }) {
     project: t('operator.traffic.monitor.byProject'),
     operation: t('operator.traffic.monitor.byOperation'),
     key: t('shell.word.key'),
+    causes: t('operator.traffic.causes.title'),
+    times: t('operator.traffic.monitor.latencyChart'),
   };
+  const tabs = [...names, 'causes', 'times'] as const;
+  const shown = tabs.find((name) => name === search['part']) ?? 'model';
   return (
-    <SimpleGrid cols={1}>
-      <Panel flush>
-        <Tabs defaultValue="model" keepMounted={false}>
-          <Tabs.List px="xs">
-            {names.map((name) => (
-              <Tabs.Tab key={name} value={name}>
-                {title[name]}
-              </Tabs.Tab>
-            ))}
-          </Tabs.List>
-          {names.map((name) => (
-            <Tabs.Panel key={name} value={name}>
-              <GroupsTable by={name} span={span} label={title[name]} />
-            </Tabs.Panel>
+    <Panel flush>
+      <Tabs
+        value={shown}
+        onChange={(part) => change({ part: part === 'model' ? undefined : (part ?? undefined) })}
+        keepMounted={false}
+        className="monitor-parts"
+      >
+        <Tabs.List px="xs">
+          {tabs.map((name) => (
+            <Tabs.Tab key={name} value={name}>
+              {title[name]}
+            </Tabs.Tab>
           ))}
-        </Tabs>
-      </Panel>
-    </SimpleGrid>
+        </Tabs.List>
+        {names.map((name) => (
+          <Tabs.Panel key={name} value={name}>
+            <GroupsTable by={name} span={span} label={title[name]} />
+          </Tabs.Panel>
+        ))}
+        <Tabs.Panel value="causes">
+          <Causes span={span} />
+        </Tabs.Panel>
+        <Tabs.Panel value="times" p="md">
+          <Times span={span} />
+        </Tabs.Panel>
+      </Tabs>
+    </Panel>
+  );
+}
+
+function Times({ span }: { readonly span: ChosenSpan }) {
+  const series = useAnswer<MonitorSeries>(
+    '/admin/monitor/series',
+    { ...span.query, bucketMinutes: span.barMinutes },
+    30_000,
+  );
+  const durations = useAnswer<{ rows: readonly DurationRow[] }>('/admin/monitor/durations', span.query, 30_000);
+  return (
+    <Stack gap="lg">
+      <Loaded of={series} height={240}>
+        {(data) => <Charts series={data} />}
+      </Loaded>
+      <Loaded of={durations} height={200}>
+        {({ rows }) => <Durations rows={rows} />}
+      </Loaded>
+    </Stack>
   );
 }
 

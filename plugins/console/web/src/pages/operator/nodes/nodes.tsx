@@ -40,7 +40,10 @@ function useColumns(answeredAt: number): Column<NodeRow>[] {
   const journal = ({ journalPending }: NodeRow) => {
     if (journalPending === null) return t('operator.traffic.nodes.journalUnknown');
     if (journalPending === 0) return t('operator.traffic.nodes.journalClear');
-    return t('operator.traffic.nodes.journalPending', { shown: countText(journalPending, i18n.language) });
+    return t('operator.traffic.nodes.journalPending', {
+      count: journalPending,
+      shown: countText(journalPending, i18n.language),
+    });
   };
   return [
     textColumn('name', t('shell.word.name'), { cell: (node) => <Name of={node} /> }),

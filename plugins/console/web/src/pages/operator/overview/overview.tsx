@@ -12,6 +12,7 @@ import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { Waiting } from '../../../parts/states.tsx';
 import { viewerZone } from '../../../parts/zone.tsx';
 import { alertsPath } from '../alerts/alert-texts.ts';
+import { useActs } from '../parts/act.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { MarginStat } from '../parts/margin.tsx';
 import { RowLink, shortId, useAccountNames } from '../parts/names.tsx';
@@ -111,8 +112,9 @@ const stepPage: Record<Step, string> = {
 /** Until everything is done once. */
 function Checklist({ facts }: { readonly facts: Facts }) {
   const { t } = useTranslation();
+  const acts = useActs();
   const done = doneSteps(facts);
-  if (done === undefined || done.size === steps.length) return null;
+  if (!acts || done === undefined || done.size === steps.length) return null;
   return (
     <Panel title={t('operator.overview.checklist')} hint={t('operator.overview.checklistHint')}>
       <Stack gap={6}>

@@ -17,6 +17,7 @@ interface CsvTableProps<Row> {
   /** Shown where there is no row. */
   readonly empty: ReactNode;
   readonly onOpen?: ((row: Row) => void) | undefined;
+  readonly groupOf?: ((row: Row) => string) | undefined;
 }
 
 export function CsvTable<Row extends object>({ file, empty, ...table }: CsvTableProps<Row>) {

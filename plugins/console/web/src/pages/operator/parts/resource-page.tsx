@@ -57,6 +57,7 @@ interface ResourceListProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rowKey?: (row: Row) => string;
   readonly onOpen?: (row: Row) => void;
+  readonly groupOf?: (row: Row) => string;
   readonly filters?: ReactNode;
   /** Buttons at the head of the panel. */
   readonly panelActions?: ReactNode;
@@ -79,6 +80,7 @@ export function ResourceList<Row extends object>(props: ResourceListProps<Row>) 
     columns: props.columns,
     rowKey,
     onOpen: props.onOpen,
+    groupOf: props.groupOf,
     empty,
   };
   const csvOfAll = 'path' in source ? source.csvOfAll : undefined;

@@ -1,5 +1,5 @@
 /** The plans as cards, as clients see them, with what an operator does about them. */
-import { Badge, Button, Group, List, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Badge, Button, Group, List, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { IconCheck, IconPencil, IconStack2 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
@@ -67,7 +67,7 @@ function Card({ plan, isUsual }: { readonly plan: Plan; readonly isUsual: boolea
   const { t } = useTranslation();
   const benefits = useBenefits(plan);
   return (
-    <Panel>
+    <Paper component="section" withBorder className="panel pad">
       <Stack gap="sm" h="100%">
         <Group justify="space-between">
           <Title order={2} fz="lg" tt="capitalize">
@@ -84,7 +84,7 @@ function Card({ plan, isUsual }: { readonly plan: Plan; readonly isUsual: boolea
         </List>
         <CardActions name={plan.name} />
       </Stack>
-    </Panel>
+    </Paper>
   );
 }
 
@@ -170,7 +170,7 @@ function useBenefits(plan: Plan): ReactNode[] {
   lines.push(...limitLines(plan, t, i18n.language));
   if (multiplier !== null && multiplier !== '1') lines.push(t('operator.sales.plans.ratio', { ratio: multiplier }));
   lines.push(models === null ? t('operator.sales.plans.allModels') : models.join(', '));
-  if (lastsDays !== null) lines.push(t('operator.sales.plans.lasts', { days: lastsDays }));
+  if (lastsDays !== null) lines.push(t('operator.sales.plans.lasts', { count: lastsDays }));
   if (renew) lines.push(t('operator.sales.plans.renews'));
   return lines;
 }

@@ -4,6 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
+import { localDecimals } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { ErrorState } from '../../../parts/states.tsx';
 import type { PricedModel, Quote } from '../sale-types.ts';
@@ -81,7 +82,7 @@ export function Calculator({ models }: { readonly models: readonly PricedModel[]
 }
 
 function Answer({ quote: { cost, ownCost, formula } }: { readonly quote: Quote }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   return (
     <Alert variant="light" role="status" data-testid="quote">
       <Text fz="xl" fw={650}>
@@ -96,7 +97,7 @@ function Answer({ quote: { cost, ownCost, formula } }: { readonly quote: Quote }
           </>
         )}
       </Text>
-      <div className="formula">{formula}</div>
+      <div className="formula">{localDecimals(formula, i18n.language)}</div>
     </Alert>
   );
 }

@@ -5,8 +5,9 @@ import { IconAlertTriangle, IconCalculator, IconTag } from '@tabler/icons-react'
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { modelKinds } from '../../../../../../common/domain/models.ts';
-import { shareText } from '../../../parts/format.ts';
+import { localDecimals, shareText } from '../../../parts/format.ts';
 import { useClassName } from '../../../parts/known-words.ts';
+import { byMaker, makerName } from '../../../parts/makers.ts';
 import { Money } from '../../../parts/money.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { type SearchState, useSearchState } from '../../../parts/search-state.ts';
@@ -18,6 +19,7 @@ import { useAnswer } from '../parts/load.tsx';
 import { ResourcePage, SideDrawer } from '../parts/resource-page.tsx';
 import type { PricedModel } from '../sale-types.ts';
 import { leastMargin, listPrice, mainCosts, sellsBelowCost } from '../sums/price-rows.ts';
+import { isNothing } from '../sums/usd.ts';
 import { Calculator } from './calculator.tsx';
 import { ModelPrices } from './model-prices.tsx';
 
@@ -52,6 +54,7 @@ export default function Prices() {
         </>
       }
       source={{ answer: prices, pick: (rows) => shownOf(rows, search), file: 'prices' }}
+      groupOf={({ prices, ownedBy }) => (prices === null ? t('operator.sales.prices.unpriced') : makerName(ownedBy))}
       columns={useColumns()}
       onOpen={({ id }) => change({ open: id })}
       drawer={{
@@ -81,15 +84,16 @@ export default function Prices() {
 }
 
 function shownOf(rows: readonly PricedModel[], { text = '', kind, show }: SearchState): readonly PricedModel[] {
-  return (
-    rows
-      .filter((model) => `${model.id} ${model.displayName} ${model.ownedBy}`.toLowerCase().includes(text.toLowerCase()))
-      .filter((model) => kind === undefined || model.kind === kind)
-      .filter(({ prices }) => show !== 'unpriced' || prices === null)
-      // Models without a price stand on top: the operator has to act on them.
-      .sort((left, right) => Number(left.prices !== null) - Number(right.prices !== null))
-  );
+  const shown = rows
+    .filter((model) => wordsOf(model).includes(text.trim().toLowerCase()))
+    .filter((model) => kind === undefined || model.kind === kind)
+    .filter(({ prices }) => show !== 'unpriced' || prices === null);
+  // Models without a price stand on top: the operator has to act on them.
+  return [...shown.filter(({ prices }) => prices === null), ...byMaker(shown.filter(({ prices }) => prices !== null))];
 }
+
+const wordsOf = ({ id, displayName, ownedBy, providers }: PricedModel) =>
+  [id, displayName, ownedBy, makerName(ownedBy), ...providers].join(' ').toLowerCase();
 
 function Unpriced({ count }: { readonly count: number }) {
   const { t } = useTranslation();
@@ -116,7 +120,7 @@ function Unpriced({ count }: { readonly count: number }) {
 }
 
 function useColumns(): Column<PricedModel>[] {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const price = (name: string, title: string, minor = false): Column<PricedModel> => ({
     key: name,
     title,
@@ -125,23 +129,23 @@ function useColumns(): Column<PricedModel>[] {
     // Nothing where it has no such price: small screens leave out empty cells.
     cell: ({ prices }) => {
       const amount = listPrice(prices, name);
-      return amount === undefined ? null : <Money of={amount} />;
+      if (amount === undefined) return null;
+      return isFree(prices) ? name === 'input' && t('shell.per.free') : <Money of={amount} />;
     },
     plain: ({ prices }) => listPrice(prices, name),
   });
   return [
     { key: 'model', title: t('shell.word.model'), cell: (model) => <Name of={model} />, plain: ({ id }) => id },
-    {
-      key: 'state',
-      title: t('shell.word.state'),
-      cell: (model) => <StateWord of={model} />,
-      plain: ({ prices }) => (prices === null ? 'unpriced' : 'priced'),
-    },
     price('input', t('operator.sales.prices.input')),
     price('cache_read', t('operator.sales.prices.cacheRead'), true),
     price('output', t('operator.sales.prices.output')),
-    price('image', t('operator.sales.prices.kind.image')),
-    price('second', t('operator.sales.prices.second')),
+    {
+      key: 'piece',
+      title: t('operator.sales.prices.piece'),
+      right: true,
+      cell: ({ prices }) => <Pieces of={prices} />,
+      plain: ({ prices }) => piecesOf(prices)[0]?.yours,
+    },
     {
       key: 'cost',
       title: t('operator.column.ownCost'),
@@ -176,7 +180,7 @@ function useColumns(): Column<PricedModel>[] {
       title: t('shell.word.ratio'),
       right: true,
       minor: true,
-      cell: ({ prices }) => prices?.ratio ?? '–',
+      cell: ({ prices }) => (prices === null ? '–' : localDecimals(prices.ratio, i18n.language)),
       plain: ({ prices }) => prices?.ratio,
     },
     {
@@ -202,10 +206,34 @@ function Margin({ of: { prices, cost } }: { readonly of: PricedModel }) {
   );
 }
 
-function Name({ of: { id, displayName } }: { readonly of: PricedModel }) {
+/** What is charged by pieces, each with its unit. */
+function Pieces({ of }: { readonly of: PricedModel['prices'] }) {
+  const { t } = useTranslation();
+  if (isFree(of)) return null;
+  return piecesOf(of).map(({ class: name, yours, per }) => (
+    <div key={name}>
+      <Money of={yours} />{' '}
+      <Text span fz="xs" c="dimmed">
+        {t(`shell.per.${per}`)}
+      </Text>
+    </div>
+  ));
+}
+
+const piecesOf = (prices: PricedModel['prices']) =>
+  prices?.lines.filter(({ per }) => per !== 'million' && per !== 'call') ?? [];
+
+const isFree = (prices: PricedModel['prices']) =>
+  prices?.lines.every(({ yours, range }) => range === null && isNothing(yours)) === true;
+
+function Name({ of: model }: { readonly of: PricedModel }) {
+  const { id, displayName } = model;
   return (
-    <span>
-      {displayName}
+    <span title={id}>
+      <Text span fz="sm" fw={550}>
+        {displayName}
+      </Text>{' '}
+      <StateWord of={model} />
       {displayName !== id && (
         <Text span display="block" fz="xs" c="dimmed" className="mono">
           {id}
@@ -215,7 +243,7 @@ function Name({ of: { id, displayName } }: { readonly of: PricedModel }) {
   );
 }
 
-/** Whether it is sold, and whether that is about to change. */
+/** Where something is wrong with its price, or about to change. */
 function StateWord({ of: model }: { readonly of: PricedModel }) {
   const { t } = useTranslation();
   return (
@@ -234,5 +262,5 @@ function SoldWord({ of: { prices, cost } }: { readonly of: PricedModel }) {
   const { t } = useTranslation();
   if (prices === null) return <Word color="red">{t('operator.sales.prices.unpriced')}</Word>;
   if (sellsBelowCost(prices, cost)) return <Word color="orange">{t('operator.sales.prices.belowCost')}</Word>;
-  return <Word color="teal">{t('operator.sales.prices.sold')}</Word>;
+  return null;
 }

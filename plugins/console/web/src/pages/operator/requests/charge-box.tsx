@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { listKey } from '../../../parts/data-table.tsx';
+import { exactMoneyText, localDecimals, typedAmount } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { Act, useActs } from '../parts/act.tsx';
@@ -18,7 +19,7 @@ import type { OperatorCharge, OperatorStory } from '../types.ts';
 import { storyPath } from './story-path.ts';
 
 export function ChargeBox({ story }: { readonly story: OperatorStory }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const acts = useActs();
   const { charge, request } = story;
   if (charge === null)
@@ -36,7 +37,7 @@ export function ChargeBox({ story }: { readonly story: OperatorStory }) {
           {t('operator.traffic.requests.formula')}
         </Text>
         <div className="formula" data-testid="formula">
-          {charge.formula}
+          {localDecimals(charge.formula, i18n.language)}
         </div>
         {charge.estimated && (
           <Text fz="xs" c="dimmed" mt={4}>
@@ -77,10 +78,13 @@ function ChargeFacts({ charge, attempts }: ChargeFactsProps) {
 }
 
 function Refund({ id, left }: { readonly id: string; readonly left: string }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const text = (usd: string) => exactMoneyText(usd, i18n.language);
+  const asTyped = localDecimals(left, i18n.language);
   const [search, change] = useSearchState();
   const [opened, dialog] = useDisclosure(search['act'] === 'refund');
-  const [amount, setAmount] = useState(left);
+  const [typed, setTyped] = useState(asTyped);
+  const amount = typedAmount(typed);
   const close = () => {
     dialog.close();
     if (search['act'] !== undefined) change({ act: undefined });
@@ -92,7 +96,7 @@ function Refund({ id, left }: { readonly id: string; readonly left: string }) {
       </Text>
     );
   const open = () => {
-    setAmount(left);
+    setTyped(asTyped);
     dialog.open();
   };
   return (
@@ -104,22 +108,22 @@ function Refund({ id, left }: { readonly id: string; readonly left: string }) {
         opened={opened}
         onClose={close}
         title={t('operator.traffic.requests.refundTitle', { name: shortId(id) })}
-        text={t('operator.traffic.requests.refundText', { amount: `$${left}` })}
+        text={t('operator.traffic.requests.refundText', { amount: text(left) })}
         action={t('operator.traffic.requests.refund')}
         missing={!isAmount(amount)}
         stale={[answerKey(storyPath(id)), listKey('/admin/requests')]}
         act={async (reason, once) => {
-          await send('POST', `${storyPath(id)}/refund`, { amount: amount.trim(), reason }, once);
-          return t('operator.traffic.requests.refundDone', { amount: `$${amount.trim()}` });
+          await send('POST', `${storyPath(id)}/refund`, { amount, reason }, once);
+          return t('operator.traffic.requests.refundDone', { amount: text(amount) });
         }}
       >
         <TextInput
           label={t('shell.word.amount')}
           inputMode="decimal"
           data-autofocus
-          value={amount}
+          value={typed}
           error={isAmount(amount) ? undefined : t('operator.ask.amountWrong')}
-          onChange={({ currentTarget }) => setAmount(currentTarget.value)}
+          onChange={({ currentTarget }) => setTyped(currentTarget.value)}
         />
       </Act>
     </Group>

@@ -12,7 +12,7 @@ import {
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { bytesText, durationText } from '../../../parts/format.ts';
+import { bytesText, durationText, exactMoneyText } from '../../../parts/format.ts';
 import { eventWords, failureWords } from '../sums/event-words.ts';
 import { type Moment, type Tone, timelineOf } from '../sums/timeline.ts';
 import { isNothing } from '../sums/usd.ts';
@@ -106,14 +106,14 @@ interface Reader {
 }
 
 function attemptWords(attempt: OperatorAttempt, { tone, notes }: AttemptMoment, reader: Reader): Words {
-  const { t } = reader;
+  const { t, language } = reader;
   const { number, provider, model, credential, protocol, result, status, durationMs, error, absorbed, borneBy } =
     attempt;
   const took = {
     status: status ?? t(`operator.traffic.requests.attemptResult.${result}`),
     time: durationText(durationMs),
   };
-  const borne = { amount: `$${absorbed}` };
+  const borne = { amount: exactMoneyText(absorbed, language) };
   return {
     icon: <IconSend size={13} />,
     color: colors[tone],

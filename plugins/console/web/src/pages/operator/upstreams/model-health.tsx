@@ -82,8 +82,8 @@ function OneKey({
   const { t, i18n } = useTranslation();
   const parts = [
     t('operator.traffic.upstreams.models.key', { credential, answered: shareText(answered, 1, i18n.language) }),
-    firstByteMs !== null && `${t('shell.word.firstByte')} ${durationText(firstByteMs)}`,
-    wholeMs !== null && `${t('shell.word.wholeAnswer')} ${durationText(wholeMs)}`,
+    firstByteMs !== null && `${t('operator.traffic.upstreams.models.firstByte')} ${durationText(firstByteMs)}`,
+    wholeMs !== null && `${t('operator.traffic.upstreams.models.wholeAnswer')} ${durationText(wholeMs)}`,
   ];
   return (
     <Text fz="xs" c="dimmed" w="100%" className="number wrap-any">
@@ -102,8 +102,10 @@ function Figures({ of: { recent, failed, inFlight, firstByteMs, wholeMs } }: { r
       t('operator.traffic.upstreams.models.failedHint', { failed, recent }),
     ],
     [t('operator.traffic.upstreams.models.inFlight'), countText(inFlight, i18n.language)],
-    [t('shell.word.firstByte'), durationText(firstByteMs)],
-    ...(wholeMs === null ? [] : [[t('shell.word.wholeAnswer'), durationText(wholeMs)]]),
+    ...(firstByteMs === null && wholeMs !== null
+      ? []
+      : [[t('operator.traffic.upstreams.models.firstByte'), durationText(firstByteMs)]]),
+    ...(wholeMs === null ? [] : [[t('operator.traffic.upstreams.models.wholeAnswer'), durationText(wholeMs)]]),
   ];
   return (
     <Group gap="4px 16px" w="100%">

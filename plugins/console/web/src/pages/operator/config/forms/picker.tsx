@@ -1,6 +1,6 @@
 /** Chooses the entry that a form shows, and begins a new one. Both live in the address bar. */
-import { Button, Group, Select, Text, TextInput } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
+import { Box, Button, Group, NavLink, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { IconPlus, IconSearch } from '@tabler/icons-react';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchState } from '../../../../parts/search-state.ts';
@@ -28,41 +28,97 @@ export function Picker({ label, names, add, onAdd, form, more, children }: Picke
   const chosen = names.includes(search['entry'] ?? '') ? search['entry']! : names[0];
   if (entry !== undefined)
     return names.includes(entry) ? children(entry) : <Text fz="sm">{t('operator.config.forms.noEntry')}</Text>;
+  const choose = (name: string | null) => change({ entry: name ?? undefined, add: undefined });
   return (
-    <>
-      <Group align="flex-end" gap="xs">
-        <Select
-          label={label}
-          data={[...names]}
-          value={chosen ?? null}
-          searchable
-          allowDeselect={false}
-          className="grow"
-          onChange={(name) => change({ entry: name ?? undefined })}
-        />
+    <div className="picker">
+      <Stack gap="xs">
         {add !== undefined && !readOnly && (
           <Button
-            variant="default"
+            variant="light"
             leftSection={<IconPlus size={15} />}
+            aria-pressed={adding}
             onClick={() => change({ add: adding ? undefined : '1' })}
           >
             {add}
           </Button>
         )}
-      </Group>
-      {adding && form?.((name) => change({ add: undefined, ...(name === undefined ? {} : { entry: name }) }))}
-      {adding && onAdd !== undefined && (
-        <NewEntry
-          names={names}
-          more={more}
-          onAdd={(name) => {
-            onAdd(name);
-            change({ add: undefined, entry: name });
-          }}
+        <Select
+          hiddenFrom="sm"
+          aria-label={label}
+          data={[...names]}
+          value={chosen ?? null}
+          searchable
+          allowDeselect={false}
+          onChange={choose}
+        />
+        <Entries label={label} names={names} chosen={adding ? undefined : chosen} onChoose={choose} />
+      </Stack>
+      <Stack gap="sm" miw={0}>
+        {adding && form?.((name) => change({ add: undefined, ...(name === undefined ? {} : { entry: name }) }))}
+        {adding && onAdd !== undefined && (
+          <NewEntry
+            names={names}
+            more={more}
+            onAdd={(name) => {
+              onAdd(name);
+              change({ add: undefined, entry: name });
+            }}
+          />
+        )}
+        {chosen !== undefined && !adding && (
+          <div key={chosen}>
+            <Title order={2} fz="lg" mb="sm">
+              {chosen}
+            </Title>
+            {children(chosen)}
+          </div>
+        )}
+      </Stack>
+    </div>
+  );
+}
+
+interface EntriesProps {
+  readonly label: string;
+  readonly names: readonly string[];
+  readonly chosen: string | undefined;
+  readonly onChoose: (name: string) => void;
+}
+/** From here on the list is looked through by words. */
+const searchedFrom = 10;
+
+/** The list beside the form; small screens have a field instead. */
+function Entries({ label, names, chosen, onChoose }: EntriesProps) {
+  const { t } = useTranslation();
+  const [text, setText] = useState('');
+  const shown = names.filter((name) => name.toLowerCase().includes(text.trim().toLowerCase()));
+  return (
+    <Box visibleFrom="sm" component="nav" aria-label={label}>
+      {names.length >= searchedFrom && (
+        <TextInput
+          size="xs"
+          mb="xs"
+          aria-label={`${t('shell.command.title')}: ${label}`}
+          placeholder={t('shell.command.title')}
+          leftSection={<IconSearch size={14} />}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
         />
       )}
-      {chosen !== undefined && !adding && <div key={chosen}>{children(chosen)}</div>}
-    </>
+      <div className="picker-list">
+        {shown.map((name) => (
+          <NavLink
+            key={name}
+            component="button"
+            className="sidebar-link"
+            label={name}
+            active={name === chosen}
+            aria-current={name === chosen || undefined}
+            onClick={() => onChoose(name)}
+          />
+        ))}
+      </div>
+    </Box>
   );
 }
 

@@ -91,18 +91,21 @@ function Vendor({ name, presets }: { readonly name: string; readonly presets: Re
           {preset.variable !== undefined && ` ${t('operator.config.forms.usualVariable', { name: preset.variable })}`}
         </Text>
       )}
-      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
-        <SecretField path={[...at, 'keys']} label={t('shell.word.keys')} many />
-        {shown.map((protocol) => (
-          <TextField
-            key={protocol}
-            path={[...at, 'speaks', protocol]}
-            label={t('operator.config.forms.address', { protocol })}
-            usual={preset?.addresses[protocol] ?? t('operator.config.forms.notSpoken')}
-          />
-        ))}
-      </SimpleGrid>
+      <SecretField path={[...at, 'keys']} label={t('shell.word.keys')} many />
       {acts && secret !== undefined && <VendorKey key={name} name={name} secret={secret} />}
+      <details className="addresses" open={preset === undefined || spoken.length > 0}>
+        <summary>{t('operator.config.forms.addresses', { count: shown.length })}</summary>
+        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
+          {shown.map((protocol) => (
+            <TextField
+              key={protocol}
+              path={[...at, 'speaks', protocol]}
+              label={t('operator.config.forms.address', { protocol })}
+              usual={preset?.addresses[protocol] ?? t('operator.config.forms.notSpoken')}
+            />
+          ))}
+        </SimpleGrid>
+      </details>
     </>
   );
 }
