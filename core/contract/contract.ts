@@ -81,6 +81,11 @@ export interface Plugin<Config = unknown> extends DeclaresExtensions {
   /** Its `handle` calls `next` once per attempt. */
   readonly retries?: true;
   /**
+   * It adds a source of secrets of this name that reads from services of others. It is set up early only where a file names the source, behind the
+   * plugins that provide these services; their own sections and its own can have variables and files alone.
+   */
+  readonly storedSecrets?: { readonly source: string; readonly after: readonly Service<unknown>[] };
+  /**
    * Called as soon as the plugin is loaded for a gateway that is to serve, with its section as written: begins what takes a while
    * beside the loading of the others and shows nowhere. Nothing is checked yet, and `setup` may never follow.
    */

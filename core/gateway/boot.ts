@@ -139,7 +139,7 @@ async function installSources(
   read: (found: FoundSecrets) => GatewayFile,
 ): Promise<void> {
   const { file } = runtime;
-  const own = plugins.filter((plugin) => plugin.extends?.includes(secretSources));
+  const own = setUpFirst(plugins, new Set([...file.yaml.wanted.values()].map(({ source }) => source)));
   for (const { places } of file.yaml.wanted.values())
     for (const { setting, refuse } of places)
       if (own.some(({ name }) => setting.startsWith(`${name}.`)))
@@ -148,6 +148,17 @@ async function installSources(
   const sections = readSections(file, own, new Set([...builtInNames(), ...plugins.map(({ name }) => name)]));
   for (const plugin of own) await install(runtime, plugin, sections.get(plugin.name), plugins.indexOf(plugin));
   runtime.applyConfig(await withSecrets(file, runtime.sources(), read), []);
+}
+
+/** Plugins with sources of secrets; of a store only where a file names it, with those that it reads from. In the list's order. */
+function setUpFirst(plugins: readonly Plugin[], wanted: ReadonlySet<string>): readonly Plugin[] {
+  const givers = plugins.filter(
+    ({ extends: points, storedSecrets: stored }) =>
+      points?.includes(secretSources) && (stored === undefined || wanted.has(stored.source)),
+  );
+  const needed = new Set(givers.flatMap(({ storedSecrets }) => storedSecrets?.after ?? []));
+  const isNeeded = ({ services }: Plugin) => services?.provides?.some((service) => needed.has(service)) === true;
+  return plugins.filter((plugin) => givers.includes(plugin) || isNeeded(plugin));
 }
 
 /** Sets one plugin up. What a plugin that is not built in throws is a problem of the file. */

@@ -12,7 +12,10 @@ const proxyForm = 'must be a URL such as http://user:password@proxy.example:3128
 export const proxySchema = z
   .string({ error: ({ input }) => (input === undefined ? undefined : proxyForm) })
   .max(2_000)
-  .refine((value) => value === '' || isProxy(value), proxyForm);
+  .refine((value) => value === '' || isStored(value) || isProxy(value), proxyForm);
+
+/** The name of a stored secret, of which the text is not known where only files are read. */
+const isStored = (value: string) => /^secret:[\w.-]+$/.test(value);
 
 function isProxy(value: string): boolean {
   if (!/^(?:https?|socks5h?):\/\/[^/]/.test(value) || !URL.canParse(value)) return false;
@@ -22,7 +25,7 @@ function isProxy(value: string): boolean {
 
 /** Text in PEM, or the path of a file with it. */
 const pem = z.string().transform((value, context) => {
-  if (value === '' || value.includes('-----BEGIN ')) return value;
+  if (value === '' || isStored(value) || value.includes('-----BEGIN ')) return value;
   try {
     return readFileSync(value, 'utf8');
   } catch (error) {
@@ -55,6 +58,7 @@ export const tlsSchema = z
   })
   .superRefine(({ ca, cert = '', key = '', passphrase }, context) => {
     const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
+    if ([...ca, cert, key].some(isStored)) return;
     if (!ca.every(hasCertificates)) refuse('ca', 'is no certificate in PEM');
     if (cert !== '' && key === '') refuse('key', 'is missing: a certificate needs its key');
     else if (key !== '' && cert === '') refuse('cert', 'is missing: a key needs its certificate');
@@ -99,6 +103,11 @@ export interface NetworkSettings {
   readonly proxy?: string | undefined;
   readonly tls?: z.output<typeof tlsSchema> | undefined;
   readonly family?: z.output<typeof familySchema>;
+}
+
+/** Whether settings whose secrets were filled in make a network. */
+export function isUsable({ proxy = '', tls }: NetworkSettings): boolean {
+  return (proxy === '' || isProxy(proxy)) && (tls === undefined || tlsSchema.safeParse(tls).success);
 }
 
 /** undefined: vendors are reached directly. Equal settings make networks of one name. */

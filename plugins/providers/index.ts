@@ -1,6 +1,7 @@
 /** Vendors as data: their protocols, base URLs and keys, and the choice of a key for each call. */
 import { configFiles } from '../../core/contract/config-files.ts';
 import { definePlugin, type Host } from '../../core/contract/contract.ts';
+import { secretSources } from '../../core/contract/secret.ts';
 import { upstreamAdmin, upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { vendorSecrets } from '../common/domain/admin/vendor-secrets.ts';
 import { vendorSetup } from '../common/domain/admin/vendor-setup.ts';
@@ -20,6 +21,7 @@ import { ownSchemes, Schemes } from './credentials.ts';
 import { credentialFaults, localFaults, providerFaults, providerWarnings, type Spoken, spokenBy } from './mistakes.ts';
 import { RunningVendors } from './running.ts';
 import { openSecrets } from './secrets/open.ts';
+import { storedSource } from './secrets/reference-text.ts';
 import { openVendorSetup } from './setup.ts';
 import { Switches } from './switches.ts';
 import { openUpstreamAdmin } from './upstream-admin.ts';
@@ -31,7 +33,8 @@ export default definePlugin<ProvidersConfig>({
   name: 'providers',
   config: providersSchema,
   extensionPoints: [vendorCredentials],
-  extends: [vendorCredentials],
+  extends: [vendorCredentials, secretSources],
+  storedSecrets: { source: storedSource, after: [database] },
   services: {
     optional: [
       ...[configFiles, localUpstreams, database, upstreamHealth, translations],
@@ -51,6 +54,7 @@ export default definePlugin<ProvidersConfig>({
       hasWorked: (name, text) => running?.hasAnswered(host.find(upstreamHealth), name, text) ?? false,
     });
     const { lookup } = secrets;
+    host.extend(secretSources, secrets.source);
     const vendors = new RunningVendors(written, { host, schemes, lookup, replaced: () => switches.reapply() });
     const rings = () => vendors.vendors.rings;
     const switches = new Switches({

@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
 import { alertAdmin } from '../../plugins/common/domain/admin/alerts.ts';
+import { startStrictVendor } from '../helpers/strict-vendor.ts';
 import { operator, operatorOf, startFile, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
 import { findingsOf } from './looks.ts';
@@ -278,4 +279,65 @@ test('every form is accessible', { skip: cannotRun }, async () => {
     findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=${form}`)));
   findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=prices&add=1`)));
   assert.deepEqual(findings, []);
+});
+
+test('a vendor is added from nothing to its first answer by clicks: pasted key, test, ticked models, a call', {
+  skip: cannotRun,
+}, async () => {
+  const rightKey = 'sk-strict-0123456789abcdefXYZ1';
+  await using vendor = await startStrictVendor(rightKey, ['gpt-5.4-mini', 'tiny-1']);
+  await openForm('vendors');
+  await page.getByRole('button', { name: 'Add vendor' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('strict');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByLabel('Base URL, chat').fill(vendor.baseUrl);
+  const [paste, tried] = [page.getByLabel('Paste a key'), page.getByRole('button', { name: 'Test', exact: true })];
+  await paste.fill('sk-wrong-0123456789abcdef');
+  await tried.click();
+  await page.getByText('The address is private').waitFor();
+  assert.deepEqual(vendor.seen, []);
+  await saveForm('a new vendor', 'strict');
+  await tried.click();
+  await page.getByText('status 401: Incorrect API key provided: ***').waitFor();
+  await paste.fill(rightKey);
+  await tried.click();
+  await page.getByText('The vendor answered with 2 models.').waitFor();
+  await page.getByRole('combobox', { name: 'Models to add' }).click();
+  await page.getByRole('option', { name: 'gpt-5.4-mini (at one more vendor)' }).click();
+  await page.getByRole('option', { name: 'tiny-1 (no price' }).click();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Add chosen models' }).click();
+  await page.getByRole('button', { name: 'Store key' }).click();
+  await page.getByText('Ends in …XYZ1').waitFor();
+  assert.equal(await paste.inputValue(), '');
+  await saveForm('its models', 'tiny-1');
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('The settings of strict name it').waitFor();
+  await dialog.getByLabel('Why?').fill('by mistake');
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+  await dialog.getByText(/The settings of strict name "secret:strict"/).waitFor();
+  await page.keyboard.press('Escape');
+  await openForm('prices', 'tiny-1');
+  const price = page.getByRole('group', { name: /^Price/ });
+  await price.getByRole('textbox', { name: 'Input', exact: true }).fill('1');
+  await price.getByRole('textbox', { name: 'Output', exact: true }).fill('2');
+  await saveForm('its price', 'input: 1');
+  const { account } = (await (await page.request.get('/console/api/me')).json()) as { account: { id: string } };
+  const credited = await page.request.post(`/console/api/admin/accounts/${account.id}/credit`, {
+    headers: { origin: testbed.origin, 'x-console': '1', 'idempotency-key': crypto.randomUUID() },
+    data: { amount: '1', reason: 'a test' },
+  });
+  assert.equal(credited.status(), 200, await credited.text());
+  await page.goto('/console/playground');
+  await page.getByRole('button', { name: 'Make a key for this session' }).click();
+  await page.getByRole('button', { name: 'Make a key for this session' }).waitFor({ state: 'hidden' });
+  await page.getByRole('combobox', { name: 'Model', exact: true }).click();
+  await page.getByRole('option', { name: 'tiny-1', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Message' }).fill('Hello');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Hello from the strict vendor').waitFor();
+  const calls = vendor.seen.filter(({ path }) => path !== 'GET /strict/v1/models');
+  assert.deepEqual(calls, [{ path: 'POST /strict/v1/chat/completions', key: rightKey }]);
+  assert.deepEqual(await findingsOf(page, `${testbed.origin}/console/admin/config?form=vendors&entry=strict`), []);
 });

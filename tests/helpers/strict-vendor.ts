@@ -1,5 +1,5 @@
 /** A vendor on loopback that takes one key, and nothing but a list of models and chats at their exact paths. */
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface StrictVendor extends AsyncDisposable {
@@ -23,14 +23,19 @@ export async function startStrictVendor(key: string, models: readonly string[]):
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(JSON.stringify(body));
     };
-    for await (const _part of request);
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
     if (path !== 'GET /strict/v1/models' && path !== 'POST /strict/v1/chat/completions')
       return reply(404, { error: { message: `Unknown request URL: ${path}` } });
     if (given !== vendor.key) return reply(401, { error: { message: `Incorrect API key provided: ${given}.` } });
     if (path.startsWith('GET')) return reply(200, { data: models.map((id) => ({ id, object: 'model' })) });
+    const asked = JSON.parse(Buffer.concat(parts).toString()) as { model: string; stream?: boolean };
+    if (!models.includes(asked.model))
+      return reply(404, { error: { message: `The model ${asked.model} is not there.` } });
+    if (asked.stream === true) return stream(response, asked.model);
     const message = { role: 'assistant', content: 'Hello from the strict vendor' };
     return reply(200, {
-      ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1_800_000_000, model: models[0] },
+      ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1_800_000_000, model: asked.model },
       choices: [{ index: 0, message, finish_reason: 'stop' }],
       usage: { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 },
     });
@@ -50,4 +55,15 @@ export async function startStrictVendor(key: string, models: readonly string[]):
     [Symbol.asyncDispose]: close,
   };
   return vendor;
+}
+
+function stream(response: ServerResponse, model: string): void {
+  const chunk = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1_800_000_000, model };
+  const chunks = [
+    { ...chunk, choices: [{ index: 0, delta: { role: 'assistant', content: 'Hello from the strict vendor' } }] },
+    { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+    { ...chunk, choices: [], usage: { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 } },
+  ];
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.end(`${chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')}data: [DONE]\n\n`);
 }

@@ -5,13 +5,14 @@ import type { VendorSecrets, VendorSecretView } from '../../common/domain/admin/
 import { keyText, type ProvidersConfig } from '../config.ts';
 import { keyVariable } from './key-source.ts';
 import { type SecretNames, writeNames } from './names-file.ts';
-import { nameProblem, referenceIn } from './reference-text.ts';
+import { namedIn, nameProblem, referenceIn } from './reference-text.ts';
 import { namesIn, type SecretLookup } from './references.ts';
 import { fingerprintOf } from './sealing.ts';
 import type { SecretStore, StoredSecret } from './store.ts';
 
 /** Before the database is opened: names alone, and no texts but the references themselves. */
-export function lookupByNames(names: SecretNames): SecretLookup {
+export function lookupByNames(names: SecretNames | undefined): SecretLookup {
+  if (names === undefined) return { texts: () => [], state: () => 'missing', isUnknown: true };
   return {
     texts: (name) => (names.get(name) === true ? [`secret:${name}`] : []),
     state: (name) => stateOf(names.has(name), names.get(name) === true),
@@ -35,26 +36,32 @@ export function namesOf(store: SecretStore): SecretNames {
 /** Writes the names for `check`, where they have changed. */
 export class NamesWriter {
   readonly #directory: string;
+  readonly #schema: string;
   #written = '';
 
-  constructor(directory: string) {
+  constructor(directory: string, schema: string) {
     this.#directory = directory;
+    this.#schema = schema;
   }
 
   write(names: SecretNames): void {
     const text = JSON.stringify([...names]);
-    if (text === this.#written || (names.size === 0 && this.#written === '')) return;
-    writeNames(this.#directory, names);
+    if (text === this.#written) return;
+    writeNames(this.#directory, this.#schema, names);
     this.#written = text;
   }
 }
 
-/** `store`: undefined where the gateway has no database, and for `check`. */
-export function openVendorSecrets(
-  store: SecretStore | undefined,
-  lookup: SecretLookup,
-  config: () => ProvidersConfig,
-): VendorSecrets {
+interface SecretParts {
+  /** Absent where the gateway has no database, and for `check`. */
+  readonly store?: SecretStore;
+  readonly lookup: SecretLookup;
+  readonly config: () => ProvidersConfig;
+  /** The running files. */
+  readonly texts: () => readonly { readonly path: string; readonly text: string }[];
+}
+
+export function openVendorSecrets({ store, lookup, config, texts }: SecretParts): VendorSecrets {
   const needed = () => {
     if (store !== undefined) return store;
     throw new GatewayError(
@@ -66,6 +73,7 @@ export function openVendorSecrets(
     const found = Object.entries(config()).flatMap(([provider, section]) =>
       namesIn(section).map((name) => ({ name, provider })),
     );
+    for (const { path, text } of texts()) found.push(...namedIn(text).map((name) => ({ name, provider: path })));
     return Map.groupBy(found, ({ name }) => name);
   };
   const list = (): VendorSecretView[] => {

@@ -34,11 +34,12 @@ interface Opening {
   readonly directory?: string;
   readonly mode?: 'serve' | 'check';
   readonly health?: UpstreamHealth;
+  readonly schema?: string;
 }
 
 async function open(store: TestDatabase | undefined, section: unknown, options: Opening = {}): Promise<Node> {
-  const { directory = temporaryDirectory('secrets-'), mode = 'serve', health } = options;
-  const host = fakeHost({ directory, mode, ...(store === undefined ? {} : { schema: store.schema }) });
+  const { directory = temporaryDirectory('secrets-'), mode = 'serve', health, schema = store?.schema } = options;
+  const host = fakeHost({ directory, mode, ...(schema === undefined ? {} : { schema }) });
   if (store !== undefined) host.provide(database, store);
   if (health !== undefined) host.provide(upstreamHealth, health);
   const part = await setUp(plugin, host, section);
@@ -108,7 +109,7 @@ test('a stored secret shows its name, last four characters and a fingerprint, an
     inspect([seen, node.service.find('a'), JSON.stringify(node.secrets.list())], { depth: 9 }),
     /sk-first|private_key/,
   );
-  for (const file of ['secrets.key', 'vendor-secrets.json']) {
+  for (const file of ['secrets.key', `vendor-secrets.${store.schema}.json`]) {
     const path = join(node.host.commonDirectory, file);
     assert.equal(statSync(path).mode & 0o777, 0o600);
     assert.doesNotMatch(readFileSync(path, 'utf8'), /sk-first/);
@@ -210,16 +211,20 @@ test('with a new key in front, rotating seals all again, and the earlier key can
   assert.deepEqual(keysOf(await open(store, section, { directory })), [first]);
 });
 
-test('check names the missing secrets without a database, and knows those that are stored', async () => {
+test('check names the missing secrets without a database, knows those that are stored, and says where it cannot know them', async () => {
   await using store = await openDatabase();
   const section = { a: { keys: 'secret:one', speaks }, b: { keys: ['literal-key', 'secret:two'], speaks } };
   const directory = temporaryDirectory('secrets-');
-  const checked = async () => notices(await open(undefined, section, { directory, mode: 'check' }));
+  const { schema } = store;
+  const checked = async () => notices(await open(undefined, section, { directory, mode: 'check', schema }));
+  const leftOut = 'provider "a" has no key and is left out: "gateway providers secret set one" stores it';
+  const [missing, unknown] = await checked();
+  assert.deepEqual([missing, unknown?.split(' (')[0]], [leftOut, 'which secrets are stored is not known here']);
+  const node = await open(store, section, { directory });
   assert.deepEqual(await checked(), [
-    'provider "a" has no key and is left out: "gateway providers secret set one" stores it',
+    leftOut,
     'provider "b": there is no secret "two", its other keys are used: "gateway providers secret set two" stores it',
   ]);
-  const node = await open(store, section, { directory });
   await node.secrets.set('one', first, 'Olga', 0);
   await node.secrets.set('two', second, 'Olga', 0);
   assert.deepEqual(await checked(), []);

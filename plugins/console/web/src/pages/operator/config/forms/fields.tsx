@@ -46,6 +46,7 @@ export function TextField({ path, label, hint, usual, beside }: TextFieldProps) 
         setTyped(value);
         commit(value);
       }}
+      onBlur={() => commit.flush()}
     />
   );
 }
