@@ -35,9 +35,9 @@ export class OrderRows {
     owner?: string,
   ): Promise<void> {
     await (orm ?? this.#database.orm).execute(sql`
-      insert into ${this.#table} (request_id, call, reservations, owner)
-      values (${call.id}::uuid, ${encode(call)}, ${encode(reservations)}, ${owner ?? null})
-      on conflict (request_id) do update set reservations = excluded.reservations, owner = excluded.owner`);
+      insert into ${this.#table} (request_id, account_id, call, reservations, owner)
+      values (${call.id}::uuid, ${call.caller.accountId}, ${encode(call)}, ${encode(reservations)}, ${owner ?? null})
+      on conflict (request_id, account_id) do update set reservations = excluded.reservations, owner = excluded.owner`);
   }
 
   /** Calls that this owner's process makes, or made when it was killed. */
@@ -84,8 +84,8 @@ export class OrderRows {
   stands(call: AdmittedCall): Promise<boolean> {
     return this.#database.orm.transaction(async (orm) => {
       await orm.execute(sql`
-        insert into ${this.#table} (request_id, call, reservations, owner) values (${call.id}::uuid, '', '', '')
-        on conflict (request_id) do nothing`);
+        insert into ${this.#table} (request_id, account_id, call, reservations, owner)
+        values (${call.id}::uuid, ${call.caller.accountId}, '', '', '') on conflict (request_id, account_id) do nothing`);
       const [row] = await rowsOf<{ stands: boolean }>(
         orm,
         sql`select owner is null as stands from ${this.#table} where request_id = ${call.id}::uuid for update`,

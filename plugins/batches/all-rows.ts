@@ -15,7 +15,7 @@ const endpointName = sql.raw("regexp_replace(batches.endpoint, '^(/v1beta/models
 
 const columns = columnsOf({
   id: column<string>('batches.id'),
-  accountId: column<string>('account_id'),
+  accountId: column<string>('batches.account_id'),
   keyId: column<string>('key_id'),
   endpoint: column<string>('endpoint'),
   state: column<OwnedBatch['state']>('batches.state'),
@@ -50,7 +50,8 @@ export class AllBatchRows {
   statement(filter: Filter, page: PageRequest): SQL {
     return sql`select ${columns.select}
       from ${tableOf(this.#database, 'batches')} as batches
-      left join ${tableOf(this.#database, 'vendor_batches')} as vendor on vendor.batch_id = batches.id
+      left join ${tableOf(this.#database, 'vendor_batches')} as vendor
+        on vendor.account_id = batches.account_id and vendor.batch_id = batches.id
       where ${sql.join(conditionsOf(filter, page), sql` and `)}
       order by batches.created_at desc, batches.id desc limit ${rowsFor(page)}::int`;
   }
@@ -69,7 +70,7 @@ function conditionsOf({ accountId, state, endpoint }: Filter, page: PageRequest)
   if (after !== undefined && !/^\d{1,17}$/.test(after.createdAt)) throw noSuchPage();
   return [
     sql`true`,
-    ...(accountId === undefined ? [] : [sql`account_id = ${accountId}`]),
+    ...(accountId === undefined ? [] : [sql`batches.account_id = ${accountId}`]),
     ...(state === undefined ? [] : [sql`${stateWord} = ${state}`]),
     ...(endpoint === undefined ? [] : [sql`${endpointName} = ${endpoint}`]),
     ...(after === undefined

@@ -32,9 +32,9 @@ export class LineRows {
 
   async add(id: string, lines: readonly InputLine[]): Promise<void> {
     await this.#orm.execute(
-      sql`insert into ${this.#lines} (batch_id, number, custom_id, first_byte, bytes)
-        select ${id}, number, "customId", "firstByte", bytes from json_to_recordset(${jsonOf(lines)})
-          as lines (number integer, "customId" text, "firstByte" bigint, bytes integer)`,
+      sql`insert into ${this.#lines} (account_id, batch_id, number, custom_id, first_byte, bytes)
+        select account_id, id, number, "customId", "firstByte", bytes from ${this.#batches} cross join json_to_recordset(${jsonOf(lines)})
+          as lines (number integer, "customId" text, "firstByte" bigint, bytes integer) where id = ${id}`,
     );
   }
 
@@ -109,7 +109,7 @@ export class LineRows {
           result = case when lines.state = 'running' then 'errored' when batches.cancel_at is not null then 'cancelled' else 'expired' end,
           status = case when lines.state = 'running' then 500 end, answer = case when lines.state = 'running' then ${unknown} end,
           cost = case when lines.state = 'running' then null else 0 end
-        from ${this.#batches} as batches where lines.batch_id = ${id} and batches.id = ${id} and lines.state in ('waiting', 'running')`,
+        from ${this.#batches} as batches where lines.batch_id = ${id} and batches.id = ${id} and batches.account_id = lines.account_id and lines.state in ('waiting', 'running')`,
     );
   }
 

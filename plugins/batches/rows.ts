@@ -257,7 +257,8 @@ export class BatchRows {
   }
 
   get #columns() {
-    const lines = (condition: SQL) => sql`from ${this.#lines} as lines where lines.batch_id = batches.id ${condition}`;
+    const lines = (condition: SQL) => sql`from ${this.#lines} as lines
+      where lines.account_id = batches.account_id and lines.batch_id = batches.id ${condition}`;
     const counted = sql`coalesce(counts::text, (select json_build_object(
       'succeeded', count(*) filter (where result = 'succeeded'), 'errored', count(*) filter (where result = 'errored'),
       'cancelled', count(*) filter (where result = 'cancelled'), 'expired', count(*) filter (where result = 'expired'))::text

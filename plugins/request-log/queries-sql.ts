@@ -7,6 +7,7 @@ import type { CallRows } from '../common/domain/call-facts.ts';
 import { isUuid } from '../common/domain/database.ts';
 import { vendorWordsEvent } from '../common/domain/timeline.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
+import { noId } from '../common/rollups/sums-in-memory.ts';
 import { eventsOf, renderTimeline, type StoredEvent } from './timeline.ts';
 
 export const results: Readonly<Record<RequestResult, SQL>> = {
@@ -113,7 +114,7 @@ export function instant(at: number, field: string): string {
 }
 
 export const viewColumns = sql`id::text as id, (extract(epoch from received_at) * 1000)::float8 as received_at, operation,
-  protocol, account_id::text as account_id, key_id::text as key_id, model, provider, upstream_model, upstream_id, streamed,
+  protocol, nullif(account_id::text, ${noId}) as account_id, key_id::text as key_id, model, provider, upstream_model, upstream_id, streamed,
   status, outcome, error_kind, error_code, attempts, first_byte_ms::float8 as first_byte_ms, total_ms::float8 as total_ms,
   bytes_in, bytes_out::float8 as bytes_out, usage, usage_estimated, finish, dropped, story::json as story`;
 

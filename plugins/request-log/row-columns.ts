@@ -1,7 +1,13 @@
 /** Makes columns of one batch of request rows, and their sums. It runs where the driver does, beside the thread that serves requests. Pure. */
 import type { RequestRow } from '../common/domain/call-facts.ts';
 import { type Column, type Columns, marksFor, putColumn } from '../common/rollups/columns.ts';
-import { addRequest, requestSumNames, type SummedRequest, SumsInMemory } from '../common/rollups/sums-in-memory.ts';
+import {
+  addRequest,
+  noId,
+  requestSumNames,
+  type SummedRequest,
+  SumsInMemory,
+} from '../common/rollups/sums-in-memory.ts';
 
 export interface RowsInput {
   /** The names of the parameters, in their order. */
@@ -30,7 +36,8 @@ const plain = (type: string, ...names: readonly (keyof StoredRow)[]): RowColumn[
 export const rowColumns: readonly RowColumn[] = [
   { name: 'id', type: 'uuid', of: (row) => row.request_id },
   { name: 'received_at', type: 'bigint', cast: 'time', of: (row) => Date.parse(row.received_at) },
-  ...plain('uuid', 'account_id', 'key_id'),
+  { name: 'account_id', type: 'uuid', of: (row) => row.account_id ?? noId },
+  ...plain('uuid', 'key_id'),
   ...plain('text', 'operation', 'protocol', 'model', 'provider', 'upstream_model'),
   ...plain('text', 'outcome', 'error_kind', 'error_code', 'finish', 'upstream_id'),
   ...plain('boolean', 'streamed', 'usage_estimated'),

@@ -56,6 +56,8 @@ function plain(task: StoredTask | undefined): unknown {
   return JSON.parse(JSON.stringify({ ...reported, ...times }));
 }
 
+const accountOf = (task: number) => (task % 2 === 0 ? 'alice' : 'bob');
+
 const refused = async (work: Promise<unknown>) => work.catch(() => 'refused');
 const takenBack = new Error('taken back');
 
@@ -85,7 +87,8 @@ class Script {
     const task: NewTask = {
       id,
       requestId: `01a3185c-0000-7000-8000-${String(request).padStart(12, '0')}`,
-      accountId: chance.pick(['alice', 'bob']),
+      // Ids and requests are those of one account.
+      accountId: accountOf(again ? Number(id.slice('task_'.length)) : request),
       keyId: 'key',
       order: this.#order(),
       callbackUrl: chance.oneIn(2) ? `http://127.0.0.1/${this.#count}` : undefined,

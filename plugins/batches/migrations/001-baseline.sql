@@ -1,7 +1,7 @@
 -- Batches of requests that clients order, and their lines. Times are the database's.
 
 create table {schema}.batches (
-  id text primary key,
+  id text not null,
   account_id text not null,
   -- Its key and its address are checked again for each line.
   key_id text not null,
@@ -39,6 +39,8 @@ create table {schema}.batches (
   -- The request that ordered it, and its span as W3C trace context; null: not traced.
   request_id text,
   trace text,
+  -- Workers have the id alone.
+  primary key (id, account_id),
   check ((state = 'ended') = (outcome is not null))
 );
 
@@ -52,7 +54,8 @@ create index batches_by_endpoint on {schema}.batches
   (regexp_replace(endpoint, '^(/v1beta/models/)[^/]+:', '\1{model}:'), created_at, id);
 
 create table {schema}.batch_lines (
-  batch_id text not null references {schema}.batches on delete cascade,
+  account_id text not null,
+  batch_id text not null,
   number integer not null,
   custom_id text not null,
   -- Where it stands in the input.
@@ -75,7 +78,8 @@ create table {schema}.batch_lines (
   -- What is set aside for it, in nano-USD, and the request as the vendor is to get it.
   held bigint,
   request text,
-  primary key (batch_id, number),
+  primary key (batch_id, number, account_id),
+  foreign key (account_id, batch_id) references {schema}.batches (account_id, id) on delete cascade,
   check ((state = 'done') = (result is not null))
 );
 
@@ -83,7 +87,8 @@ create index batch_lines_open on {schema}.batch_lines (batch_id, due_at) where s
 
 -- Batches that a vendor's own batch API makes, for each line of which money is set aside.
 create table {schema}.vendor_batches (
-  batch_id text primary key references {schema}.batches on delete cascade,
+  account_id text not null,
+  batch_id text not null,
   provider text not null,
   protocol text not null,
   -- The vendor's name of the model, and the client's.
@@ -101,7 +106,9 @@ create table {schema}.vendor_batches (
   vendor_id text,
   cancel_sent boolean not null default false,
   -- How the vendor ended it, and where its results are.
-  results json
+  results json,
+  primary key (batch_id, account_id),
+  foreign key (account_id, batch_id) references {schema}.batches (account_id, id) on delete cascade
 );
 
 create index vendor_batches_by_vendor on {schema}.vendor_batches (vendor_id);

@@ -225,8 +225,8 @@ export class VendorRows {
 /** The choice of a vendor for a batch that begins, in the same statement. */
 export function vendorChoice(database: Database, batchId: string, choice: VendorChoice): SQL {
   const { provider, protocol, model, asked: requested } = choice;
-  return sql`insert into ${tableOf(database, 'vendor_batches')} (batch_id, provider, protocol, model, asked, state)
-    select ${batchId}, ${provider}, ${protocol}, ${model}, ${requested}, 'preparing'`;
+  return sql`insert into ${tableOf(database, 'vendor_batches')} (account_id, batch_id, provider, protocol, model, asked, state)
+    select account_id, id, ${provider}, ${protocol}, ${model}, ${requested}, 'preparing' from ${tableOf(database, 'batches')} where id = ${batchId}`;
 }
 
 export type VendorChoice = Pick<VendorBatch, 'provider' | 'protocol' | 'model' | 'asked'>;

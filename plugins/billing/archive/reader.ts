@@ -32,10 +32,10 @@ export class ArchiveReader {
     const table = tablesOf(schema);
     const files = await rowsOf<StoredFile>(
       runner,
-      sql`select distinct file.object, file.digest, file.bytes from json_array_elements_text(${jsonOf(requestIds)}) as given (id)
-          join ${table('archived_charges')} as charges on charges.id = given.id::uuid
+      sql`select distinct file.object, file.digest, file.bytes from ${table('archived_charges')} as charges
           cross join lateral (select * from ${table('archives')} as archives where archives.account_id = charges.account_id
-            and last_id >= charges.id order by last_id limit 1) as file where file.first_id <= charges.id`,
+            and last_id >= charges.id order by last_id limit 1) as file
+          where charges.id = any (array(select value::uuid from json_array_elements_text(${jsonOf(requestIds)}))) and file.first_id <= charges.id`,
     );
     const wanted = new Set(requestIds);
     return this.#readAll(files, (line) => wanted.has(idIn(line)));

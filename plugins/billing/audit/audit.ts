@@ -75,7 +75,7 @@ const checks: readonly Check[] = [
     what: 'the trigger that keeps rows from being changed is missing or off',
     query: (_table, schema) => sql`
       select distinct guarded as subject from (values ('ledger', 'immutable', 56), ('grants', 'immutable', 56), ('allocations', 'immutable', 56),
-        ('refunds', 'immutable', 56), ('archives', 'immutable', 56), ('archived_charges', 'immutable', 56), ('calls', 'immutable', 48), ('calls', 'archived', 8))
+        ('movement_references', 'immutable', 56), ('refunds', 'immutable', 56), ('archives', 'immutable', 56), ('archived_charges', 'immutable', 56), ('calls', 'immutable', 48), ('calls', 'archived', 8))
         as tables (guarded, guard, events)
       where not exists (
         select from pg_trigger where tgrelid = (quote_ident(${schema}::text) || '.' || guarded)::regclass
@@ -89,8 +89,9 @@ const checks: readonly Check[] = [
     what: 'money is still set aside for a call that has ended',
     query: (table) => sql`
       select request_id::text as subject from ${table('deposits')} as deposits
-      where exists (select from ${table('calls')} as calls where calls.id = deposits.request_id)
-        or exists (select from ${table('archived_charges')} as archived where archived.id = deposits.request_id)`,
+      where exists (select from ${table('calls')} as calls where calls.account_id = deposits.account_id and calls.id = deposits.request_id)
+        or exists (select from ${table('archived_charges')} as archived
+          where archived.account_id = deposits.account_id and archived.id = deposits.request_id)`,
   },
   {
     rule: 'M3',
@@ -105,9 +106,9 @@ const checks: readonly Check[] = [
     rule: 'M4',
     what: 'a charge and its archived call do not match',
     query: (table, _schema, archived) => sql`
-      select coalesce(archived.id, charges.id)::text as subject
-      from ${archived} as archived full join ${table('archived_charges')} as charges on charges.id = archived.id
-      where charges.cost is distinct from archived.cost or charges.account_id is distinct from archived.account_id`,
+      select distinct coalesce(archived.id, charges.id)::text as subject from ${archived} as archived
+      full join ${table('archived_charges')} as charges on charges.account_id = archived.account_id and charges.id = archived.id
+      where charges.cost is distinct from archived.cost`,
   },
   {
     rule: 'M4',
@@ -129,8 +130,18 @@ const checks: readonly Check[] = [
     query: (table) => sql`
       select coalesce(grants.id, credits.grant_id)::text as subject from ${table('grants')} as grants
       full join (select grant_id, account_id, amount from ${table('ledger')} where kind in ('CREDIT', 'REFUND')) as credits
-        on credits.grant_id = grants.id
-      where credits.amount is distinct from grants.amount or credits.account_id is distinct from grants.account_id`,
+        on credits.account_id = grants.account_id and credits.grant_id = grants.id
+      where credits.amount is distinct from grants.amount`,
+  },
+  {
+    rule: 'M12',
+    what: 'a movement and the name of its event do not match',
+    query: (table) => sql`
+      select coalesce(named.reference, moved.reference) as subject from ${table('movement_references')} as named
+      full join (select reference, true as is_grant, account_id from ${table('grants')}
+          union all select reference, false, account_id from ${table('ledger')} where reference is not null) as moved
+        on moved.reference = named.reference and moved.is_grant = named.is_grant
+      where named.account_id is distinct from moved.account_id`,
   },
 ];
 

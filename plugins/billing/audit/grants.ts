@@ -21,36 +21,35 @@ export const poolChecks: readonly Check[] = [
     what: 'the rest of a grant does not follow from its allocations',
     query: (table) => sql`
       select grants.id::text as subject from ${table('grants')} as grants
-      left join ${table('grant_balances')} as known on known.grant_id = grants.id
-      left join (select grant_id, sum(amount) as amount from ${table('allocations')} group by grant_id) as allocations
-        on allocations.grant_id = grants.id
-      left join (select grant_id, amount from ${table('ledger')} where kind = 'EXPIRE') as expiries
-        on expiries.grant_id = grants.id
+      left join ${table('grant_balances')} as known on known.account_id = grants.account_id and known.grant_id = grants.id
+      left join (select account_id, grant_id, sum(amount) as amount from ${table('allocations')} group by 1, 2) as allocations
+        on allocations.account_id = grants.account_id and allocations.grant_id = grants.id
+      left join (select account_id, grant_id, amount from ${table('ledger')} where kind = 'EXPIRE') as expiries
+        on expiries.account_id = grants.account_id and expiries.grant_id = grants.id
       where (grants.expires_at is not null or known.grant_id is not null or allocations.grant_id is not null)
-        and (known.remaining, known.account_id, known.expires_at) is distinct from
-          (grants.amount - coalesce(allocations.amount, 0) + coalesce(expiries.amount, 0), grants.account_id, grants.expires_at)`,
+        and (known.remaining, known.expires_at) is distinct from
+          (grants.amount - coalesce(allocations.amount, 0) + coalesce(expiries.amount, 0), grants.expires_at)`,
   },
   {
     rule: 'P4',
     what: 'a grant was taken back before it expired, or from another account',
     query: (table) => sql`
       select 'row ' || ledger.seq as subject from ${table('ledger')} as ledger
-      join ${table('grants')} as grants on grants.id = ledger.grant_id
-      where ledger.kind = 'EXPIRE' and (grants.expires_at is null or ledger.created_at < grants.expires_at
-        or grants.account_id <> ledger.account_id)`,
+      left join ${table('grants')} as grants on grants.account_id = ledger.account_id and grants.id = ledger.grant_id
+      where ledger.kind = 'EXPIRE' and (grants.expires_at is null or ledger.created_at < grants.expires_at)`,
   },
   {
     rule: 'P5',
     what: 'more was refunded than was paid',
     query: (table) => sql`
       select refunds.request_id::text as subject
-      from (select request_id, sum(amount) as amount from ${table('refunds')} group by request_id) as refunds
-      left join ${table('movements')} as charges on charges.request_id = refunds.request_id
+      from (select account_id, request_id, sum(amount) as amount from ${table('refunds')} group by 1, 2) as refunds
+      left join ${table('movements')} as charges on charges.account_id = refunds.account_id and charges.request_id = refunds.request_id
       where refunds.amount > coalesce(charges.revenue, 0)
       union all
       select grants.id::text from ${table('grants')} as grants
-      join (select grant_id, sum(amount) as amount from ${table('ledger')} where kind = 'PAYOUT' group by grant_id) as payouts
-        on payouts.grant_id = grants.id
+      join (select account_id, grant_id, sum(amount) as amount from ${table('ledger')} where kind = 'PAYOUT' group by 1, 2) as payouts
+        on payouts.account_id = grants.account_id and payouts.grant_id = grants.id
       where grants.amount + payouts.amount < 0`,
   },
   {
@@ -68,7 +67,8 @@ export const poolChecks: readonly Check[] = [
     what: 'a refund and its row do not match',
     query: (table) => sql`
       select coalesce(refunds.grant_id, rows.grant_id)::text as subject from ${table('refunds')} as refunds
-      full join (select grant_id, amount from ${table('ledger')} where kind = 'REFUND') as rows on rows.grant_id = refunds.grant_id
+      full join (select account_id, grant_id, amount from ${table('ledger')} where kind = 'REFUND') as rows
+        on rows.account_id = refunds.account_id and rows.grant_id = refunds.grant_id
       where refunds.amount is distinct from rows.amount`,
   },
 ];
@@ -191,8 +191,8 @@ function readPage(
             where allocations.account_id = movements.account_id and allocations.seq = movements.seq) as allocations
         from ${table('movements')} as movements
         left join ${table('calls')} as calls on calls.account_id = movements.account_id and calls.id = movements.request_id
-        left join ${archived} as archived on archived.id = movements.request_id
-        left join ${table('grants')} as grants on grants.id = movements.grant_id
+        left join ${archived} as archived on archived.account_id = movements.account_id and archived.id = movements.request_id
+        left join ${table('grants')} as grants on grants.account_id = movements.account_id and grants.id = movements.grant_id
         where (movements.account_id, movements.seq) > (${after.account}, ${after.seq}::bigint)
           and movements.account_id in (select account_id from ${table('grants')} where expires_at is not null)
         order by movements.account_id, movements.seq limit ${pageRows}::int`,

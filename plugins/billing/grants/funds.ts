@@ -73,7 +73,7 @@ export async function readPaying(runner: Runner, schema: string, accountIds: rea
   const rows = await rowsOf<{ account_id: string }>(
     runner,
     sql`select distinct credits.account_id from ${table('ledger')} as credits
-        join ${table('grants')} as grants on grants.id = credits.grant_id
+        join ${table('grants')} as grants on grants.account_id = credits.account_id and grants.id = credits.grant_id
         where credits.account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))
           and credits.kind = 'CREDIT' and grants.kind = 'top-up'
           and grants.amount > (select coalesce(-sum(back.amount), 0) from ${table('ledger')} as back
@@ -118,7 +118,8 @@ async function readGrantBalances(
     runner,
     sql`select known.account_id, grant_id::text as grant_id, remaining::text as remaining, source, windows::text as windows,
           ${millisecondsOf(sql`known.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor
-        from ${table('grant_balances')} as known join ${table('grants')} as grants on grants.id = known.grant_id
+        from ${table('grant_balances')} as known join ${table('grants')} as grants
+          on grants.account_id = known.account_id and grants.id = known.grant_id
         where remaining > 0 and known.account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))`,
   );
   const found = new Map<string, GrantBalance[]>();

@@ -19,7 +19,7 @@ const listed = 10_000;
 const columns = (table: ReturnType<typeof tablesOf>) => sql`
   id::text as id, grants.kind, reason, grants.reference, grants.amount::text as amount,
   (select coalesce(-sum(ledger.amount), 0)::text from ${table('ledger')} as ledger
-    where ledger.grant_id = grants.id and ledger.kind = 'PAYOUT') as paid_out,
+    where ledger.account_id = grants.account_id and ledger.grant_id = grants.id and ledger.kind = 'PAYOUT') as paid_out,
   ${millisecondsOf(sql`created_at`)} as created_at, ${millisecondsOf(sql`expires_at`)} as expires_at`;
 
 /** Non-expiring grants, newest first. */
@@ -30,16 +30,24 @@ export function readNonExpiring(runner: Runner, schema: string, accountId: strin
     sql`select ${columns(table)} from ${table('grants')} as grants
         join (select grant_id, seq from ${table('ledger')} where account_id = ${accountId} and kind in ('CREDIT', 'REFUND')) as credits
           on credits.grant_id = grants.id
-        where expires_at is null order by credits.seq desc limit ${listed}::int`,
+        where grants.account_id = ${accountId} and expires_at is null order by credits.seq desc limit ${listed}::int`,
   );
 }
 
-export function readGrants(runner: Runner, schema: string, grantIds: readonly string[]): Promise<GrantRow[]> {
+export function readGrants(
+  runner: Runner,
+  schema: string,
+  accountId: string,
+  grantIds: readonly string[],
+): Promise<GrantRow[]> {
   if (grantIds.length === 0) return Promise.resolve([]);
   const table = tablesOf(schema);
   const ids = sql.join(
     grantIds.map((id) => sql`${id}::uuid`),
     sql`, `,
   );
-  return rowsOf<GrantRow>(runner, sql`select ${columns(table)} from ${table('grants')} as grants where id in (${ids})`);
+  return rowsOf<GrantRow>(
+    runner,
+    sql`select ${columns(table)} from ${table('grants')} as grants where account_id = ${accountId} and id in (${ids})`,
+  );
 }

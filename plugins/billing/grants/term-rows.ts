@@ -91,7 +91,9 @@ export function sqlTermRows(runner: Runner, schema: string, accountId: string): 
       );
     },
     async setEnd(termId, endsAt) {
-      await runner.execute(sql`update ${terms} set ends_at = ${endOf(endsAt)}::timestamptz where id = ${termId}::uuid`);
+      await runner.execute(
+        sql`update ${terms} set ends_at = ${endOf(endsAt)}::timestamptz where account_id = ${accountId} and id = ${termId}::uuid`,
+      );
     },
   };
 }

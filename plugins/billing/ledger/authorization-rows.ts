@@ -45,7 +45,9 @@ export function sqlAuthorizationRows(runner: Runner, schema: string, accountId: 
       return kept && { held: money(BigInt(kept.held)), terms: kept.terms };
     },
     async remove(requestId, held) {
-      await runner.execute(sql`delete from ${authorizations} where request_id = ${requestId}::uuid`);
+      await runner.execute(
+        sql`delete from ${authorizations} where account_id = ${accountId} and request_id = ${requestId}::uuid`,
+      );
       await setAside(-held);
     },
   };

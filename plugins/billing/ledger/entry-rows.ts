@@ -1,6 +1,6 @@
 /** Reads and writes one account's rows for entries outside of calls, inside one transaction. */
 
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { type Money, money } from '../../common/domain/money.ts';
 import { type PlacedAllocation, saveAllocations } from '../grants/allocations.ts';
 import type { WindowsOf } from '../grants/balances.ts';
@@ -78,13 +78,14 @@ export class SqlEntryRows implements EntryRows {
     const { kind, reason, reference, expiresAt, windows } = grant;
     const [granted] = await rowsOf<{ id: string }>(
       this.#runner,
-      sql`insert into ${this.#table('grants')}
+      sql`with named as (${this.#naming(reference, true)} on conflict do nothing returning 1)
+          insert into ${this.#table('grants')}
             (account_id, kind, amount, reason, reference, created_at, expires_at, source, windows, anchor)
-          values (${this.#accountId}, ${kind}, ${amount.toString()}::bigint, ${reason}, ${reference}, ${time(at)},
+          select ${this.#accountId}, ${kind}, ${amount.toString()}::bigint, ${reason}, ${reference}, ${time(at)}::timestamptz,
             ${expiresAt === undefined ? null : time(expiresAt)}::timestamptz, ${windows?.source ?? null}::text,
             ${windows === undefined ? null : encodeLimits(windows.limits)}::text::json,
-            ${windows === undefined ? null : time(windows.anchor)}::timestamptz)
-          on conflict (reference) do nothing returning id::text as id`,
+            ${windows === undefined ? null : time(windows.anchor)}::timestamptz
+          from named returning id::text as id`,
     );
     return granted?.id;
   }
@@ -92,7 +93,8 @@ export class SqlEntryRows implements EntryRows {
   async grantOf(reference: string): Promise<KnownEntry | undefined> {
     const [row] = await rowsOf<StoredEntry>(
       this.#runner,
-      sql`select account_id, kind, amount::text as amount from ${this.#table('grants')} where reference = ${reference}`,
+      sql`select account_id, kind, amount::text as amount from ${this.#table('grants')}
+          where reference = ${reference} and account_id = ${this.#accountNaming(reference, true)}`,
     );
     return row === undefined ? undefined : knownOf(row);
   }
@@ -117,7 +119,7 @@ export class SqlEntryRows implements EntryRows {
     const { kind, amount, revenue = 0n, funding = 0n, grantId, reference, detail, at = now } = row;
     const [posted] = await rowsOf<{ seq: string }>(
       this.#runner,
-      sql`with moved as (
+      sql`with ${reference === undefined ? sql`` : sql`named as (${this.#naming(reference, false)}),`} moved as (
             update ${this.#table('balances')} set balance = ${balance.toString()}::bigint,
               revenue = revenue + ${revenue.toString()}::bigint, funding = funding + ${funding.toString()}::bigint
             where account_id = ${this.#accountId} returning balance + held as total
@@ -135,13 +137,24 @@ export class SqlEntryRows implements EntryRows {
   async entryOf(reference: string): Promise<KnownEntry | undefined> {
     const [row] = await rowsOf<StoredEntry>(
       this.#runner,
-      sql`select account_id, kind, amount::text as amount from ${this.#table('ledger')} where reference = ${reference}`,
+      sql`select account_id, kind, amount::text as amount from ${this.#table('ledger')}
+          where reference = ${reference} and account_id = ${this.#accountNaming(reference, false)}`,
     );
     return row === undefined ? undefined : knownOf(row);
   }
 
   nonExpiring(): Promise<GrantRow[]> {
     return readNonExpiring(this.#runner, this.#schema, this.#accountId);
+  }
+
+  #naming(reference: string, isGrant: boolean): SQL {
+    return sql`insert into ${this.#table('movement_references')} (reference, is_grant, account_id)
+      values (${reference}, ${isGrant}::boolean, ${this.#accountId})`;
+  }
+
+  #accountNaming(reference: string, isGrant: boolean): SQL {
+    return sql`(select account_id from ${this.#table('movement_references')}
+      where reference = ${reference} and is_grant = ${isGrant}::boolean)`;
   }
 
   #table(name: string) {

@@ -15,6 +15,7 @@ export async function viewPool(entries: Entries): Promise<PoolView> {
   const rows = await readGrants(
     entries.runner,
     entries.schema,
+    entries.accountId,
     grantBalances.map(({ grantId }) => grantId),
   );
   const wallet = money(entries.balance + entries.held - remainingIn(grantBalances));

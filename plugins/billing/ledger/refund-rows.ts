@@ -17,7 +17,7 @@ export function sqlRefundRows(runner: Runner, schema: string, accountId: string)
       const [row] = await rowsOf<{ cost: string; refunded: string }>(
         runner,
         sql`select cost::text as cost, (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds
-              where refunds.request_id = ${requestId}::uuid) as refunded
+              where refunds.account_id = ${accountId} and refunds.request_id = ${requestId}::uuid) as refunded
             from (select cost from ${table('calls')} where account_id = ${accountId} and id = ${requestId}::uuid and settled
               union all select cost from ${table('archived_charges')} where account_id = ${accountId} and id = ${requestId}::uuid) as charges`,
       );
@@ -25,8 +25,8 @@ export function sqlRefundRows(runner: Runner, schema: string, accountId: string)
     },
     async add(grantId, requestId, amount) {
       await runner.execute(
-        sql`insert into ${table('refunds')} (grant_id, request_id, amount)
-            values (${grantId}::uuid, ${requestId}::uuid, ${amount.toString()}::bigint)`,
+        sql`insert into ${table('refunds')} (account_id, grant_id, request_id, amount)
+            values (${accountId}, ${grantId}::uuid, ${requestId}::uuid, ${amount.toString()}::bigint)`,
       );
     },
   };

@@ -24,13 +24,13 @@ $body$;
 
 -- Money that comes in: beside what does not expire, what does, and plans that bring it again and again.
 create table {schema}.grants (
-  id uuid primary key default gen_random_uuid(),
+  id uuid not null default gen_random_uuid(),
   account_id text not null,
   kind text not null,
   amount bigint not null check (amount > 0),
   reason text not null,
-  -- Names the event that the money came by; a second arrival of the same event finds it here.
-  reference text not null unique,
+  -- Names the event that the money came by.
+  reference text not null,
   created_at timestamptz not null,
   expires_at timestamptz,
   -- Names the plan's term that brought it; windows count over all grants of one source, from `anchor` on.
@@ -38,41 +38,57 @@ create table {schema}.grants (
   -- USD by window: {"5h": "5000000000"}.
   windows json,
   anchor timestamptz,
+  primary key (account_id, id),
+  unique (account_id, reference),
   constraint grants_windowed check ((windows is null) or (source is not null and anchor is not null and expires_at is not null))
 );
 create trigger immutable before update or delete or truncate on {schema}.grants
   for each statement execute function {schema}.refuse_ledger_change();
 
+-- Names of events that moved money outside of calls. A second arrival of the same event finds the first one here, whatever account it names:
+-- so this table has no account in its key. It has a row for each such movement, none for calls.
+create table {schema}.movement_references (
+  reference text not null,
+  -- Those of grants and those of other movements are apart.
+  is_grant boolean not null,
+  account_id text not null,
+  primary key (reference, is_grant)
+);
+create trigger immutable before update or delete or truncate on {schema}.movement_references
+  for each statement execute function {schema}.refuse_ledger_change();
+
 -- What is left of each grant that expires: its amount less its allocations. Money that does not expire needs no row: it is the rest
 -- of the balance.
 create table {schema}.grant_balances (
-  grant_id uuid not null references {schema}.grants (id),
+  grant_id uuid not null,
   account_id text not null,
   remaining bigint not null check (remaining >= 0),
   expires_at timestamptz not null,
-  primary key (account_id, grant_id)
+  primary key (account_id, grant_id),
+  foreign key (account_id, grant_id) references {schema}.grants (account_id, id)
 );
 create index grant_balances_open on {schema}.grant_balances (account_id, expires_at) where remaining > 0;
 
 -- What a movement took out of a grant that expires. Immutable, like the movement.
 create table {schema}.allocations (
   seq bigint not null,
-  grant_id uuid not null references {schema}.grants (id),
+  grant_id uuid not null,
   amount bigint not null check (amount > 0),
   -- The source of the grant, and when the money was set aside: the windows' sums are made of these.
   source text,
   held_at timestamptz not null,
   account_id text not null,
-  primary key (account_id, seq, grant_id)
+  primary key (account_id, seq, grant_id),
+  foreign key (account_id, grant_id) references {schema}.grants (account_id, id)
 );
-create index allocations_grant on {schema}.allocations (grant_id);
+create index allocations_grant on {schema}.allocations (account_id, grant_id);
 create index allocations_window on {schema}.allocations (account_id, source, held_at) include (amount) where source is not null;
 create trigger immutable before update or delete or truncate on {schema}.allocations
   for each statement execute function {schema}.refuse_ledger_change();
 
 -- A plan that an account has bought: brings `amount` for each period from `starts_at` on.
 create table {schema}.terms (
-  id uuid primary key default gen_random_uuid(),
+  id uuid not null default gen_random_uuid(),
   account_id text not null,
   plan text not null,
   amount bigint not null check (amount >= 0),
@@ -80,6 +96,7 @@ create table {schema}.terms (
   windows json,
   starts_at timestamptz not null,
   ends_at timestamptz,
+  primary key (account_id, id),
   check ((amount > 0) = (every is not null))
 );
 create index terms_account on {schema}.terms (account_id, starts_at);
@@ -110,9 +127,9 @@ create table {schema}.ledger (
   constraint ledger_granted check ((kind in ('CREDIT', 'REFUND', 'EXPIRE', 'PAYOUT')) = (grant_id is not null)),
   constraint ledger_referred check ((kind in ('DEBIT', 'PURCHASE', 'PAYOUT')) = (reference is not null))
 );
-create unique index ledger_grant on {schema}.ledger (grant_id) where kind in ('CREDIT', 'REFUND');
-create unique index ledger_expiry on {schema}.ledger (grant_id) where kind = 'EXPIRE';
-create unique index ledger_reference on {schema}.ledger (reference) where reference is not null;
+create unique index ledger_grant on {schema}.ledger (account_id, grant_id) where kind in ('CREDIT', 'REFUND');
+create unique index ledger_expiry on {schema}.ledger (account_id, grant_id) where kind = 'EXPIRE';
+create unique index ledger_reference on {schema}.ledger (account_id, reference) where reference is not null;
 create index ledger_seq on {schema}.ledger (seq);
 create index ledger_at on {schema}.ledger (created_at);
 create trigger immutable before update or delete or truncate on {schema}.ledger
@@ -120,24 +137,30 @@ create trigger immutable before update or delete or truncate on {schema}.ledger
 
 -- Charges that were given back; the sum of a request's refunds never exceeds its charge. A call that was archived can still be refunded.
 create table {schema}.refunds (
-  grant_id uuid primary key references {schema}.grants (id),
+  account_id text not null,
+  grant_id uuid not null,
   request_id uuid not null,
-  amount bigint not null check (amount > 0)
+  amount bigint not null check (amount > 0),
+  primary key (account_id, grant_id),
+  foreign key (account_id, grant_id) references {schema}.grants (account_id, id)
 );
-create index refunds_request on {schema}.refunds (request_id);
+create index refunds_request on {schema}.refunds (account_id, request_id);
 create trigger immutable before update or delete or truncate on {schema}.refunds
   for each statement execute function {schema}.refuse_ledger_change();
 
 -- Holds of work that outlives its exchange, its process and its node: no journal has them. A row comes with the order and goes with its end,
 -- in the transactions of those who work.
 create table {schema}.deposits (
-  request_id uuid primary key,
+  request_id uuid not null,
   account_id text not null,
   held bigint not null check (held >= 0),
   -- What the charge depends on, as it was when the money was set aside: price version, ratio, bounds.
   terms json not null,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  primary key (account_id, request_id)
 );
+-- Whether a request is open, where its account is not known.
+create index deposits_request on {schema}.deposits (request_id);
 -- What is set aside for a key's orders: read once for each key with a spend cap.
 create index deposits_key on {schema}.deposits ((terms->>'key'));
 
@@ -395,17 +418,19 @@ create view {schema}.movements as
 -- Part 0 has all dimensions, by quarters, and is written with the calls. The others are made of it, up to `folded`.
 create table {schema}.call_sums_groups (
   -- A hash of the others.
-  id bigint primary key,
+  id bigint not null,
+  -- Empty in parts that do not tell accounts apart.
   account_id text not null,
   key_id text not null,
   model text not null,
-  provider text not null
+  provider text not null,
+  primary key (account_id, id)
 );
-create index call_sums_groups_account on {schema}.call_sums_groups (account_id);
 -- What a key has spent is in the sums.
 create index call_sums_groups_key on {schema}.call_sums_groups (key_id);
 
 create table {schema}.call_sums (
+  account_id text not null,
   group_id bigint not null,
   at timestamptz not null,
   part smallint not null,
@@ -439,7 +464,8 @@ create table {schema}.call_sums (
   "cache_read_image" bigint,
   -- Charges of calls whose own cost is not known: the margin is that of the others.
   uncosted bigint,
-  primary key (part, group_id, at)
+  -- Sums are read by part and time, of all accounts or of the groups of one.
+  primary key (part, group_id, at, account_id)
 ) with (fillfactor = 90);
 create index call_sums_at on {schema}.call_sums (part, at) where part > 0;
 -- Its rows come in the order of their times, so an index of ranges will do: it costs the calls nothing.
@@ -454,6 +480,60 @@ create table {schema}.call_sums_state (
   rows_from timestamptz not null default '-infinity'
 );
 insert into {schema}.call_sums_state default values;
+
+-- What calls are for: each tag of a call that has any, and sums by tag. Calls without tags have no row here.
+create table {schema}.call_tags (
+  account_id text not null,
+  -- NAME=VALUE.
+  tag text collate "C" not null,
+  -- The call.
+  id uuid not null,
+  primary key (account_id, tag, id)
+);
+-- The tags of a call; and their removal with the facts of its request.
+create index call_tags_id on {schema}.call_tags (id);
+
+-- By quarters of an hour, since the days of every time zone consist of these. The measures are those of call_sums.
+create table {schema}.tag_sums (
+  account_id text not null,
+  -- NAME=VALUE. Of an hour with many of them, further ones are NAME=* together.
+  tag text collate "C" not null,
+  at timestamptz not null,
+  key_id text not null,
+  model text not null,
+  charged bigint,
+  cost bigint,
+  own_cost bigint,
+  own_unknown bigint,
+  absorbed bigint,
+  uncosted bigint,
+  "input" bigint,
+  "cache_read" bigint,
+  "cache_write_5m" bigint,
+  "cache_write_1h" bigint,
+  "input_audio" bigint,
+  "input_image" bigint,
+  "cache_read_audio" bigint,
+  "cache_read_image" bigint,
+  "output" bigint,
+  "reasoning" bigint,
+  "output_audio" bigint,
+  "output_image" bigint,
+  "image" bigint,
+  "second" bigint,
+  "request" bigint,
+  "call" bigint,
+  "web_search" bigint,
+  "web_fetch" bigint,
+  "code_execution" bigint,
+  "file_search" bigint,
+  "search" bigint,
+  "character" bigint,
+  "audio" bigint,
+  primary key (account_id, tag, at, key_id, model)
+) with (fillfactor = 90);
+-- How many tags an account has in an hour.
+create index tag_sums_at on {schema}.tag_sums (account_id, at);
 
 -- How far each journal has been applied, and who may go on.
 create table {schema}.journal_cursor (

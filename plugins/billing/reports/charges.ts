@@ -101,7 +101,8 @@ function readCharges(
     orm,
     sql`select id::text as request_id, account_id, key_id, model, provider,
           ${millisecondsOf(sql`calls.created_at`)} as at, cost::text as cost, own_cost::text as own_cost,
-          (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds where refunds.request_id = calls.id) as refunded,
+          (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds
+            where refunds.account_id = calls.account_id and refunds.request_id = calls.id) as refunded,
           classes, estimated, ratio, price, price_version, tier, held::text as held, reason, ${attempts} as attempts,
           (select string_agg(tag, ',' order by tag) from ${table('call_tags')} as tags where tags.id = calls.id and tags.account_id = calls.account_id) as tags
         from (${chosen(table('calls'))}) as calls order by calls.id desc`,

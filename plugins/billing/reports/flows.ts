@@ -155,8 +155,9 @@ interface LotRow {
 async function readLots(runner: Runner, schema: string): Promise<Lot[]> {
   const table = tablesOf(schema);
   const isRepaid = sql`not exists (select from ${table('refunds')} as refunds
-      join ${table('movements')} as charges on charges.account_id = grants.account_id and charges.request_id = refunds.request_id
-      join ${table('allocations')} as draws on draws.account_id = charges.account_id and draws.seq = charges.seq where refunds.grant_id = grants.id)
+      join ${table('movements')} as charges on charges.account_id = refunds.account_id and charges.request_id = refunds.request_id
+      join ${table('allocations')} as draws on draws.account_id = charges.account_id and draws.seq = charges.seq
+      where refunds.account_id = grants.account_id and refunds.grant_id = grants.id)
     and exists (select from ${table('grants')} as earlier
       where earlier.account_id = grants.account_id and earlier.kind = 'top-up' and earlier.created_at <= entries.created_at)`;
   const rows = await rowsOf<LotRow>(
@@ -237,9 +238,9 @@ async function readOwedExpiring(runner: Runner, schema: string, at: number): Pro
     sql`select coalesce(sum(grants.amount
           - (select coalesce(sum(draws.amount), 0) from ${table('allocations')} as draws
               join ${table('movements')} as entries on entries.account_id = draws.account_id and entries.seq = draws.seq
-              where draws.grant_id = grants.id and entries.created_at < ${instant(at)})
+              where draws.account_id = grants.account_id and draws.grant_id = grants.id and entries.created_at < ${instant(at)})
           + (select coalesce(sum(entries.amount), 0) from ${table('ledger')} as entries
-              where entries.kind = 'EXPIRE' and entries.grant_id = grants.id
+              where entries.account_id = grants.account_id and entries.kind = 'EXPIRE' and entries.grant_id = grants.id
                 and entries.created_at < ${instant(at)})), 0)::text as amount
         from ${table('grants')} as grants
         where grants.kind = 'top-up' and grants.expires_at is not null and grants.created_at < ${instant(at)}`,

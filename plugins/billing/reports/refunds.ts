@@ -42,7 +42,7 @@ export async function refundsIn(store: ChargeStore, filter: ChargeFilter): Promi
     sql`select refunds.request_id::text as request_id, ${millisecondsOf(sql`given.created_at`)} as at, refunds.amount::text as amount,
           calls.id is not null as is_stored, given.account_id, calls.key_id, calls.model, calls.provider, calls.own_cost is not null as is_costed
         from ${table('ledger')} as given
-        join ${table('refunds')} as refunds on refunds.grant_id = given.grant_id
+        join ${table('refunds')} as refunds on refunds.account_id = given.account_id and refunds.grant_id = given.grant_id
         left join ${table('calls')} as calls on calls.account_id = given.account_id and calls.id = refunds.request_id
         where given.kind = 'REFUND' and ${within(filter)}
           ${filter.accountId === undefined ? sql`` : sql`and given.account_id = ${filter.accountId}`}`,

@@ -70,7 +70,8 @@ function knowledge(orm: Orm, table: Table): Pick<RestoreRows, 'identity' | 'move
         sql`select coalesce(ledger.reference, grants.reference) as reference, ledger.account_id as account, ledger.kind,
               ledger.amount::text as amount, coalesce(ledger.detail->>'reason', '') as reason, ledger.detail->>'of' as of,
               ${millisecondsOf(sql`grants.expires_at`)} as expires, ${millisecondsOf(sql`ledger.created_at`)} as at
-            from ${table('ledger')} as ledger left join ${table('grants')} as grants on grants.id = ledger.grant_id
+            from ${table('ledger')} as ledger left join ${table('grants')} as grants
+              on grants.account_id = ledger.account_id and grants.id = ledger.grant_id
             where ledger.created_at >= ${time(at)}::timestamptz and ledger.kind <> 'EXPIRE'
               and (ledger.kind <> 'CREDIT' or grants.kind <> 'plan')
             order by ledger.created_at desc, ledger.seq desc limit ${limit}::int`,
@@ -86,8 +87,7 @@ function knowledge(orm: Orm, table: Table): Pick<RestoreRows, 'identity' | 'move
       const rows = await rowsOf<{ reference: string }>(
         orm,
         sql`select value as reference from json_array_elements_text(${jsonOf(references)}) as known (value)
-            where not exists (select from ${table('ledger')} where reference = value)
-              and not exists (select from ${table('grants')} where reference = value)`,
+            where not exists (select from ${table('movement_references')} where reference = value)`,
       );
       return new Set(rows.map(({ reference }) => reference));
     },

@@ -31,7 +31,8 @@ export async function summedDays(runner: Runner, schema: string, sums: SumTable)
   const { sums: kept, groups } = namesOf(schema, sums);
   const fine = sql.raw(String(finePart));
   const next = (after: SQL) =>
-    sql`(select min(at) from ${kept} as sums where part = ${fine} and group_id = groups.id and at >= ${after})`;
+    sql`(select min(at) from ${kept} as sums where part = ${fine} and group_id = groups.id
+      and sums.account_id = groups.account_id and at >= ${after})`;
   const found = await rowsOf<{ day: number }>(
     runner,
     sql`select day from (

@@ -239,7 +239,9 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
   const time = each === undefined ? sql`` : sql`, ${groupSql(select, at, true)} as "group"`;
   const parts = kept.flatMap(([part, ranges]) =>
     (ranges.length > mostAlone ? [ranges] : ranges.map((range) => [range])).map(
-      (some) => sql`select ${slotOf(at, bounds)} as slot, group_id ${time}, ${names} from ${table}
+      (
+        some,
+      ) => sql`select ${slotOf(at, bounds)} as slot, account_id as account, group_id ${time}, ${names} from ${table}
         where part = ${sql.raw(String(part.number))} and ${withinRanges(at, some, part.stepMs)} ${narrowed(select, [part, some], wanted)}`,
     ),
   );
@@ -251,11 +253,12 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
   // There are about as many of them as groups.
   const areMany = (named.has('account_id') || named.has('key_id')) && !isNarrow(conditions);
   const known = areMany
-    ? sql`join ${groups} as groups on groups.id = sums.group_id`
-    : sql`cross join lateral (select * from ${groups} as known where known.id = sums.group_id offset 0) as groups`;
+    ? sql`join ${groups} as groups on groups.account_id = sums.account and groups.id = sums.group_id`
+    : sql`cross join lateral (select * from ${groups} as known
+        where known.account_id = sums.account and known.id = sums.group_id offset 0) as groups`;
   return sql`select slot, ${group} as "group", ${sql.join(columns, sql`, `)}
-    from (select slot, group_id ${each === undefined ? sql`` : sql`, "group"`}, ${sql.join(inner, sql`, `)}
-      from (${sql.join(parts, sql` union all `)}) as parts group by 1, 2 ${each === undefined ? sql`` : sql`, 3`}) as sums
+    from (select slot, account, group_id ${each === undefined ? sql`` : sql`, "group"`}, ${sql.join(inner, sql`, `)}
+      from (${sql.join(parts, sql` union all `)}) as parts group by 1, 2, 3 ${each === undefined ? sql`` : sql`, 4`}) as sums
     ${known} where ${wanted} group by 1, 2`;
 }
 

@@ -79,7 +79,8 @@ export interface SummedRequest {
   readonly totalMs: number | null | undefined;
 }
 
-const noId = '00000000-0000-0000-0000-000000000000';
+/** Stands for no account, and for no key. */
+export const noId = '00000000-0000-0000-0000-000000000000';
 
 export function addRequest(sums: SumsInMemory, request: SummedRequest): void {
   const { outcome, status } = request;

@@ -153,8 +153,9 @@ export const column = (name: string): SQL => sql.raw(`"${name}"`);
 export function namesOf(schema: string, { name, rows, given, dimensions }: SumTable) {
   const table = (text: string) => sql`${sql.identifier(schema)}.${sql.identifier(text)}`;
   const [sums, groups] = [table(name), table(`${name}_groups`)];
+  // The account is in both.
   const columns = sql.join(
-    dimensions.map((dimension) => column(dimension.name)),
+    dimensions.filter((dimension) => dimension.name !== 'account_id').map((dimension) => column(dimension.name)),
     sql`, `,
   );
   return {
@@ -162,7 +163,8 @@ export function namesOf(schema: string, { name, rows, given, dimensions }: SumTa
     groups,
     state: table(`${name}_state`),
     rows: given?.(schema) ?? table(rows),
-    kept: sql`(select sums.*, ${columns} from ${sums} as sums join ${groups} as groups on groups.id = sums.group_id) as kept`,
+    kept: sql`(select sums.*, ${columns} from ${sums} as sums join ${groups} as groups
+      on groups.account_id = sums.account_id and groups.id = sums.group_id) as kept`,
   };
 }
 
@@ -246,9 +248,9 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
       select distinct group_id, ${dimensions} from ${foundHere} order by group_id on conflict do nothing
     ),
     ${sumsAdded} as (
-      insert into ${names.sums} as kept (part, group_id, at, ${measures})
-      select part, group_id, at, ${measures} from ${foundHere} order by part, group_id, at
-      on conflict (part, group_id, at) do update set ${sql.join(sets, sql`, `)}
+      insert into ${names.sums} as kept (account_id, part, group_id, at, ${measures})
+      select account_id, part, group_id, at, ${measures} from ${foundHere} order by part, group_id, at
+      on conflict (part, group_id, at, account_id) do update set ${sql.join(sets, sql`, `)}
     )`;
 }
 

@@ -2,7 +2,7 @@
 -- outlives them.
 
 create table {schema}.files (
-  id text primary key,
+  id text not null,
   account_id text not null,
   task_id text not null,
   -- Which of the task's files it is.
@@ -20,7 +20,9 @@ create table {schema}.files (
   -- The name that a client has chosen, of one file of the account at a time.
   chosen_name text,
   -- Of the bytes of an uploaded file, in hexadecimal digits.
-  sha256 text
+  sha256 text,
+  -- The address of a file has its id alone.
+  primary key (id, account_id)
 );
 create unique index files_of_task on {schema}.files (account_id, task_id, number) where state <> 'gone';
 create unique index files_chosen on {schema}.files (account_id, chosen_name) where chosen_name is not null and state <> 'gone';

@@ -6,6 +6,7 @@ import { caller } from '../../common/domain/accounts.ts';
 import type { Recording } from '../../common/domain/admin/recorded-bodies.ts';
 import { call } from '../../common/domain/calls.ts';
 import { streamedForm } from '../../common/kit/forms/streamed-form.ts';
+import { noId } from '../../common/rollups/sums-in-memory.ts';
 import { RowQueue } from '../queue.ts';
 import { type Excerpt, type Kept, OpaqueExcerpt, TextExcerpt } from './excerpt.ts';
 import { keptForm, keptParts } from './form.ts';
@@ -181,7 +182,7 @@ function rowOf(exchange: Exchange, pair: BodyPair, { secrets, config }: BodyPoli
   const { request, answer } = pair.end();
   return {
     request_id: exchange.id,
-    account_id: exchange.find(caller)?.accountId,
+    account_id: exchange.find(caller)?.accountId ?? noId,
     received_at: new Date(exchange.receivedAt).toISOString(),
     expires_at: new Date(now + config.retention).toISOString(),
     request: request && maskBody(request, secrets),

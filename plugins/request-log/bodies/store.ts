@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RecordedBody, Recording, RequestBodies } from '../../common/domain/admin/recorded-bodies.ts';
 import { type Database, isUuid } from '../../common/domain/database.ts';
+import { noId } from '../../common/rollups/sums-in-memory.ts';
 
 /** Topic of changes of recordings. */
 export const recordingsTopic = 'body recordings';
@@ -23,14 +24,14 @@ export class BodyStore {
   async insert(rows: string): Promise<void> {
     await this.#rows(
       sql`insert into ${this.#bodies} select * from jsonb_populate_recordset(null::${this.#bodies}, ${rows}::jsonb)
-          on conflict (request_id) do nothing`,
+          on conflict (account_id, request_id) do nothing`,
     );
   }
 
   async find(requestId: string, now: number): Promise<RequestBodies | undefined> {
     if (!isUuid(requestId)) return undefined;
     const [row] = await this.#rows(
-      sql`select request_id::text as request_id, account_id::text as account_id,
+      sql`select request_id::text as request_id, nullif(account_id::text, ${noId}) as account_id,
             (extract(epoch from received_at) * 1000)::float8 as received_at,
             (extract(epoch from expires_at) * 1000)::float8 as expires_at,
             request, request_type, request_bytes::float8 as request_bytes, request_left_out::float8 as request_left_out,

@@ -1,11 +1,12 @@
 -- What happened to each request, for people to look at. Money has rows of its own; nothing is charged by these. Requests that billing
 -- has as calls are rows of `calls`; the others are here.
 create table {schema}.requests (
-  id uuid primary key,
+  id uuid not null,
   received_at timestamptz not null,
   operation text not null,
   protocol text,
-  account_id uuid,
+  -- Zeros: none.
+  account_id uuid not null,
   key_id uuid,
   model text,
   provider text,
@@ -26,15 +27,17 @@ create table {schema}.requests (
   upstream_id text,
   -- What a translation left out, and what was decided on the way: [{"at": ms, "by": plugin, "text": …, "operator": true}].
   dropped text[],
-  story jsonb
+  story jsonb,
+  primary key (account_id, id)
 );
--- Ids are in the order of arrival, so the primary key serves ranges of time.
-create index requests_by_account on {schema}.requests (account_id, id);
+-- Ids are in the order of arrival: requests of all accounts, one of them, those of a span.
+create index requests_id on {schema}.requests (id);
 
 -- What clients sent and were told, masked, where an operator has asked for it. Each row says when it is to go.
 create table {schema}.request_bodies (
-  request_id uuid primary key,
-  account_id uuid,
+  request_id uuid not null,
+  -- Zeros: none.
+  account_id uuid not null,
   received_at timestamptz not null,
   expires_at timestamptz not null,
   request text,
@@ -44,7 +47,8 @@ create table {schema}.request_bodies (
   answer text,
   answer_type text,
   answer_bytes bigint,
-  answer_left_out bigint
+  answer_left_out bigint,
+  primary key (request_id, account_id)
 );
 create index request_bodies_by_end on {schema}.request_bodies (expires_at);
 create index request_bodies_by_account on {schema}.request_bodies (account_id);
@@ -67,7 +71,8 @@ create index body_recordings_by_end on {schema}.body_recordings (until);
 -- it, up to `folded`.
 create table {schema}.request_sums_groups (
   -- A hash of the others.
-  id bigint primary key,
+  id bigint not null,
+  -- Zeros in parts that do not tell accounts apart, and of requests without an account.
   account_id uuid not null,
   key_id uuid not null,
   model text not null,
@@ -75,13 +80,14 @@ create table {schema}.request_sums_groups (
   operation text not null,
   result text not null,
   -- Of a failure.
-  cause text not null default ''
+  cause text not null default '',
+  primary key (account_id, id)
 );
--- Pages ask for the groups of listed accounts, and of listed keys.
-create index request_sums_groups_account on {schema}.request_sums_groups (account_id);
+-- Pages ask for the groups of listed keys, too.
 create index request_sums_groups_key on {schema}.request_sums_groups (key_id);
 
 create table {schema}.request_sums (
+  account_id uuid not null,
   group_id bigint not null,
   at timestamptz not null,
   requests bigint not null,
@@ -89,7 +95,8 @@ create table {schema}.request_sums (
   -- Histograms: twelve decimal digits for each cell of 5 %, from 0.1 ms on.
   first_byte numeric,
   total numeric,
-  primary key (part, group_id, at)
+  -- Sums are read by part and time, of all accounts or of the groups of one.
+  primary key (part, group_id, at, account_id)
 ) with (fillfactor = 90);
 create index request_sums_at on {schema}.request_sums (part, at) where part > 0;
 -- Its rows come in the order of their times, so an index of ranges will do: it costs the calls nothing. It is read as a whole each time, so

@@ -87,8 +87,8 @@ export class SqlTaskRows implements TaskRows {
     const ended = await this.#write(transaction, task.id, from, state, written);
     if (ended && task.callbackUrl !== undefined) {
       await transaction.execute(sql`
-        insert into ${this.#callbacks} (task_id, url, created_at, due_at)
-        values (${task.id}, ${task.callbackUrl}, now(), now()) on conflict do nothing`);
+        insert into ${this.#callbacks} (account_id, task_id, url, created_at, due_at)
+        select account_id, id, ${task.callbackUrl}, now(), now() from ${this.#table} where id = ${task.id} on conflict do nothing`);
     }
     return ended;
   }

@@ -1,9 +1,9 @@
 -- Images and videos that are made for clients later. A task is its own job: whoever takes its lease does its next step.
 
 create table {schema}.tasks (
-  id text primary key,
+  id text not null,
   -- Of the exchange that ordered it; its hold, attempts and charge go by this id.
-  request_id uuid not null unique,
+  request_id uuid not null,
   account_id text not null,
   key_id text not null,
   kind text not null check (kind in ('image', 'video')),
@@ -35,6 +35,9 @@ create table {schema}.tasks (
   tries integer not null default 0,
   -- The span of the request that ordered it, as W3C trace context; null: it was not traced.
   trace text,
+  -- Workers have the id alone.
+  primary key (id, account_id),
+  unique (account_id, request_id),
   -- What is final has nothing to do.
   check ((due_at is null) = (state in ('completed', 'failed', 'cancelled')))
 );
@@ -46,8 +49,9 @@ create index tasks_at on {schema}.tasks (created_at desc, id desc);
 
 -- Ends that clients want to be told of; a row comes with the end, in its transaction.
 create table {schema}.task_callbacks (
-  id uuid primary key default gen_random_uuid(),
-  task_id text not null unique references {schema}.tasks (id) on delete cascade,
+  id uuid not null default gen_random_uuid(),
+  account_id text not null,
+  task_id text not null,
   url text not null,
   created_at timestamptz not null,
   -- Null: delivered, or given up.
@@ -56,7 +60,10 @@ create table {schema}.task_callbacks (
   lease_until timestamptz,
   tries integer not null default 0,
   delivered_at timestamptz,
-  last_error text
+  last_error text,
+  primary key (id, account_id),
+  unique (account_id, task_id),
+  foreign key (account_id, task_id) references {schema}.tasks (account_id, id) on delete cascade
 );
 create index task_callbacks_due on {schema}.task_callbacks (due_at) where due_at is not null;
 

@@ -120,7 +120,7 @@ async function takePart(exchange: Exchange, uploads: PartUploads, files: Uploade
     try {
       await files.pieces.add(accountId, part.id, 0, received, lifetimeMs);
     } catch (error) {
-      await uploads.removePart(part.id);
+      await uploads.removePart(upload, part.id);
       throw error;
     }
     const created = seconds(part.createdAt);

@@ -91,20 +91,21 @@ export class PartUploads {
 
   /** Makes room for a part of this many bytes, within the announced size. */
   async addPart(
-    { id: uploadId, bytes: announced }: PartUpload,
+    { id: uploadId, accountId, bytes: announced }: PartUpload,
     bytes: number,
   ): Promise<{ id: string; createdAt: number }> {
     const id = this.#newId('part');
     const createdAt = this.#clock.now();
     // The lock lets parts that come at the same time be counted one after the other.
     const made = await this.#database.orm.transaction(async (transaction) => {
-      await transaction.execute(sql`select id from ${this.#uploads} where id = ${uploadId} for update`);
+      const upload = sql`account_id = ${accountId} and id = ${uploadId}`;
+      await transaction.execute(sql`select id from ${this.#uploads} where ${upload} for update`);
       return (await transaction.execute(sql`
-        insert into ${this.#parts} (id, upload_id, bytes)
-        select ${id}, ${uploadId}, ${bytes}::bigint
-        where exists (select from ${this.#uploads} where id = ${uploadId} and status = 'pending')
+        insert into ${this.#parts} (id, account_id, upload_id, bytes)
+        select ${id}, ${accountId}, ${uploadId}, ${bytes}::bigint
+        where exists (select from ${this.#uploads} where ${upload} and status = 'pending')
           and (select count(*) < ${mostParts}::int and coalesce(sum(bytes), 0) + ${bytes}::bigint <= ${announced}::bigint
-            from ${this.#parts} where upload_id = ${uploadId})
+            from ${this.#parts} where account_id = ${accountId} and upload_id = ${uploadId})
         returning id`)) as unknown as unknown[];
     });
     if (made.length > 0) return { id, createdAt };
@@ -115,20 +116,24 @@ export class PartUploads {
     );
   }
 
-  async removePart(id: string): Promise<void> {
-    await this.#rows(sql`delete from ${this.#parts} where id = ${id}`);
+  async removePart({ accountId, id: uploadId }: PartUpload, id: string): Promise<void> {
+    await this.#rows(
+      sql`delete from ${this.#parts} where account_id = ${accountId} and upload_id = ${uploadId} and id = ${id}`,
+    );
   }
 
   /** The bytes of each part, by its id. */
-  async parts({ id }: PartUpload): Promise<ReadonlyMap<string, number>> {
+  async parts({ accountId, id }: PartUpload): Promise<ReadonlyMap<string, number>> {
     const rows = await this.#rows<{ id: string; bytes: string }>(
-      sql`select id, bytes::text as bytes from ${this.#parts} where upload_id = ${id}`,
+      sql`select id, bytes::text as bytes from ${this.#parts} where account_id = ${accountId} and upload_id = ${id}`,
     );
     return new Map(rows.map((row) => [row.id, Number(row.bytes)]));
   }
 
   async end(upload: PartUpload, status: 'completed' | 'cancelled'): Promise<PartUpload> {
-    await this.#rows(sql`update ${this.#uploads} set status = ${status} where id = ${upload.id}`);
+    await this.#rows(
+      sql`update ${this.#uploads} set status = ${status} where account_id = ${upload.accountId} and id = ${upload.id}`,
+    );
     return { ...upload, status };
   }
 

@@ -59,8 +59,8 @@ async function insert(rows: readonly Given[]): Promise<void> {
     );
     if (vendor)
       await database.orm.execute(
-        sql`insert into ${table('vendor_batches')} (batch_id, provider, protocol, model, asked, state)
-          values (${id}, 'acme', 'chat', 'm', 'm', 'running')`,
+        sql`insert into ${table('vendor_batches')} (account_id, batch_id, provider, protocol, model, asked, state)
+          values (${account}, ${id}, 'acme', 'chat', 'm', 'm', 'running')`,
       );
   }
 }
@@ -134,7 +134,11 @@ test('a page is read from an index in its order, with any one filter', async () 
         '2026-11-01T00:00:00Z'::timestamptz - n * interval '1 minute', now()
       from generate_series(1, 3000) as n`,
   );
-  await database.orm.execute(sql`analyze ${table('batches')}`);
+  await database.orm.execute(
+    sql`insert into ${table('vendor_batches')} (account_id, batch_id, provider, protocol, model, asked, state)
+      select account_id, id, 'acme', 'chat', 'm', 'm', 'ended' from ${table('batches')}`,
+  );
+  await database.orm.execute(sql`analyze ${table('batches')}, ${table('vendor_batches')}`);
   const after = encoded([String(Date.parse('2026-10-31T12:00:00Z') * 1000), 'batch_1']);
   for (const [wanted, index] of plans)
     for (const page of [{ limit: 25 }, { limit: 25, after }]) {

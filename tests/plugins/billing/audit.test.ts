@@ -196,9 +196,23 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
     plant: (world) =>
       plant(
         world,
-        sql`insert into ${world.table('grants')} (account_id, kind, amount, reason, reference, created_at)
+        sql`with named as (insert into ${world.table('movement_references')} values ('planted', true, 'alice'))
+            insert into ${world.table('grants')} (account_id, kind, amount, reason, reference, created_at)
             values ('alice', 'top-up', 5, 'test', 'planted', now())`,
       ),
+  },
+  {
+    name: 'the name of an event without its movement, and one of another account',
+    rules: ['M12', 'M12'],
+    plant: async (world) => {
+      const names = world.table('movement_references');
+      await plant(world, sql`insert into ${names} values ('nothing', false, 'alice')`);
+      await world.rows(sql`alter table ${names} disable trigger immutable`);
+      await world.rows(
+        sql`update ${names} set account_id = 'bob' where ctid = (select min(ctid) from ${names} where is_grant)`,
+      );
+      await world.rows(sql`alter table ${names} enable trigger immutable`);
+    },
   },
 ];
 

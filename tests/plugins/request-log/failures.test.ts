@@ -6,6 +6,7 @@ import { sql } from 'drizzle-orm';
 import { type RequestQueries, requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
+import { noId } from '../../../plugins/common/rollups/sums-in-memory.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
@@ -42,7 +43,7 @@ before(async () => {
 });
 after(() => store.close());
 
-function rowsOf(count: number, at: number, [status, outcome, kind, code]: Failure, account: string | null = null) {
+function rowsOf(count: number, at: number, [status, outcome, kind, code]: Failure, account = noId) {
   return Array.from({ length: count }, (_, index) => ({
     id: requestIdAt(at + index),
     received_at: new Date(at + index).toISOString(),

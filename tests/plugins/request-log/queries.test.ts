@@ -15,6 +15,7 @@ import { attempts, call, dropped } from '../../../plugins/common/domain/calls.ts
 import { database } from '../../../plugins/common/domain/database.ts';
 import { defineEvent, defineOperatorEvent, recordEvent } from '../../../plugins/common/domain/timeline.ts';
 import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
+import { noId } from '../../../plugins/common/rollups/sums-in-memory.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
@@ -170,7 +171,7 @@ before(async () => {
   rows = someRows();
   const schema = sql.identifier(store.schema);
   await store.orm.execute(sql`insert into ${schema}.requests
-    select * from jsonb_populate_recordset(null::${schema}.requests, ${JSON.stringify(rows)}::jsonb)`);
+    select * from jsonb_populate_recordset(null::${schema}.requests, ${JSON.stringify(rows.map((row) => ({ ...row, account_id: row.account_id ?? noId })))}::jsonb)`);
   await rebuildSums(store.orm, store.schema, requestSums);
 });
 after(() => store.close());

@@ -38,7 +38,7 @@ const history = fc.record({
 const damages = {
   count: 'update KEPT set requests = requests + 1 where ctid = (select ctid from KEPT order by random() limit 1)',
   removed: 'delete from KEPT where ctid = (select ctid from KEPT order by random() limit 1)',
-  invented: `insert into KEPT (group_id, at, requests, part) select group_id, at + interval '8 days', 7, part from KEPT
+  invented: `insert into KEPT (account_id, group_id, at, requests, part) select account_id, group_id, at + interval '8 days', 7, part from KEPT
     where at < '2026-10-22' order by random() limit 1 on conflict do nothing`,
 };
 

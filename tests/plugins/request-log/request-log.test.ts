@@ -9,6 +9,7 @@ import { attempts, call, usageReport } from '../../../plugins/common/domain/call
 import { database } from '../../../plugins/common/domain/database.ts';
 import { lookMs } from '../../../plugins/common/kit/pace.ts';
 import { checkSums } from '../../../plugins/common/rollups/check.ts';
+import { noId } from '../../../plugins/common/rollups/sums-in-memory.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { beatMs, RowQueue } from '../../../plugins/request-log/queue.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
@@ -149,7 +150,7 @@ test('rows with any texts, some of which are there already, are stored as given 
   }
   const stored = (await store.orm.execute(
     sql`select id::text as request_id, to_char(received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as received_at, operation,
-        account_id, model, error_code, upstream_id, status, outcome, attempts, streamed, first_byte_ms, total_ms, bytes_in,
+        nullif(account_id::text, ${noId}) as account_id, model, error_code, upstream_id, status, outcome, attempts, streamed, first_byte_ms, total_ms, bytes_in,
         bytes_out::float8 as bytes_out, usage, usage_estimated, dropped, story
       from ${sql.identifier(store.schema)}.requests order by id`,
   )) as unknown as Record<string, unknown>[];

@@ -14,6 +14,7 @@ import { callRows } from '../../../plugins/common/domain/call-facts.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { totalTokens } from '../../../plugins/common/domain/usage.ts';
 import { rebuildSums } from '../../../plugins/common/rollups/rebuild.ts';
+import { noId } from '../../../plugins/common/rollups/sums-in-memory.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { requestSumsWith } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
@@ -82,7 +83,15 @@ after(() => store.close());
 async function insert(call: boolean): Promise<void> {
   const schema = sql.identifier(store.schema);
   const table = sql.identifier(call ? 'paid' : 'requests');
-  const others = { operation: 'chat', streamed: false, outcome: 'complete', attempts: 1, bytes_in: 1, bytes_out: 1 };
+  const others = {
+    account_id: noId,
+    operation: 'chat',
+    streamed: false,
+    outcome: 'complete',
+    attempts: 1,
+    bytes_in: 1,
+    bytes_out: 1,
+  };
   const given = rows
     .filter((row) => row.call === call)
     .map(({ at, ...row }) => ({ ...row, ...others, received_at: new Date(at).toISOString() }));
@@ -172,7 +181,7 @@ test('only the newest 50,000 are sorted, and the page says so', async () => {
   const later = start + 50 * 3_600_000;
   await store.orm.execute(sql`insert into ${schema}.requests
     select (lpad(to_hex(${later}::bigint + number), 12, '0') || '7000800000000000' || lpad(to_hex(number), 4, '0'))::uuid,
-      to_timestamp((${later}::bigint + number) / 1000.0), 'chat', null, null, null, null, null, null, false, 200, 'complete', null, null, 1, null,
+      to_timestamp((${later}::bigint + number) / 1000.0), 'chat', null, ${noId}::uuid, null, null, null, null, false, 200, 'complete', null, null, 1, null,
       number, 1, 1 from generate_series(1, 50010) as number`);
   const sort = { by: 'duration', order: 'asc' } as const;
   const page = await queries.list({ from: start, until: later + 60_000, sort }, { limit: 2 });
