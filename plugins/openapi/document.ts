@@ -1,6 +1,9 @@
 /** Makes the OpenAPI document of a gateway from its endpoints. Pure. */
 import type { Endpoint } from '../../core/contract/contract.ts';
 import type { PublicOperation } from '../../core/contract/public-operation.ts';
+import type { ModelKind } from '../common/domain/models.ts';
+import { chatRequest } from './chat-schema.ts';
+import { examples } from './examples.ts';
 
 export interface DocumentOptions {
   readonly gateway: string;
@@ -8,6 +11,8 @@ export interface DocumentOptions {
   /** Where keys are carried. */
   readonly carriers: readonly string[];
   needsKey(endpoint: Endpoint): boolean;
+  /** A model of this kind that the gateway sells. */
+  modelOf(kind: ModelKind): string | undefined;
   /** Members of the gateway's own error bodies; undefined: each protocol has its own. */
   readonly errorMembers: readonly string[] | undefined;
 }
@@ -37,7 +42,7 @@ export function documentOf(endpoints: readonly Endpoint[], options: DocumentOpti
     paths: Object.fromEntries(Object.entries(paths).sort(([left], [right]) => (left < right ? -1 : 1))),
     components: {
       securitySchemes: Object.fromEntries(schemes),
-      schemas: { Error: errorSchema(options.errorMembers) },
+      schemas: { Error: errorSchema(options.errorMembers), ChatRequest: chatRequest },
       responses: {
         Error: {
           description: 'An error in the form of the protocol; its message says what to change.',
@@ -58,7 +63,11 @@ function templateOf(pattern: string): string {
 
 function operationOf(endpoint: Endpoint, described: PublicOperation, path: string, options: DocumentOptions): Json {
   const { summary, body, query = {}, answers = ['application/json'] } = described;
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => parameter(name!, 'path'));
+  const example = exampleOf(path, options);
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
+    const shown = name === 'model' && example !== undefined ? { example: example.model } : {};
+    return { ...parameter(name!, 'path'), ...shown };
+  });
   const inQuery = Object.entries(query).map(([name, sentence]) => parameter(name, 'query', sentence));
   const parameters = [...inPath, ...inQuery];
   return {
@@ -66,7 +75,7 @@ function operationOf(endpoint: Endpoint, described: PublicOperation, path: strin
     summary,
     tags: [endpoint.operation],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: requestOf(body) }),
+    ...(body === undefined ? {} : { requestBody: requestOf(path, body, example?.body) }),
     responses: {
       '200': { description: 'The answer.', content: Object.fromEntries(answers.map((type) => [type, answerOf(type)])) },
       default: { $ref: '#/components/responses/Error' },
@@ -80,12 +89,27 @@ function parameter(name: string, place: 'path' | 'query', description?: string):
   return { name, in: place, ...(place === 'path' ? { required: true } : {}), schema: { type: 'string' }, ...described };
 }
 
-function requestOf({ types, required = [] }: NonNullable<PublicOperation['body']>): Json {
+/** With a model that this gateway sells, so that it can be sent as it is; undefined: there is none, or no example. */
+function exampleOf(path: string, options: DocumentOptions): { model: string; body: Json } | undefined {
+  const isNamed = path.includes('{model}');
+  const example = examples[isNamed ? path.slice(path.indexOf('}') + 1) : path];
+  const model = example === undefined ? undefined : options.modelOf(example.kind);
+  if (example === undefined || model === undefined) return undefined;
+  return { model, body: isNamed ? example.body : { model, ...example.body } };
+}
+
+type Body = NonNullable<PublicOperation['body']>;
+
+function requestOf(path: string, { types, required = [] }: Body, example: Json | undefined): Json {
   const properties = required.includes('model') ? { properties: { model: { type: 'string' } } } : {};
-  const schema = { type: 'object', ...(required.length === 0 ? {} : { required }), ...properties };
+  const isChat = path === '/v1/chat/completions';
+  const plain = { type: 'object', ...(required.length === 0 ? {} : { required }), ...properties };
+  const schema = isChat ? { $ref: '#/components/schemas/ChatRequest' } : plain;
   const binary = { type: 'string', format: 'binary' };
   const schemaOf = (type: string) => (type === 'application/octet-stream' ? binary : schema);
-  return { required: true, content: Object.fromEntries(types.map((type) => [type, { schema: schemaOf(type) }])) };
+  const shown = (type: string) => (type === 'application/json' && example !== undefined ? { example } : {});
+  const content = types.map((type) => [type, { schema: schemaOf(type), ...shown(type) }] as const);
+  return { required: true, content: Object.fromEntries(content) };
 }
 
 function answerOf(type: string): Json {

@@ -5,13 +5,14 @@ import { z } from '../../core/contract/schema.ts';
 import packageFile from '../../package.json' with { type: 'json' };
 import { keyRules } from '../common/domain/accounts.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
+import { catalog, type ModelKind } from '../common/domain/models.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
 import { documentOf } from './document.ts';
 
 export default definePlugin({
   name: 'openapi',
   config: z.strictObject({}),
-  services: { requires: [keyRules], optional: [errorShape] },
+  services: { requires: [keyRules], optional: [catalog, errorShape] },
   setup: (host) => ({
     endpoints: [
       {
@@ -43,6 +44,11 @@ function describe(host: Host): object {
     version: packageFile.version,
     carriers: rules.carriers(),
     needsKey: (endpoint) => rules.needsKey(endpoint),
+    modelOf: (kind: ModelKind) =>
+      host
+        .find(catalog)
+        ?.list()
+        .find((model) => model.kind === kind && model.prices !== undefined && model.limits?.needsImage !== true)?.id,
     errorMembers: members === undefined ? undefined : Object.keys(members),
   });
 }
