@@ -15,15 +15,15 @@ import {
 } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
-import { answers, countInput, dayMs, instant, iso, spanOf, usd, usdOrNull } from './schemas.ts';
-import { chargeFilter, sizesOf } from './spend.ts';
+import { answers, countInput, dayMs, instant, iso, spanOf } from './schemas.ts';
+import { chargeFilter, countedOf, moneyJson, nothing, sizesOf, spentIn, spentSums } from './spend.ts';
 import { spanOfDays } from './time-zone.ts';
 
 const bucket = z.object({
   requests: z.number(),
   errors: z.number().describe('Refused and failed ones.'),
   tokens: z.number().nullable().describe('null: not known, as of operations.'),
-  cost: usd.nullable(),
+  ...spentSums,
   firstByteP50: z.number().nullable(),
 });
 const activity = z
@@ -114,7 +114,7 @@ async function activityOf(
 async function seriesOf(services: ConsoleServices, filter: RequestFilter, bounds: readonly number[]) {
   const charges = chargeFilter(filter);
   const [all, spend] = await Promise.all([
-    need(services, requestQueries).seriesBetween(filter, bounds),
+    need(services, requestQueries).seriesBetween(countedOf(filter), bounds),
     charges && services.find(ledgerQueries)?.spendBetween(charges, bounds),
   ]);
   return all.map((sums, index) => bucketOf(sums, spend?.[index]));
@@ -131,7 +131,7 @@ async function stackedBy(
   const charges = chargeFilter(filter);
   const byCharge = by === 'operation' ? undefined : by;
   const [ofGroups, spendOfGroups] = await Promise.all([
-    names.length === 0 ? [] : need(services, requestQueries).seriesOfGroups(filter, bounds, by, names),
+    names.length === 0 ? [] : need(services, requestQueries).seriesOfGroups(countedOf(filter), bounds, by, names),
     charges && byCharge && services.find(ledgerQueries)?.spendOfGroups(charges, bounds, byCharge, names),
   ]);
   const counted = new Map(ofGroups.map((sums) => [keyOf(sums), sums]));
@@ -140,7 +140,7 @@ async function stackedBy(
     group,
     series: bounds.slice(0, -1).map((start) => {
       const key = keyOf({ at: start, group });
-      return bucketOf(counted.get(key), charged && (charged.get(key) ?? 'none'));
+      return bucketOf(counted.get(key), charged && (charged.get(key) ?? nothing));
     }),
   }));
 }
@@ -178,15 +178,13 @@ async function largestOf(services: ConsoleServices, filter: RequestFilter, by: R
   return [...new Set(names)].filter((name) => name !== '').slice(0, limit);
 }
 
-/** `none`: charges are known, and there was none. */
-function bucketOf(sums: RequestSums | undefined, spend: SpendSums | 'none' | undefined): Bucket {
+function bucketOf(sums: RequestSums | undefined, spend: SpendSums | undefined): Bucket {
   const { requests = 0, results, firstByte } = sums ?? {};
-  const cost = spend === 'none' ? '0.00' : usdOrNull(spend?.cost);
   return {
     requests,
     errors: results === undefined ? 0 : results.client_error + results.upstream_error,
-    tokens: spend === 'none' ? 0 : spend === undefined ? null : totalTokens(spend.usage),
-    cost: cost ?? null,
+    tokens: spend === undefined ? null : totalTokens(spend.usage),
+    ...spentIn(moneyJson(spend)),
     firstByteP50: firstByte?.p50 ?? null,
   };
 }

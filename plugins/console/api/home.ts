@@ -10,7 +10,7 @@ import { bucketsOf, requestFilter, requestJson, requestRow } from './request-row
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, instant, iso, usd, usdText, writerOf } from './schemas.ts';
-import { spendBetween, spentOf, spentSums } from './spend.ts';
+import { countedOf, moneyJson, spendBetween, spentIn, spentOf, spentSums } from './spend.ts';
 import { spanOfDays, usualZone, zoneQuery } from './time-zone.ts';
 
 export const poolAnswer = z
@@ -61,8 +61,8 @@ const home = z
     today: period.describe('Since midnight in the time zone.'),
     month: period.describe('The last 30 days, today among them.'),
     tz: z.string(),
-    byDay: z.array(z.object({ at: instant, requests: z.number(), cost: usd.nullable() })),
-    byModel: z.array(z.object({ model: z.string(), requests: z.number(), cost: usd.nullable() })),
+    byDay: z.array(z.object({ at: instant, requests: z.number(), ...spentSums })),
+    byModel: z.array(z.object({ model: z.string(), requests: z.number(), ...spentSums })),
     errors: z.array(requestRow).describe('The last ones.'),
   })
   .openapi('Home');
@@ -87,7 +87,7 @@ export function homeRoutes(services: ConsoleServices) {
 
 async function periodOf(services: ConsoleServices, filter: RequestFilter) {
   const [sums, { cost, refunded, spent }] = await Promise.all([
-    services.find(requestQueries)?.sums(filter),
+    services.find(requestQueries)?.sums(countedOf(filter)),
     spentOf(services, filter),
   ]);
   return { requests: sums?.requests ?? 0, cost, refunded, spent };
@@ -96,15 +96,15 @@ async function periodOf(services: ConsoleServices, filter: RequestFilter) {
 async function daysOf(services: ConsoleServices, filter: RequestFilter, tz: string) {
   const { bounds } = bucketsOf(filter, { bucketMinutes: 1_440, tz });
   const [days = [], spend] = await Promise.all([
-    services.find(requestQueries)?.seriesBetween(filter, bounds),
+    services.find(requestQueries)?.seriesBetween(countedOf(filter), bounds),
     spendBetween(services, filter, bounds),
   ]);
-  return days.map(({ at, requests }, index) => ({ at: iso(at), requests, cost: spend[index]!.cost }));
+  return days.map(({ at, requests }, index) => ({ at: iso(at), requests, ...spentIn(spend[index]!) }));
 }
 
 async function modelsOf(services: ConsoleServices, { from, until, accountId }: RequestFilter) {
   const groups = await services.find(ledgerQueries)?.spend({ from, until, accountId }, 'model', 10);
-  return (groups ?? []).map(({ group, requests, cost }) => ({ model: group, requests, cost: usdText(cost) }));
+  return (groups ?? []).map((sums) => ({ model: sums.group, requests: sums.requests, ...spentIn(moneyJson(sums)) }));
 }
 
 async function errorsOf(services: ConsoleServices, filter: RequestFilter) {

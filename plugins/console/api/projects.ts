@@ -6,7 +6,7 @@ import { accountAdmin, requestQueries } from '../services.ts';
 import { type ConsoleServices, need } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, id } from './schemas.ts';
-import { sizesOf } from './spend.ts';
+import { countedOf, sizesOf } from './spend.ts';
 
 export const projectInput = z.string().trim().min(1).max(100);
 export const projectQuery = z.object({
@@ -63,7 +63,7 @@ export async function projectSizes(
     [...projects].flatMap(([project, { ids, not }]) => (not ? [] : ids.map((id) => [id, project]))),
   );
   const [all, { byNumber, byCost }] = await Promise.all([
-    need(services, requestQueries).sums(filter),
+    need(services, requestQueries).sums(countedOf(filter)),
     sizesOf(services, filter, 'key', mostKeys),
   ]);
   const sizes = new Map<string, { cost: bigint; requests: number }>();

@@ -1,12 +1,31 @@
-/** Money beside counts: what the requests of a filter cost, altogether and over time. */
+/** What sums of requests count, and money beside counts: what the requests of a filter cost, altogether and over time. */
+import { z } from '@hono/zod-openapi';
 import type { ChargeFilter, SpendSums } from '../../common/domain/admin/ledger.ts';
 import { marginOf } from '../../common/domain/admin/margin.ts';
-import type { RequestFilter, RequestGroup } from '../../common/domain/admin/requests.ts';
+import { noiseCauses, type RequestFilter, type RequestGroup } from '../../common/domain/admin/requests.ts';
 import { money, parseUsd, zero } from '../../common/domain/money.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import { ledgerQueries, requestQueries } from '../services.ts';
 import { type ConsoleServices, need } from './routing/router.ts';
 import { usd, usdOrNull, usdText } from './schemas.ts';
+
+export const refusedCount = z
+  .number()
+  .describe('Requests with a wrong key or for a model that does not exist; they are in none of the other counts.');
+
+/** The filter of sums and charts, which leave out requests that were refused before serving unless their cause is named. */
+export const countedOf = (filter: RequestFilter): RequestFilter =>
+  filter.cause === undefined ? { ...filter, withoutCauses: noiseCauses } : filter;
+
+export const mostCauses = 100;
+
+/** How many requests `countedOf` leaves out. */
+export async function refusedIn(services: ConsoleServices, filter: RequestFilter): Promise<number> {
+  if (filter.cause !== undefined) return 0;
+  const causes = await need(services, requestQueries).causes(filter, mostCauses);
+  const refused = causes.filter(({ result, cause }) => result === 'client_error' && noiseCauses.includes(cause));
+  return refused.reduce((sum, { requests }) => sum + requests, 0);
+}
 
 /** The filter for charges; undefined where it names something that charges do not have, such as an operation. */
 export function chargeFilter(filter: RequestFilter): ChargeFilter | undefined {
@@ -63,9 +82,13 @@ export const spentSums = {
 };
 
 export async function spentOf(services: ConsoleServices, filter: RequestFilter) {
-  const { cost, refunded, tokens } = await spendOf(services, filter);
+  const sums = await spendOf(services, filter);
+  return { ...spentIn(sums), tokens: sums.tokens };
+}
+
+export function spentIn({ cost, refunded }: Pick<MoneyJson, 'cost' | 'refunded'>) {
   const spent = cost === null || refunded === null ? null : usdText(money(parseUsd(cost) - parseUsd(refunded)));
-  return { cost, refunded, spent, tokens };
+  return { cost, refunded, spent };
 }
 
 /** Spend within the bounds of the requests. */
@@ -81,7 +104,7 @@ export async function spendBetween(
   return (await ledger.spendBetween(wanted, bounds)).map(moneyJson);
 }
 
-const nothing: SpendSums = { requests: 0, cost: money(0n), ownCost: money(0n), usage: {} };
+export const nothing: SpendSums = { requests: 0, cost: money(0n), ownCost: money(0n), usage: {} };
 
 /** What each of these groups came to; undefined where charges are not known by such groups. */
 export async function spendOfGroups(
@@ -103,7 +126,7 @@ export async function sizesOf(services: ConsoleServices, filter: RequestFilter, 
   const wanted = chargeFilter(filter);
   const ledger = services.find(ledgerQueries);
   const [byNumber, byCost = []] = await Promise.all([
-    need(services, requestQueries).groupCounts(filter, by, limit),
+    need(services, requestQueries).groupCounts(countedOf(filter), by, limit),
     by === 'operation' || wanted === undefined ? undefined : ledger?.spend(wanted, by, limit),
   ]);
   return { byNumber, byCost };

@@ -26,8 +26,8 @@ import {
 } from './request-rows.ts';
 import { type ConsoleServices, need, ownAccount, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
-import { answers, answersCsv, id, instant, iso, listed, pageQuery, usd, writerOf } from './schemas.ts';
-import { spendBetween, spentOf, spentSums } from './spend.ts';
+import { answers, answersCsv, id, instant, iso, listed, pageQuery, writerOf } from './schemas.ts';
+import { countedOf, refusedCount, refusedIn, spendBetween, spentIn, spentOf, spentSums } from './spend.ts';
 import { spanOfDays } from './time-zone.ts';
 
 const list = route('get', '/usage', 'Own requests, by default of the last 30 days', answers(sortedPage(requestRow)), {
@@ -37,7 +37,15 @@ const sums = route(
   'get',
   '/usage/sums',
   'Sums of own requests',
-  answers(requestSums.extend({ ...spentSums, tokens: z.number().nullable(), from: instant, until: instant })),
+  answers(
+    requestSums.extend({
+      refused: refusedCount,
+      ...spentSums,
+      tokens: z.number().nullable(),
+      from: instant,
+      until: instant,
+    }),
+  ),
   { query: requestsQuery },
 );
 const series = route(
@@ -48,7 +56,7 @@ const series = route(
     z.object({
       tz: z.string(),
       bucketMs: z.number(),
-      rows: z.array(requestSums.extend({ at: instant, cost: usd.nullable() })),
+      rows: z.array(requestSums.extend({ at: instant, ...spentSums })),
     }),
   ),
   { query: requestsQuery.extend(bucketQuery.shape) },
@@ -97,23 +105,24 @@ export function usageRoutes(services: ConsoleServices) {
     )
     .read(sums, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
-      const [all, { tokens, ...spend }] = await Promise.all([
-        need(services, requestQueries).sums(filter),
+      const [all, refused, { tokens, ...spend }] = await Promise.all([
+        need(services, requestQueries).sums(countedOf(filter)),
+        refusedIn(services, filter),
         spentOf(services, filter),
       ]);
-      return { ...sumsJson(all), ...spend, tokens, from: iso(filter.from), until: iso(filter.until) };
+      return { ...sumsJson(all), refused, ...spend, tokens, from: iso(filter.from), until: iso(filter.until) };
     })
     .read(series, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
       const { tz, bucketMs, bounds } = bucketsOf(filter, query);
       const [buckets, spend] = await Promise.all([
-        need(services, requestQueries).seriesBetween(filter, bounds),
+        need(services, requestQueries).seriesBetween(countedOf(filter), bounds),
         spendBetween(services, filter, bounds),
       ]);
       const rows = buckets.map((bucket, index) => ({
         ...sumsJson(bucket),
         at: iso(bucket.at),
-        cost: spend[index]!.cost,
+        ...spentIn(spend[index]!),
       }));
       return { tz, bucketMs, rows };
     })

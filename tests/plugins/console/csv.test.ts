@@ -15,6 +15,17 @@ test('a measured time has three places at most, and an amount all of its own', a
   assert.match(toCsv(['ms'], [[54.540000915527344]]), /54\.54\r\n$/);
 });
 
+test('a file has all rows, however many, and one that fails in between is broken off', async () => {
+  const pageOf = async ({ after }: { after?: string | undefined }) => {
+    const at = Number(after ?? 0);
+    if (at === 300) throw new Error('the database is away');
+    return { rows: Array.from({ length: 500 }, (_, row) => ({ row })), next: at === 250 ? null : String(at + 1) };
+  };
+  const text = await csvAnswer('file', ['row'], pageOf).text();
+  assert.equal(text.split('\r\n').length, 251 * 500 + 2);
+  await assert.rejects(csvAnswer('file', ['row'], ({ after = '251' }) => pageOf({ after })).text(), /away/);
+});
+
 test('a moment is written as day and time of the reader', () => {
   const at = '2026-11-27T23:00:00.000Z';
   assert.deepEqual(dayAndTime(at, 'Europe/Berlin'), { day: '2026-11-28', time: '00:00:00' });

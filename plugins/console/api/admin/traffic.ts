@@ -1,7 +1,7 @@
 /** What operators look at first: traffic in sums, over time and in groups, with revenue and margin; every request. */
 
 import { z } from '@hono/zod-openapi';
-import { noiseCauses, type RequestFilter } from '../../../common/domain/admin/requests.ts';
+import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
 import { requestQueries } from '../../services.ts';
 import { chargedRequest, chargedRequests } from '../charges.ts';
 import { csvAnswer } from '../csv/answer.ts';
@@ -41,7 +41,16 @@ import {
   spanOf,
   usdOrNull,
 } from '../schemas.ts';
-import { moneyJson, spendBetween, spendOf, spendOfGroups } from '../spend.ts';
+import {
+  countedOf,
+  moneyJson,
+  mostCauses,
+  refusedCount,
+  refusedIn,
+  spendBetween,
+  spendOf,
+  spendOfGroups,
+} from '../spend.ts';
 
 const durationRow = z.object({
   fromMs: z.number(),
@@ -62,9 +71,7 @@ const sums = route(
   answers(
     requestSums.extend({
       ...moneySums,
-      refused: z
-        .number()
-        .describe('Those of the client errors that had a wrong key or named no model there is; they are in no group.'),
+      refused: refusedCount,
       from: instant,
       until: instant,
     }),
@@ -124,7 +131,6 @@ const one = route('get', '/admin/requests/{id}', 'One request from end to end', 
   params: z.object({ id }),
 });
 
-const mostCauses = 100;
 const mostProjects = 50;
 const projectsAtOnce = 4;
 const columns = [
@@ -162,7 +168,7 @@ export function trafficRoutes(services: ConsoleServices) {
     .read(sums, async ({ query }) => {
       const filter = await filterOf(services, query);
       const [all, refused, spend] = await Promise.all([
-        need(services, requestQueries).sums(filter),
+        need(services, requestQueries).sums(countedOf(filter)),
         refusedIn(services, filter),
         spendOf(services, filter),
       ]);
@@ -172,24 +178,18 @@ export function trafficRoutes(services: ConsoleServices) {
       const filter = await filterOf(services, query);
       const { tz, bucketMs, bounds } = bucketsOf(filter, query);
       const [buckets, spend] = await Promise.all([
-        need(services, requestQueries).seriesBetween(filter, bounds),
+        need(services, requestQueries).seriesBetween(countedOf(filter), bounds),
         spendBetween(services, filter, bounds),
       ]);
       const rows = buckets.map((bucket, index) => ({ ...sumsJson(bucket), at: iso(bucket.at), ...spend[index]! }));
       return { tz, bucketMs, rows };
     })
     .read(groups, async ({ query }) => ({
-      rows: await groupsOf(
-        services,
-        { ...(await filterOf(services, query)), withoutCauses: noiseCauses },
-        query.by,
-        query.limit ?? 20,
-      ),
+      rows: await groupsOf(services, countedOf(await filterOf(services, query)), query.by, query.limit ?? 20),
     }))
     .read(durations, async ({ query }) => {
-      const { edges, firstByte, total } = await need(services, requestQueries).durations(
-        await filterOf(services, query),
-      );
+      const filter = countedOf(await filterOf(services, query));
+      const { edges, firstByte, total } = await need(services, requestQueries).durations(filter);
       const rows = edges.map((fromMs, index) => ({
         fromMs,
         untilMs: edges[index + 1] ?? null,
@@ -228,12 +228,6 @@ export function requestRoutes(services: ConsoleServices) {
         attempts: (charge?.attempts ?? []).map((attempt) => operatorAttemptJson(attempt, row.vendorWords)),
       };
     });
-}
-
-async function refusedIn(services: ConsoleServices, filter: RequestFilter): Promise<number> {
-  const causes = await need(services, requestQueries).causes(filter, mostCauses);
-  const refused = causes.filter(({ result, cause }) => result === 'client_error' && noiseCauses.includes(cause));
-  return refused.reduce((sum, { requests }) => sum + requests, 0);
 }
 
 function filterOf(

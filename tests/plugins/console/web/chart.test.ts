@@ -1,18 +1,50 @@
 /** What a chart draws: an axis that people would write, labels that fit, and no line through times without a value. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { labelled, runsOf, stepsTo } from '../../../../plugins/console/web/src/parts/chart-scale.ts';
+import {
+  endsOf,
+  heightOf,
+  labelled,
+  runsOf,
+  stackOf,
+  stepsTo,
+} from '../../../../plugins/console/web/src/parts/chart-scale.ts';
 import { countText, pointText } from '../../../../plugins/console/web/src/parts/format.ts';
 import { fc } from '../../../helpers/properties.ts';
 
 test('an axis has few round steps, and covers all values', () => {
   assert.deepEqual(stepsTo(8).steps, [0, 2, 4, 6, 8]);
-  assert.deepEqual(stepsTo(0), { top: 1, steps: [0] });
+  assert.deepEqual(stepsTo(0), { bottom: 0, top: 1, steps: [0] });
   fc.assert(
     fc.property(fc.double({ min: 1e-9, max: 1e15, noNaN: true }), (most) => {
       const { top, steps } = stepsTo(most);
       assert.ok(top >= most * (1 - 1e-9) && top <= most * 2.6, `${most}: ${top}`);
       assert.ok(steps.length >= 2 && steps.length <= 6, `${most}: ${steps}`);
+    }),
+  );
+});
+
+test('amounts below zero go down from the line of zero, within the axis, and bars are as long as their amounts', () => {
+  assert.deepEqual(stepsTo(6, -3).steps, [-5, -2.5, 0, 2.5, 5, 7.5]);
+  assert.deepEqual(stepsTo(0, -8).steps, [-8, -6, -4, -2, 0]);
+  assert.deepEqual(stackOf([3, -2, null, 1, -1]), [
+    [0, 3],
+    [-2, 0],
+    [3, 3],
+    [3, 4],
+    [-3, -2],
+  ]);
+  const amounts = fc.array(fc.integer({ min: -1_000, max: 1_000 }), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(amounts, (values) => {
+      const [least, most] = endsOf(values);
+      const scale = stepsTo(most, least);
+      assert.ok(scale.steps.includes(0) && scale.steps.length <= 8, `${scale.steps}`);
+      for (const [index, [from, to]] of stackOf(values).entries()) {
+        assert.equal(to - from, Math.abs(values[index]!));
+        assert.ok(from >= least && to <= most);
+        assert.ok(heightOf(from, scale) > -1e-6 && heightOf(to, scale) < 100 + 1e-6);
+      }
     }),
   );
 });

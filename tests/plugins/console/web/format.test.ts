@@ -57,6 +57,7 @@ test('a mean is truncated to whole nano-dollars', () => {
   assert.equal(meanUsd('1', 3), '0.333333333');
   assert.equal(meanUsd('10.5', 2), '5.250000000');
   assert.equal(meanUsd('0.000000001', 2), '0.000000000');
+  assert.equal(meanUsd('-0.5', 30), '-0.016666666');
 });
 
 test('counts, shares and spans are short', () => {

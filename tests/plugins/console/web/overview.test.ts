@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  byCause,
   doneSteps,
   type Facts,
   findingsIn,
@@ -66,18 +65,6 @@ test('steps of the first day are completed one by one', () => {
   assert.equal(doneSteps(well)!.size, 5);
   const fresh: Facts = { upstreams: [], models: { all: 3, unpriced: 3 }, day: day(0, 0, null), people: 1, mail: false };
   assert.deepEqual([...doneSteps(fresh)!], []);
-});
-
-test('errors are counted by their code, or else by their kind', () => {
-  const rows = [
-    { errorCode: 'overloaded', errorKind: 'upstream' },
-    { errorCode: null, errorKind: 'timeout' },
-    { errorCode: 'overloaded', errorKind: 'upstream' },
-  ];
-  assert.deepEqual(byCause(rows), [
-    { cause: 'overloaded', count: 2 },
-    { cause: 'timeout', count: 1 },
-  ]);
 });
 
 test('a few letters find pages, models, keys, accounts and actions; an id opens its request for people with the right to see it', () => {

@@ -14,7 +14,7 @@ import { useSearchState } from './search-state.ts';
 import type { ChosenSpan } from './span.tsx';
 import { ErrorState } from './states.tsx';
 
-type MetricName = 'cost' | 'tokens' | 'requests' | 'errors' | 'firstByte';
+type MetricName = 'cost' | 'spent' | 'tokens' | 'requests' | 'errors' | 'firstByte';
 
 export interface Metric {
   readonly name: MetricName;
@@ -137,27 +137,28 @@ function seriesOf(
   if (metric === 'firstByte') return shown;
   const rest = all.map((bucket, index) => {
     const known = shown.reduce((sum, { values }) => sum + (values[index] ?? 0), 0);
-    const left = (valueIn(bucket, metric) ?? 0) - known;
+    const whole = valueIn(bucket, metric) ?? 0;
     // Amounts are drawn as floats: a remainder below this is noise.
-    return left > (valueIn(bucket, metric) ?? 0) * 1e-9 ? left : 0;
+    return Math.abs(whole - known) > (Math.abs(whole) + Math.abs(known)) * 1e-9 ? whole - known : 0;
   });
-  const used = shown.filter(({ values }) => values.some((value) => (value ?? 0) > 0));
+  const used = shown.filter(({ values }) => values.some((value) => (value ?? 0) !== 0));
   if (rest.every((value) => value === 0)) return used;
   return [...used, { key: ' others', label: others, color: seriesColors.at(-1)!, values: rest }];
 }
 
 function valueIn(bucket: ActivityBucket, metric: MetricName): number | null {
   if (metric === 'firstByte') return bucket.firstByteP50;
-  if (metric === 'cost') return bucket.cost === null ? null : Number(bucket.cost);
+  if (metric === 'cost' || metric === 'spent') return bucket[metric] === null ? null : Number(bucket[metric]);
   return bucket[metric];
 }
 
 /** An axis needs few digits; the rows have them all. */
 export function axisText(metric: MetricName, value: number, language: string): string {
   if (metric === 'firstByte') return durationText(value);
-  if (metric !== 'cost') return countText(value, language, true);
-  const digits = value >= 1 ? { maximumFractionDigits: 2, minimumFractionDigits: 0 } : { maximumSignificantDigits: 2 };
-  const notation = value >= 1e4 ? 'compact' : 'standard';
+  if (metric !== 'cost' && metric !== 'spent') return countText(value, language, true);
+  const size = Math.abs(value);
+  const digits = size >= 1 ? { maximumFractionDigits: 2, minimumFractionDigits: 0 } : { maximumSignificantDigits: 2 };
+  const notation = size >= 1e4 ? 'compact' : 'standard';
   const dollars = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
   return new Intl.NumberFormat(language, { ...dollars, ...digits, notation }).format(value);
 }

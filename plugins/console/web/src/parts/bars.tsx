@@ -29,7 +29,7 @@ export function Columns({
             <div className="column">
               <div
                 className="column-fill"
-                data-none={size === 0 || undefined}
+                data-none={size <= 0 || undefined}
                 style={{ height: most === 0 ? '0%' : `${Math.max(2, (size / most) * 100)}%` }}
               />
             </div>
@@ -70,7 +70,7 @@ export function Shares({ of }: { readonly of: readonly Share[] }) {
             </Text>
           </Group>
           <div className="share">
-            <div className="share-fill" style={{ width: most === 0 ? '0%' : `${(size / most) * 100}%` }} />
+            <div className="share-fill" style={{ width: most === 0 ? '0%' : `${Math.max(0, (size / most) * 100)}%` }} />
           </div>
         </div>
       ))}

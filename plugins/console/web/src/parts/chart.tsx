@@ -2,7 +2,7 @@
 import { Group, Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { type PointerEvent, useState } from 'react';
-import { type ChartMark, labelled, runsOf, stepsTo } from './chart-scale.ts';
+import { type ChartMark, endsOf, heightOf, labelled, runsOf, type Scale, stackOf, stepsTo } from './chart-scale.ts';
 
 export interface Series {
   readonly key: string;
@@ -46,11 +46,12 @@ const nameHeight = 16;
 export function Chart({ kind, label, points, series, format, height = 200, marks = [], onPick }: ChartProps) {
   const { ref, width } = useElementSize<HTMLDivElement>();
   const [over, setOver] = useState<number>();
-  const highest = points.map((_, index) => {
+  const ends = points.map((_, index): readonly [number, number] => {
     const values = series.map(({ values }) => values[index] ?? 0);
-    return kind === 'bars' ? values.reduce((sum, value) => sum + value, 0) : Math.max(0, ...values);
+    return kind === 'bars' ? endsOf(values) : [0, Math.max(0, ...values)];
   });
-  const { top, steps } = stepsTo(Math.max(0, ...highest));
+  const scale = stepsTo(Math.max(0, ...ends.map(([, most]) => most)), Math.min(0, ...ends.map(([least]) => least)));
+  const { steps } = scale;
   const at = ({ currentTarget, clientX }: PointerEvent<HTMLElement>) => {
     const box = currentTarget.getBoundingClientRect();
     const index = Math.floor(((clientX - box.left) / box.width) * points.length);
@@ -62,7 +63,7 @@ export function Chart({ kind, label, points, series, format, height = 200, marks
       <div className="chart-body" style={{ height }}>
         <div className="chart-steps" aria-hidden>
           {steps.map((step) => (
-            <span key={step} style={{ bottom: `${(step / top) * 100}%` }}>
+            <span key={step} style={{ bottom: `${heightOf(step, scale)}%` }}>
               {format(step)}
             </span>
           ))}
@@ -80,15 +81,15 @@ export function Chart({ kind, label, points, series, format, height = 200, marks
           onClick={() => over !== undefined && onPick?.(over)}
         >
           {steps.map((step) => (
-            <div key={step} className="chart-line" style={{ bottom: `${(step / top) * 100}%` }} />
+            <div key={step} className="chart-line" style={{ bottom: `${heightOf(step, scale)}%` }} />
           ))}
           <Marks of={marks} points={points.length} />
           {over !== undefined && <div className="chart-over" style={placeOf(over, points.length)} />}
           <svg viewBox={`0 0 ${points.length} 100`} preserveAspectRatio="none" aria-hidden>
             {kind === 'bars' ? (
-              <Bars series={series} points={points.length} top={top} over={over} />
+              <Bars series={series} points={points.length} scale={scale} over={over} />
             ) : (
-              <Lines series={series} top={top} />
+              <Lines series={series} scale={scale} />
             )}
           </svg>
           {over !== undefined && points[over] !== undefined && (
@@ -146,35 +147,31 @@ const placeOf = (index: number, of: number) => ({ left: `${(index / of) * 100}%`
 interface BarsProps {
   readonly series: readonly Series[];
   readonly points: number;
-  readonly top: number;
+  readonly scale: Scale;
   readonly over: number | undefined;
 }
 
-function Bars({ series, points, top, over }: BarsProps) {
+function Bars({ series, points, scale, over }: BarsProps) {
   const gap = points > 120 ? 0.08 : 0.16;
   return Array.from({ length: points }, (_, index) => {
-    let below = 0;
+    const stack = stackOf(series.map(({ values }) => values[index] ?? null));
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: a point is its place
       <g key={index} opacity={over === undefined || over === index ? 1 : 0.55}>
-        {series.map(({ key, color, values }) => {
-          const size = ((values[index] ?? 0) / top) * 100;
-          below += size;
-          return (
-            size > 0 && (
-              <rect key={key} x={index + gap / 2} width={1 - gap} y={100 - below} height={size} fill={color} />
-            )
-          );
+        {series.map(({ key, color }, place) => {
+          const [low, high] = stack[place]!.map((value) => heightOf(value, scale)) as [number, number];
+          if (high === low) return null;
+          return <rect key={key} x={index + gap / 2} width={1 - gap} y={100 - high} height={high - low} fill={color} />;
         })}
       </g>
     );
   });
 }
 
-function Lines({ series, top }: { readonly series: readonly Series[]; readonly top: number }) {
+function Lines({ series, scale }: { readonly series: readonly Series[]; readonly scale: Scale }) {
   return series.flatMap(({ key, color, values }) =>
     runsOf(values).map((run) => {
-      const path = run.map(([index, value]) => `${index + 0.5} ${100 - (value / top) * 100}`).join(' L ');
+      const path = run.map(([index, value]) => `${index + 0.5} ${100 - heightOf(value, scale)}`).join(' L ');
       const [first] = run;
       return (
         <path

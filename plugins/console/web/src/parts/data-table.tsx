@@ -106,11 +106,12 @@ function useServerSorting<Row>(columns: readonly Column<Row>[]) {
 
 /** undefined: not known. */
 function useTotal(path: string | undefined, query: Query, isWanted: boolean): number | undefined {
-  return useQuery({
+  const { data } = useQuery({
     queryKey: ['total', path, query],
-    queryFn: ({ signal }) => get<{ readonly requests: number }>(path!, query, signal),
+    queryFn: ({ signal }) => get<{ readonly requests: number; readonly refused?: number }>(path!, query, signal),
     placeholderData: keepPreviousData,
     staleTime: 15_000,
     enabled: path !== undefined && isWanted,
-  }).data?.requests;
+  });
+  return data && data.requests + (data.refused ?? 0);
 }

@@ -73,10 +73,10 @@ function cutFraction(whole: string, fraction: string): string {
 
 /** A sum shared evenly, for people: exact text to whole nano-dollars, cut. */
 export function meanUsd(sum: string, parts: number): string {
-  const [whole = '0', fraction = ''] = sum.split('.');
+  const [whole = '0', fraction = ''] = sum.replace('-', '').split('.');
   const nano = BigInt(whole + fraction.padEnd(9, '0').slice(0, 9)) / BigInt(parts);
   const digits = nano.toString().padStart(10, '0');
-  return `${digits.slice(0, -9)}.${digits.slice(-9)}`;
+  return `${sum.startsWith('-') ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)}`;
 }
 
 /** For charts alone, where a float is near enough. */

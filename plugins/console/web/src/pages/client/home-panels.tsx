@@ -14,12 +14,12 @@ import { ResultBadge } from './result-badge.tsx';
 export function SpendByDay({ days, tz }: { readonly days: Home['byDay']; readonly tz: string }) {
   const { t, i18n } = useTranslation();
   const day = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: tz });
-  const columns = days.map(({ at, requests, cost }) => ({
+  const columns = days.map(({ at, requests, spent }) => ({
     key: at,
-    size: cost === null ? requests : chartNumber(cost),
+    size: spent === null ? requests : chartNumber(spent),
     words: t('client.home.dayWords', {
       day: day.format(new Date(at)),
-      cost: cost === null ? '–' : moneyText(cost, i18n.language),
+      cost: spent === null ? '–' : moneyText(spent, i18n.language),
       requests: t('client.home.requests', { count: requests, number: countText(requests, i18n.language) }),
     }),
   }));
@@ -41,7 +41,7 @@ export function SpendByDay({ days, tz }: { readonly days: Home['byDay']; readonl
 
 export function SpendByModel({ models }: { readonly models: Home['byModel'] }) {
   const { t } = useTranslation();
-  const shares = models.map(({ model, requests, cost }) => ({
+  const shares = models.map(({ model, requests, spent }) => ({
     key: model,
     name: (
       <Anchor
@@ -52,8 +52,8 @@ export function SpendByModel({ models }: { readonly models: Home['byModel'] }) {
         {model}
       </Anchor>
     ),
-    size: cost === null ? requests : chartNumber(cost),
-    value: cost === null ? requests : <Money of={cost} />,
+    size: spent === null ? requests : chartNumber(spent),
+    value: spent === null ? requests : <Money of={spent} />,
   }));
   return <Panel title={t('client.home.byModel')}>{shares.length === 0 ? <Quiet /> : <Shares of={shares} />}</Panel>;
 }

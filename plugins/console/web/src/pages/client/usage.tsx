@@ -104,7 +104,7 @@ function useMetrics(now: UsageSums | undefined, before: UsageSums | undefined): 
   const amount = (sums: UsageSums | undefined) => (sums?.spent ? chartNumber(sums.spent) : undefined);
   const mean = now?.cost && now.requests > 0 ? meanUsd(now.cost, now.requests) : undefined;
   const cost: Metric = {
-    name: 'cost',
+    name: 'spent',
     label: t('shell.word.cost'),
     value: now && <Money of={now.spent} />,
     note: mean && (
@@ -132,7 +132,12 @@ function useMetrics(now: UsageSums | undefined, before: UsageSums | undefined): 
       name: 'errors',
       label: t('client.usage.errors'),
       value: now && count(errorsOf(now)!),
-      note: now && t('client.usage.succeeded', { share: shareText(now.results.ok, now.requests, i18n.language) }),
+      note: now && (
+        <>
+          {t('client.usage.succeeded', { share: shareText(now.results.ok, now.requests, i18n.language) })}
+          {now.refused > 0 && ` · ${t('client.usage.unserved', { number: count(now.refused) })}`}
+        </>
+      ),
       change: [errorsOf(now), errorsOf(before)],
     },
     {

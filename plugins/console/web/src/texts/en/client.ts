@@ -97,6 +97,7 @@ export default {
     succeeded: '{{share}} succeeded',
     firstByte: 'First byte, median',
     p95: '95 of 100 within {{time}}',
+    unserved: '{{number}} refused before serving (wrong key or no such model)',
     perRequest: '{{cost}} a request',
     tags: {
       title: 'By tag',

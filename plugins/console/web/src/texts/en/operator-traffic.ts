@@ -10,8 +10,6 @@ export default {
     clientErrors: 'Client errors',
     left_one: '{{number}} client left',
     left_other: '{{number}} clients left',
-    refused_one: '{{number}} refused before serving (wrong key or no such model)',
-    refused_other: '{{number}} refused before serving (wrong key or no such model)',
     total: 'Whole answer, median',
     percentiles: 'p95 {{p95}} · p99 {{p99}}',
     marginHint: '{{percent}} of revenue',

@@ -43,7 +43,7 @@ export default {
     firstByte: 'First byte, median',
     accounts: 'Accounts that use it most',
     errors: 'Upstream errors by cause',
-    errorsHint: 'Of the latest 200 in 24 hours.',
+    errorsHint: 'Of the last 24 hours.',
     noErrors: 'No upstream failed.',
   },
   nav: {
@@ -67,6 +67,7 @@ export default {
     tokens: 'API tokens',
   },
   unknown: 'unknown',
+  csvBound: 'Only the first {{rows}} rows are in this file. A filter or a shorter time gives the others.',
   column: {
     status: 'Status',
     success: 'Success',

@@ -19,12 +19,16 @@ type Bucket = MonitorSeries['rows'][number];
 const parts = ['ownCost', 'margin', 'writtenOff', 'refunded', 'uncosted'] as const;
 const colors = ['--chart-3', '--chart-1', '--chart-4', '--chart-5', '--chart-others'];
 
+/** A refund may come on a day without calls. */
+const isMoved = (row: Bucket) =>
+  [row.cost, ...parts.map((key) => row[key])].some((amount) => !isNothing(amount ?? '0'));
+
 export default function Days({ series }: { readonly series: MonitorSeries }) {
   const { t, i18n } = useTranslation();
   const label = ({ at }: Bucket) => bucketLabel(new Date(at), series, i18n.language);
   // Days on which nothing happened are in the chart, not in the rows; the last one, which is today, always is.
   const rows = series.rows
-    .filter(({ requests, cost }, index) => requests > 0 || !isNothing(cost ?? '0') || index === series.rows.length - 1)
+    .filter((row, index) => row.requests > 0 || isMoved(row) || index === series.rows.length - 1)
     .reverse();
   const shown = parts.flatMap((key, index) => {
     const values = series.rows.map((bucket) => bucket[key]);

@@ -187,17 +187,17 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan
     <StatRow slim>
       <Stat
         label={t('operator.traffic.monitor.successRate')}
-        value={shareText(results.ok, requests - refused, i18n.language)}
+        value={shareText(results.ok, requests, i18n.language)}
         note={t('operator.traffic.monitor.successHint', { shown: count(results.ok) })}
         {...rows('ok')}
       />
       <Stat
         label={t('operator.traffic.monitor.clientErrors')}
-        value={count(results.client_error - refused)}
+        value={count(results.client_error)}
         note={
           <>
             {t('operator.traffic.monitor.left', { count: results.left, number: count(results.left) })}
-            {refused > 0 && ` · ${t('operator.traffic.monitor.refused', { count: refused, number: count(refused) })}`}
+            {refused > 0 && ` · ${t('client.usage.unserved', { number: count(refused) })}`}
           </>
         }
         {...rows('client_error')}

@@ -67,13 +67,3 @@ export function doneSteps({ upstreams, models, day, people, mail }: Facts): Read
   ];
   return new Set(done.filter(([, is]) => is).map(([step]) => step));
 }
-
-/** Errors by their cause, the most frequent first. */
-export function byCause(rows: readonly { readonly errorCode: string | null; readonly errorKind: string | null }[]) {
-  const counts = new Map<string, number>();
-  for (const { errorCode, errorKind } of rows) {
-    const cause = errorCode ?? errorKind ?? '–';
-    counts.set(cause, (counts.get(cause) ?? 0) + 1);
-  }
-  return [...counts].map(([cause, count]) => ({ cause, count })).toSorted((left, right) => right.count - left.count);
-}

@@ -16,8 +16,8 @@ import { useActs } from '../parts/act.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { MarginStat } from '../parts/margin.tsx';
 import { RowLink, shortId, useAccountNames } from '../parts/names.tsx';
-import type { Alert, Group as GroupRow, Monitor, OperatorRequest, Page as PageOf, Person, Upstream } from '../types.ts';
-import { byCause, doneSteps, type Facts, type Finding, findingsIn, mild, type Step, steps } from './findings.ts';
+import type { Alert, FailureCauses, Group as GroupRow, Monitor, Page as PageOf, Person, Upstream } from '../types.ts';
+import { doneSteps, type Facts, type Finding, findingsIn, mild, type Step, steps } from './findings.ts';
 
 const everyMs = 30_000;
 /** Nothing is asked for that this gateway has not. */
@@ -155,10 +155,9 @@ function Figures({ day }: { readonly day: Monitor }) {
         note={
           <>
             {t('client.usage.succeeded', {
-              share: shareText(day.results.ok, day.requests - day.refused, i18n.language),
+              share: shareText(day.results.ok, day.requests, i18n.language),
             })}
-            {day.refused > 0 &&
-              ` · ${t('operator.traffic.monitor.refused', { count: day.refused, number: countText(day.refused, i18n.language) })}`}
+            {day.refused > 0 && ` · ${t('client.usage.unserved', { number: countText(day.refused, i18n.language) })}`}
           </>
         }
         {...monitor}
@@ -208,11 +207,7 @@ function Accounts() {
 
 function Errors() {
   const { t } = useTranslation();
-  const failed = useAnswer<PageOf<OperatorRequest>>(
-    '/admin/requests',
-    { result: 'upstream_error', limit: 200 },
-    everyMs,
-  );
+  const failed = useAnswer<FailureCauses>('/admin/monitor/causes', { result: 'upstream_error' }, everyMs);
   return (
     <Panel title={t('operator.overview.errors')} hint={t('operator.overview.errorsHint')}>
       <Loaded of={failed} height={180}>
@@ -223,18 +218,16 @@ function Errors() {
             </Text>
           ) : (
             <Shares
-              of={byCause(rows)
-                .slice(0, 8)
-                .map(({ cause, count }) => ({
-                  key: cause,
-                  name: (
-                    <RowLink to="/admin/requests" search={{ result: 'upstream_error' }}>
-                      {cause}
-                    </RowLink>
-                  ),
-                  size: count,
-                  value: count,
-                }))}
+              of={rows.slice(0, 8).map(({ cause, requests }) => ({
+                key: cause,
+                name: (
+                  <RowLink to="/admin/requests" search={{ result: 'upstream_error', cause }}>
+                    {cause}
+                  </RowLink>
+                ),
+                size: requests,
+                value: requests,
+              }))}
             />
           )
         }
