@@ -18,9 +18,9 @@ import {
   takes,
   usd,
   usdInput,
-  usdOrNull,
   writerOf,
 } from './schemas.ts';
+import { moneyJson, spentIn } from './spend.ts';
 
 const most = z.number().int().min(1).max(1_000_000_000);
 const limits = z.strictObject({
@@ -96,9 +96,15 @@ function termsOf(body: z.output<typeof terms>): KeyTerms {
   };
 }
 
-const list = route('get', '/keys', 'Own keys', answers(pageOf(keyRow.extend({ spent30d: usd.nullable() }))), {
-  query: pageQuery,
-});
+const list = route(
+  'get',
+  '/keys',
+  'Own keys',
+  answers(pageOf(keyRow.extend({ spent30d: usd.nullable().describe('Charges less refunds.') }))),
+  {
+    query: pageQuery,
+  },
+);
 const create = route(
   'post',
   '/keys',
@@ -152,5 +158,5 @@ async function spentByKey(services: ConsoleServices, accountId: string): Promise
   if (money === undefined) return undefined;
   const now = services.clock.now();
   const groups = await money.spend({ from: now - 30 * dayMs, until: now + 1, accountId }, 'key', 500);
-  return new Map(groups.map(({ group, cost }) => [group, usdOrNull(cost)!]));
+  return new Map(groups.map((sums) => [sums.group, spentIn(moneyJson(sums)).spent!]));
 }

@@ -6,19 +6,19 @@ import { countText, durationText, shareText } from '../../parts/format.ts';
 
 export function ModelHealth({ row: { lastHour } }: { readonly row: ModelRow }) {
   const { t, i18n } = useTranslation();
-  if (lastHour === null)
+  // Requests that clients got wrong say nothing of the model.
+  const answered = lastHour === null ? 0 : lastHour.succeeded + lastHour.upstreamErrors;
+  if (lastHour === null || answered === 0)
     return (
       <Text span fz="xs" c="dimmed" className="nowrap">
         {t('client.models.quiet')}
       </Text>
     );
-  const { requests, succeeded, upstreamErrors, firstByteP50Ms } = lastHour;
-  // Requests that clients got wrong say nothing of the model.
-  const answered = succeeded + upstreamErrors;
-  const failing = answered === 0 ? 0 : upstreamErrors / answered;
+  const { succeeded, upstreamErrors, firstByteP50Ms } = lastHour;
+  const failing = upstreamErrors / answered;
   const words = t('client.models.healthy', {
     share: shareText(succeeded, answered, i18n.language),
-    requests: countText(requests, i18n.language),
+    requests: countText(answered, i18n.language),
   });
   return (
     <Tooltip label={`${t('client.usage.firstByte')}: ${durationText(firstByteP50Ms)}`}>

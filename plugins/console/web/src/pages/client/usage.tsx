@@ -102,7 +102,7 @@ function useMetrics(now: UsageSums | undefined, before: UsageSums | undefined): 
   const count = (value: number) => countText(value, i18n.language);
   const errorsOf = (sums: UsageSums | undefined) => sums && sums.results.client_error + sums.results.upstream_error;
   const amount = (sums: UsageSums | undefined) => (sums?.spent ? chartNumber(sums.spent) : undefined);
-  const mean = now?.cost && now.requests > 0 ? meanUsd(now.cost, now.requests) : undefined;
+  const mean = now?.spent && now.requests > 0 ? meanUsd(now.spent, now.requests) : undefined;
   const cost: Metric = {
     name: 'spent',
     label: t('shell.word.cost'),
