@@ -83,31 +83,8 @@ async function storyOf({ rows, allRows, vendorRows }: AdminTools, id: string): P
   const [batch, found] = await Promise.all([rows.find(accountId, id), vendorRows.find(id)]);
   if (batch === undefined) return undefined;
   if (found === undefined) return { accountId, batch: viewOf(batch), vendor: undefined };
-  const {
-    provider,
-    protocol,
-    model,
-    asked: requested,
-    credential,
-    state,
-    lines,
-    vendorId,
-    orderedAt,
-    cancelSent,
-  } = found;
-  const vendor = {
-    provider,
-    protocol,
-    model,
-    asked: requested,
-    credential,
-    state,
-    lines,
-    vendorId,
-    orderedAt,
-    cancelSent,
-  };
-  return { accountId, batch: viewOf(batch), vendor: { ...vendor, result: found.results?.ended } };
+  const { results, sent: _sent, fileId: _fileId, ...vendor } = found;
+  return { accountId, batch: viewOf(batch), vendor: { ...vendor, result: results?.ended } };
 }
 
 function viewOf(batch: Batch): BatchView {

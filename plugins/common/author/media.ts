@@ -1,4 +1,4 @@
 /** `media` of the kit: what adapters of media APIs are made of. */
 export { failedTask, readObject, unreadable } from '../media/outcome.ts';
 export { addressOf } from '../media/references.ts';
-export { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from '../media/refuse.ts';
+export { droppedMembers, fieldOf, refuseRoles, unsupported } from '../media/refuse.ts';

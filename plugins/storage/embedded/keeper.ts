@@ -321,7 +321,7 @@ class Keeper {
     const stays = await Promise.race([end, closed]);
     clearTimeout(timer);
     if (!stays) return;
-    for (const event of ['message', 'error', 'close']) child.removeAllListeners(event);
+    for (const event of ['message', 'error', 'close', 'exit']) child.removeAllListeners(event);
     child.stderr!.removeAllListeners('data');
     makeReady(child);
   }

@@ -1,6 +1,6 @@
 /** The embedded database's life: started, shared, restarted, refused to a second gateway, and gone with its gateway. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -212,6 +212,20 @@ test('signals to the whole process group leave the database to its gateway', asy
   await sleep(50);
   await ping(database);
   assert.equal(readOwner(directory)!.pid, pid);
+});
+
+test('a process that is kept for the next database has no listeners of the one before', async (context) => {
+  keepEmbeddedProcesses(true);
+  const spied = context.mock.method(ChildProcess.prototype, 'unref');
+  const directory = await newDirectory(context);
+  const found: (readonly [number | undefined, number])[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    await (await open(context, directory)).close();
+    const child = spied.mock.calls.at(-1)!.this as unknown as ChildProcess;
+    found.push([child.pid, child.listenerCount('exit')]);
+  }
+  keepEmbeddedProcesses(false);
+  assert.deepEqual(found, Array(3).fill(found[0]));
 });
 
 test('committed rows are there after kill -9 of the gateway, of the database, or of both', {
