@@ -28,7 +28,12 @@ const packers = { gzip: gzipSync, deflate: deflateSync, br: quickBrotli, zstd: z
 type Name = keyof typeof packers;
 const names = Object.keys(packers) as Name[];
 
-function exchangeOf(body: Uint8Array | readonly Uint8Array[], encoding?: string, account?: string): LiveExchange {
+function exchangeOf(
+  body: Uint8Array | readonly Uint8Array[],
+  encoding?: string,
+  account?: string,
+  isEnded = true,
+): LiveExchange {
   const headers: Record<string, string> = {};
   if (encoding !== undefined) headers['content-encoding'] = encoding;
   const incoming = Object.assign(new PassThrough(), { headers, method: 'POST', socket: { remoteAddress: '10.0.0.1' } });
@@ -42,7 +47,7 @@ function exchangeOf(body: Uint8Array | readonly Uint8Array[], encoding?: string,
   });
   if (account !== undefined) exchange.set(bodyOwner, account);
   for (const packet of body instanceof Uint8Array ? [body] : body) incoming.write(packet);
-  incoming.end();
+  if (isEnded) incoming.end();
   return exchange;
 }
 
@@ -204,6 +209,37 @@ test('a small body in the packet of its head is complete at once, and counts as 
   );
   reader.release(first);
   assert.equal(reader.heldBytes, 0);
+});
+
+test('a small body is complete when all its bytes are there, before its end is noted, and the end is still read', async () => {
+  const exchange = exchangeOf(Buffer.from('hello'), undefined, undefined, false);
+  const incoming = Object.assign(exchange.incoming as unknown as PassThrough, {
+    complete: false,
+    headers: { 'content-length': '5' },
+  });
+  await turn();
+  assert.equal(new BodyReader(limits).read(exchange), undefined);
+  assert.equal(Buffer.from(exchange.request.body).toString(), 'hello');
+  assert.equal(incoming.listenerCount('close') + incoming.listenerCount('error'), 0, 'nothing waits for more of it');
+  incoming.end();
+  await turn();
+  assert.ok(incoming.readableEnded, 'the connection is free for the next request');
+});
+
+test('a small body of which bytes are missing is waited for, and keeps no listener when it is whole', async () => {
+  const exchange = exchangeOf(Buffer.from('hel'), undefined, undefined, false);
+  const incoming = Object.assign(exchange.incoming as unknown as PassThrough, {
+    complete: false,
+    headers: { 'content-length': '5' },
+  });
+  const listeners = () => ['data', 'end', 'close', 'error'].map((name) => incoming.listenerCount(name));
+  const before = listeners();
+  await turn();
+  const reading = new BodyReader(limits).read(exchange);
+  incoming.end('lo');
+  await reading;
+  assert.equal(Buffer.from(exchange.request.body).toString(), 'hello');
+  assert.deepEqual(listeners(), before);
 });
 
 test('names of members of plain objects are unknown encodings', async () => {
