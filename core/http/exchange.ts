@@ -18,6 +18,11 @@ import type { Share } from './bounds/body-budget.ts';
 import { ExchangeLog, type ExchangeLogs } from './exchange-log.ts';
 import { emptyBody, type Incoming, type IncomingRequest, type Outgoing } from './incoming-request.ts';
 
+/** A running attempt. */
+export interface Abortable {
+  abort(reason: GatewayError): void;
+}
+
 /** The exchange with the members that only the server and the centre use. */
 export class LiveExchange implements Exchange {
   readonly id: string;
@@ -47,7 +52,7 @@ export class LiveExchange implements Exchange {
   headStatus = 0;
   readonly #logs: ExchangeLogs;
   #context: unknown[] = [];
-  readonly #deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
+  #deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
   #beforeSend: SendHook[] | undefined;
   #beforeFirstByte: SendHook[] | undefined;
   #beforeEnd: ((kind: Outcome['kind']) => void | Promise<void>)[] | undefined;
@@ -56,7 +61,7 @@ export class LiveExchange implements Exchange {
   /** After a disconnect: until when (monotonic), and how many more bytes, the answer is read. */
   #readUntil = 0;
   #bytesLeft = 0;
-  #onAbort: ((reason: GatewayError) => void) | undefined;
+  #running: Abortable | undefined;
   /** Concurrent attempts in the order of their start. */
   #branches: LiveBranch[] | undefined;
   /** The branch that was joined. */
@@ -190,7 +195,7 @@ export class LiveExchange implements Exchange {
     if (this.aborted !== undefined) return;
     this.aborted = reason;
     this.#controller?.abort(reason);
-    this.#onAbort?.(reason);
+    this.#running?.abort(reason);
     for (const branch of this.#branches ?? []) {
       const isLost = this.#joined !== undefined && branch !== this.#joined;
       if (!isLost || !keepsLostBranches) branch.abort(reason);
@@ -248,10 +253,17 @@ export class LiveExchange implements Exchange {
     this.failure = branch.failure;
   }
 
-  /** Sets the one listener, the running attempt. Called at once when the exchange is aborted already. */
-  onAbort(listener: ((reason: GatewayError) => void) | undefined): void {
-    this.#onAbort = listener;
-    if (listener !== undefined && this.aborted !== undefined) listener(this.aborted);
+  /** Sets the running attempt, which is aborted with the exchange: at once when that has happened already. */
+  runs(attempt: Abortable | undefined): void {
+    this.#running = attempt;
+    if (attempt !== undefined && this.aborted !== undefined) attempt.abort(this.aborted);
+  }
+
+  /** Gives lists that have room to grow their own size. For answers that take long: most end before it would pay. */
+  shrink(): void {
+    this.#deferred = this.#deferred.slice();
+    // A branch that was joined shares the context.
+    if (this.#branches === undefined) this.#context = this.#context.slice();
   }
 
   /** Runs the deferred work once, last in first out; undefined: nothing to wait for. An error is logged, and the rest runs. */

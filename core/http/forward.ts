@@ -190,7 +190,7 @@ class Sending implements Sender, WholeReader {
 
   #dispatch(attempt: UpstreamAttempt): void {
     const { exchange, address, reject } = this.#forwarding;
-    exchange.onAbort((reason) => attempt.abort(reason));
+    exchange.runs(attempt);
     try {
       this.#tools.web(exchange, { target: address.url, path: address.path, attempt });
     } catch (error) {
@@ -227,7 +227,7 @@ class Sending implements Sender, WholeReader {
   failed(error: Error): void {
     const { exchange, reject } = this.#forwarding;
     exchange.attemptSent = false;
-    exchange.onAbort(undefined);
+    exchange.runs(undefined);
     reject(error);
   }
 

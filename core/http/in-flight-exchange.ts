@@ -6,10 +6,17 @@ import type { Answer } from '../contract/message.ts';
 import { renderError } from './answers.ts';
 import type { BodyReader } from './body.ts';
 import type { Run } from './chain.ts';
-import type { LiveExchange } from './exchange.ts';
+import { deadlinePassed, type LiveExchange } from './exchange.ts';
 import { hasArrived } from './head-checks.ts';
 import type { InFlightMember } from './in-flight-set.ts';
-import { endWith, newProgress, type Progress, writeAnswer } from './writer.ts';
+import { type AnswerEnd, endWith, newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
+
+export interface SweepLimits {
+  /** How long a client may read nothing of an answer that waits for it. */
+  readonly stallTimeoutMs: number;
+  /** Silence in a streamed answer after which an idle frame is sent. */
+  readonly idleFrameAfterMs: number;
+}
 
 /** Tools that all exchanges of a server share. */
 export interface InFlightServices {
@@ -22,8 +29,11 @@ export interface InFlightServices {
   onSettled(running: InFlightExchange): void;
 }
 
+/** Exchanges that take longer give back memory that they have no use for. */
+const shrunkAfterMs = 1_000;
+
 /** Works by callbacks: a promise for each step would cost a tenth of forwarding. */
-export class InFlightExchange implements InFlightMember {
+export class InFlightExchange implements InFlightMember, AnswerEnd {
   inFlightIndex = -1;
   readonly exchange: LiveExchange;
   readonly progress: Progress;
@@ -33,8 +43,11 @@ export class InFlightExchange implements InFlightMember {
   /** The answer was written, or broke. */
   #isAnswered = false;
   #isClosed = false;
-  /** The sent answer, or the error that broke it. */
+  #isShrunk = false;
+  /** The error that was sent as the answer, or broke it. */
   #error: GatewayError | undefined;
+  /** `failed` of the answer: its head and headers need not be kept while it streams. */
+  #failed: Answer['failed'];
 
   constructor(exchange: LiveExchange, timeoutMs: number, services: InFlightServices) {
     this.exchange = exchange;
@@ -43,9 +56,31 @@ export class InFlightExchange implements InFlightMember {
     this.#services = services;
   }
 
+  /** Looks at the deadline, a stalled client and a silent stream. `now` is monotonic. */
+  sweep(now: number, { stallTimeoutMs, idleFrameAfterMs }: SweepLimits): void {
+    const { exchange, progress } = this;
+    if (now > this.deadline) exchange.abort(deadlinePassed());
+    if (exchange.clientDisconnected !== undefined) exchange.shouldKeepReading(now, 0);
+    if (!this.#isShrunk && now - exchange.startedAt > shrunkAfterMs) this.#shrink();
+    if (progress.blockedSince !== undefined) {
+      if (now - progress.blockedSince > stallTimeoutMs) exchange.outgoing.destroy();
+    } else if (progress.idleFrame !== undefined && now - progress.lastByteAt >= idleFrameAfterMs) {
+      const frame = progress.idleFrame();
+      if (frame !== undefined) writePart(exchange.outgoing, frame, progress);
+      progress.lastByteAt = now;
+    }
+  }
+
+  #shrink(): void {
+    this.#isShrunk = true;
+    this.exchange.shrink();
+    // It is all in `headers`, too.
+    Object.assign(this.exchange.incoming, { rawHeaders: [] });
+  }
+
   /** Runs the chain in the next tick: by then a body that came in one packet with its head has arrived. */
   begin(run: Run): void {
-    this.exchange.outgoing.once('close', () => this.#close());
+    this.exchange.outgoing.on('close', () => this.#close());
     process.nextTick(InFlightExchange.#enter, this, run);
   }
 
@@ -80,28 +115,31 @@ export class InFlightExchange implements InFlightMember {
   #write(answer: Answer, sent: GatewayError | undefined): void {
     const { exchange, progress } = this;
     const { clock } = this.#services;
-    let writing: Promise<void> | undefined;
+    this.#error = sent;
+    this.#failed = answer.failed;
     try {
       const closing = this.#services.isClosing() && hasArrived(exchange.incoming);
-      writing = writeAnswer(exchange, answer, progress, clock, closing);
+      if (!writeAnswer(exchange, answer, progress, clock, closing, this)) return;
     } catch (thrown) {
-      this.#breakOff(thrown, answer);
+      this.broke(thrown);
       return;
     }
-    if (writing === undefined) this.#answered(exchange.failure ?? sent);
-    else
-      writing.then(
-        () => this.#answered(exchange.failure ?? sent),
-        (thrown) => this.#breakOff(thrown, answer),
-      );
+    this.#answered(exchange.failure ?? sent);
   }
 
-  #breakOff(thrown: unknown, answer: Answer): void {
+  /** Called once, by what writes the answer; so is `broke`. */
+  written(): void {
+    this.#answered(this.exchange.failure ?? this.#error);
+  }
+
+  broke(thrown: unknown): void {
     const { exchange } = this;
+    const failed = this.#failed;
+    this.#failed = undefined;
     if (exchange.aborted === undefined) {
       exchange.log.warn({ error: thrown }, 'the answer broke off');
       const { error } = renderError(thrown, exchange, []);
-      const last = exchange.outgoing.destroyed ? undefined : answer.failed?.(error);
+      const last = exchange.outgoing.destroyed ? undefined : failed?.(error);
       if (last !== undefined) {
         this.#endFailed(error, last);
         return;
@@ -119,7 +157,7 @@ export class InFlightExchange implements InFlightMember {
     exchange.fail(error);
     endWith(exchange, last, progress).then(
       () => this.#answered(exchange.failure),
-      (thrown) => this.#breakOff(thrown, withoutBody),
+      (thrown) => this.broke(thrown),
     );
   }
 
@@ -131,6 +169,7 @@ export class InFlightExchange implements InFlightMember {
 
   /** The response has ended; an early disconnect is reported to the exchange at once. */
   #close(): void {
+    if (this.#isClosed) return;
     if (!this.exchange.outgoing.writableFinished) this.exchange.disconnect(this.#services.clock.monotonic());
     this.#isClosed = true;
     if (this.#isAnswered) this.#end();
@@ -149,8 +188,6 @@ export class InFlightExchange implements InFlightMember {
     this.#services.onSettled(this);
   }
 }
-
-const withoutBody: Answer = { status: 0, headers: {}, body: '' };
 
 function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayError | undefined, now: number): Outcome {
   const finished = exchange.outgoing.writableFinished;

@@ -14,17 +14,16 @@ import type { BodyReader } from './body.ts';
 import type { Run } from './chain.ts';
 import { type AllowedOrigins, admitPage } from './cross-origin.ts';
 import { answerOf, DirectIncoming, DirectOutgoing } from './direct.ts';
-import { deadlinePassed, LiveExchange } from './exchange.ts';
+import { LiveExchange } from './exchange.ts';
 import type { ExchangeLogs } from './exchange-log.ts';
 import { checkHead, hasArrived, refuseNonRequests, unmetExpectation } from './head-checks.ts';
-import { InFlightExchange, type InFlightServices } from './in-flight-exchange.ts';
+import { InFlightExchange, type InFlightServices, type SweepLimits } from './in-flight-exchange.ts';
 import { InFlightSet } from './in-flight-set.ts';
 import { IncomingRequest } from './incoming-request.ts';
 import { type Match, matchRoute, type Router } from './router.ts';
 import { socketEndpoints, WebSocketGate } from './websockets.ts';
-import { writePart } from './writer.ts';
 
-export interface ServerLimits {
+export interface ServerLimits extends SweepLimits {
   readonly maxHeaderBytes: number;
   readonly maxHeaders: number;
   /** Most WebSockets open at once. */
@@ -33,10 +32,6 @@ export interface ServerLimits {
   readonly requestTimeoutMs: number;
   /** From arrival to the end of the answer, unless the endpoint has its own. */
   readonly exchangeTimeoutMs: number;
-  /** How long a client may read nothing of an answer that waits for it. */
-  readonly stallTimeoutMs: number;
-  /** Silence in a streamed answer after which an idle frame is sent. */
-  readonly idleFrameAfterMs: number;
   /** Trusted senders of X-Forwarded-For; absent: none. */
   readonly proxies?: BlockList | undefined;
   readonly allowedOrigins?: AllowedOrigins;
@@ -320,17 +315,8 @@ export class GatewayServer {
   /** Once a second for all exchanges: deadlines, stalled clients, silent streams. There is no timer per stream. */
   #sweep(): void {
     const now = this.#options.clock.monotonic();
-    const { stallTimeoutMs, idleFrameAfterMs } = this.#limits;
-    this.#inFlight.forEach(({ exchange, progress, deadline }) => {
-      if (now > deadline) exchange.abort(deadlinePassed());
-      if (exchange.clientDisconnected !== undefined) exchange.shouldKeepReading(now, 0);
-      if (progress.blockedSince !== undefined) {
-        if (now - progress.blockedSince > stallTimeoutMs) exchange.outgoing.destroy();
-      } else if (progress.idleFrame !== undefined && now - progress.lastByteAt >= idleFrameAfterMs) {
-        const frame = progress.idleFrame();
-        if (frame !== undefined) writePart(exchange.outgoing, frame, progress);
-        progress.lastByteAt = now;
-      }
+    this.#inFlight.forEach((running) => {
+      running.sweep(now, this.#limits);
     });
   }
 }

@@ -159,7 +159,8 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
   readonly #connection: Connection;
   /** Until it is dispatched: its body may be large, and an answer may take long. */
   #request: UpstreamRequest | undefined;
-  readonly #sender: Sender;
+  /** Until the head has come or the attempt has failed: an answer may take long. */
+  #sender: Sender | undefined;
 
   /**
    * Whether dispatched bytes are written at once: work before the first byte is done before `dispatch`. Otherwise a connection is
@@ -203,7 +204,7 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
   /** Called before the first part of a body, unless it is written at once. */
   async beginNow(): Promise<void> {
     try {
-      await this.#sender.begin();
+      await this.#sender!.begin();
     } catch (error) {
       this.#fail(error as Error);
       throw error;
@@ -221,7 +222,9 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
   #fail(error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#sender.failed(error);
+    const sender = this.#sender!;
+    this.#sender = undefined;
+    sender.failed(error);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -242,7 +245,9 @@ export class UpstreamAttempt implements Dispatcher.DispatchHandler {
     this.#body = new UpstreamBody(controller);
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#sender.gotAnswer({ status, headers: joinHeaders(headers), body: this.#body });
+    const sender = this.#sender!;
+    this.#sender = undefined;
+    sender.gotAnswer({ status, headers: joinHeaders(headers), body: this.#body });
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {

@@ -36,8 +36,8 @@ export function newProgress(now: number): Progress {
 }
 
 /**
- * Resolves when the whole answer was written to the socket, or the client has disconnected; undefined: it was already. Throws or
- * rejects when the body breaks.
+ * Writes the answer to the socket. true: all of it was written, or the client has disconnected; else `end` is called, later. Throws when
+ * the body breaks at once.
  */
 export function writeAnswer(
   exchange: LiveExchange,
@@ -45,10 +45,16 @@ export function writeAnswer(
   progress: Progress,
   clock: Clock,
   closing: boolean,
-): Promise<void> | undefined {
+  end: AnswerEnd,
+): boolean {
   const { outgoing } = exchange;
   if (outgoing.destroyed || outgoing.headersSent) {
-    return isStream(answer.body) ? drainBody(exchange, answer.body, clock) : undefined;
+    if (!isStream(answer.body)) return true;
+    drainBody(exchange, answer.body, clock).then(
+      () => end.written(),
+      (error) => end.broke(error),
+    );
+    return false;
   }
   progress.status = answer.status;
   // A plugin may keep its answer and give it again: its headers stay as they are.
@@ -65,11 +71,24 @@ export function writeAnswer(
     outgoing.writeHead(answer.status, headers);
     progress.isChunked = takeFraming(outgoing) && exchange.request.method !== 'HEAD';
     progress.idleFrame = answer.idleFrame;
-    return pump(exchange, { ...answer, body: checkedLength(answer, exchange.request.method) }, progress, clock);
+    new Pump(exchange, answer, progress, clock, end);
+    return false;
   }
   const ending = exchange.readyToEnd();
   if (ending === undefined) return writeWhole(exchange, answer, headers, progress, clock);
-  return ending.then(() => (outgoing.destroyed ? undefined : writeWhole(exchange, answer, headers, progress, clock)));
+  ending.then(
+    () => {
+      try {
+        if (!outgoing.destroyed) writeWhole(exchange, answer, headers, progress, clock);
+      } catch (error) {
+        end.broke(error);
+        return;
+      }
+      end.written();
+    },
+    (error) => end.broke(error),
+  );
+  return false;
 }
 
 function writeWhole(
@@ -78,7 +97,7 @@ function writeWhole(
   headers: Record<string, string | number | string[]>,
   progress: Progress,
   clock: Clock,
-): undefined {
+): true {
   const { outgoing } = exchange;
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : (answer.body as Uint8Array);
   headers['content-length'] = body.length;
@@ -87,6 +106,7 @@ function writeWhole(
   progress.firstByteAt = clock.monotonic();
   exchange.watcher?.chunk(body);
   outgoing.end(body);
+  return true;
 }
 
 function isStream(body: AnswerBody): body is AsyncIterable<Uint8Array> {
@@ -109,46 +129,124 @@ async function* exactly(chunks: AsyncIterable<Uint8Array>, bytes: number): Async
   if (remaining > 0) throw new Error('the body is shorter than its stated length');
 }
 
-async function pump(
-  exchange: LiveExchange,
-  { body, endsNow }: Answer & { readonly body: AsyncIterable<Uint8Array> },
-  progress: Progress,
-  clock: Clock,
-): Promise<void> {
-  const { outgoing } = exchange;
-  const iterator = body[Symbol.asyncIterator]();
-  // Delays the head by one turn, so that it and a ready first chunk share a packet.
-  let flush: NodeJS.Immediate | undefined = setImmediate(() => {
-    flush = undefined;
-    outgoing.flushHeaders();
-  });
-  try {
-    for (let step = await iterator.next(); step.done !== true; step = await iterator.next()) {
-      if (outgoing.destroyed) {
-        exchange.disconnect(clock.monotonic());
-        if (!exchange.shouldKeepReading(clock.monotonic(), step.value.length)) break;
-        continue;
-      }
-      if (progress.firstByteAt === undefined) clearImmediate(flush);
-      if (endsNow?.() === true) await exchange.readyToEnd();
-      exchange.watcher?.chunk(step.value);
-      const taken = writePart(outgoing, step.value, progress);
-      progress.bytesOut += step.value.length;
-      progress.lastByteAt = clock.monotonic();
-      progress.firstByteAt ??= progress.lastByteAt;
-      if (taken) continue;
-      progress.blockedSince = progress.lastByteAt;
-      await drained(outgoing);
-      progress.blockedSince = undefined;
-    }
-  } finally {
-    clearImmediate(flush);
-    progress.idleFrame = undefined;
-    // Stops the body's producer; without effect after its end.
-    await iterator.return?.();
+/** Who is called once when the answer was written, or its body broke. */
+export interface AnswerEnd {
+  written(): void;
+  broke(error: unknown): void;
+}
+
+/**
+ * Pulls a body and writes its chunks. An object with two callbacks for all of its chunks: a stream may be silent for long, and an async function
+ * would keep several times as much, the last chunk among it.
+ */
+class Pump {
+  readonly #exchange: LiveExchange;
+  readonly #iterator: AsyncIterator<Uint8Array>;
+  readonly #endsNow: Answer['endsNow'];
+  readonly #progress: Progress;
+  readonly #clock: Clock;
+  readonly #end: AnswerEnd;
+  #flush: NodeJS.Immediate | undefined;
+
+  constructor(exchange: LiveExchange, answer: Answer, progress: Progress, clock: Clock, end: AnswerEnd) {
+    this.#exchange = exchange;
+    this.#iterator = checkedLength(answer, exchange.request.method)[Symbol.asyncIterator]();
+    this.#endsNow = answer.endsNow;
+    this.#progress = progress;
+    this.#clock = clock;
+    this.#end = end;
+    // Delays the head by one turn, so that it and a ready first chunk share a packet.
+    this.#flush = setImmediate(() => {
+      this.#flush = undefined;
+      exchange.outgoing.flushHeaders();
+    });
+    this.pull();
   }
-  if (!outgoing.destroyed) await exchange.readyToEnd();
-  outgoing.end(progress.isChunked ? lastChunk : undefined);
+
+  pull(): void {
+    try {
+      Promise.resolve(this.#iterator.next()).then(this.#took, this.#broke);
+    } catch (error) {
+      this.#broke(error);
+    }
+  }
+
+  readonly #took = (step: IteratorResult<Uint8Array>): void => {
+    try {
+      if (step.done === true) this.#finish();
+      else if (this.#exchange.outgoing.destroyed) this.#readOn(step.value);
+      else this.#pass(step.value);
+    } catch (error) {
+      this.#broke(error);
+    }
+  };
+
+  readonly #broke = (error: unknown): void => {
+    this.#close().then(
+      () => this.#end.broke(error),
+      (other) => this.#end.broke(other),
+    );
+  };
+
+  /** The client has disconnected. */
+  #readOn(bytes: Uint8Array): void {
+    const now = this.#clock.monotonic();
+    this.#exchange.disconnect(now);
+    if (this.#exchange.shouldKeepReading(now, bytes.length)) this.pull();
+    else this.#finish();
+  }
+
+  #pass(bytes: Uint8Array): void {
+    if (this.#flush !== undefined) this.#clearFlush();
+    const ready = this.#endsNow?.() === true ? this.#exchange.readyToEnd() : undefined;
+    if (ready === undefined) this.#write(bytes);
+    else ready.then(() => this.#write(bytes)).catch(this.#broke);
+  }
+
+  #write(bytes: Uint8Array): void {
+    const { outgoing, watcher } = this.#exchange;
+    const progress = this.#progress;
+    watcher?.chunk(bytes);
+    const taken = writePart(outgoing, bytes, progress);
+    progress.bytesOut += bytes.length;
+    progress.lastByteAt = this.#clock.monotonic();
+    progress.firstByteAt ??= progress.lastByteAt;
+    if (taken) {
+      this.pull();
+      return;
+    }
+    progress.blockedSince = progress.lastByteAt;
+    void drained(outgoing).then(() => {
+      progress.blockedSince = undefined;
+      this.pull();
+    });
+  }
+
+  #clearFlush(): void {
+    clearImmediate(this.#flush);
+    this.#flush = undefined;
+  }
+
+  /** Stops the body's producer; without effect after its end. */
+  async #close(): Promise<void> {
+    this.#clearFlush();
+    this.#progress.idleFrame = undefined;
+    await this.#iterator.return?.();
+  }
+
+  #finish(): void {
+    this.#finished().then(
+      () => this.#end.written(),
+      (error) => this.#end.broke(error),
+    );
+  }
+
+  async #finished(): Promise<void> {
+    const { outgoing } = this.#exchange;
+    await this.#close();
+    if (!outgoing.destroyed) await this.#exchange.readyToEnd();
+    outgoing.end(this.#progress.isChunked ? lastChunk : undefined);
+  }
 }
 
 /** Writes the last bytes of a stream after its body broke, and ends it. */

@@ -47,11 +47,13 @@ export function connectorFor(
   lookup?: LookupFunction,
 ): Connector {
   // One for all sockets: it keeps the TLS sessions.
-  const direct = buildConnector({
-    timeout: timeoutMs,
-    allowH2: false,
-    ...optionsOf(network, lookup),
-  } as BuildConnector.BuildOptions);
+  const direct = withoutTraces(
+    buildConnector({
+      timeout: timeoutMs,
+      allowH2: false,
+      ...optionsOf(network, lookup),
+    } as BuildConnector.BuildOptions),
+  );
   const proxy = network?.proxy;
   if (proxy === undefined) return direct;
   return (options, callback) => {
@@ -67,6 +69,20 @@ export function connectorFor(
     );
   };
 }
+
+/** Once connected, a socket would keep the listener for a failure to connect, with its timer and options, for as long as it is open. */
+function withoutTraces(connect: Connector): Connector {
+  return (options, callback) => {
+    const connecting = connect(options, (...[error, socket]) => {
+      if (error !== null) callback(error, null);
+      // undici adds a listener of its own a little later.
+      else callback(null, socket.on('error', ignored).off('error', waiting));
+    }) as unknown as Socket;
+    const waiting = connecting.listeners('error').at(-1) as () => void;
+  };
+}
+
+const ignored = () => {};
 
 function optionsOf(network: UpstreamNetwork | undefined, own: LookupFunction | undefined): object {
   if (network === undefined) return own === undefined ? {} : { lookup: own };

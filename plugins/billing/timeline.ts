@@ -43,9 +43,14 @@ const servedEvent = defineEvent('billing.served', (by: string) => `answered by $
 export function recordHeld(exchange: Exchange, { held, terms }: Hold): void {
   const { inputTokens, outputTokens, ratio } = terms;
   const { numerator, denominator } = ratio;
-  const factor =
-    numerator === denominator ? ([null, null] as const) : ([String(numerator), String(denominator)] as const);
-  recordEvent(exchange, terms.at, heldEvent, [String(held), inputTokens, outputTokens, ...factor]);
+  const isPlain = numerator === denominator;
+  recordEvent(exchange, terms.at, heldEvent, [
+    String(held),
+    inputTokens,
+    outputTokens,
+    isPlain ? null : String(numerator),
+    isPlain ? null : String(denominator),
+  ]);
 }
 
 export function recordEnd(exchange: Exchange, at: number, hold: Hold, verdict: Verdict): void {

@@ -52,13 +52,13 @@ function chargedUnits(cost: Cost): number {
 
 /** Grants all costs or none. `gauges[i]` is the bucket of `costs[i]`. */
 export function decide(gauges: readonly Gauge[], nowMs: number, costs: readonly Cost[]): Decision {
-  const drained: ChangingGauge[] = [];
+  const drained = new Array<ChangingGauge>(costs.length);
   let refusedBy = -1;
   let retryAfterMs = 0;
   for (let index = 0; index < costs.length; index++) {
     const cost = costs[index]!;
     const gauge = drain(gauges[index]!, cost, nowMs);
-    drained.push(gauge);
+    drained[index] = gauge;
     const waitMs = waitFor(gauge, cost);
     if (waitMs <= retryAfterMs) continue;
     refusedBy = index;

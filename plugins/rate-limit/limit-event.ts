@@ -22,13 +22,18 @@ export function limitValues(
   demands: readonly Demand[],
   { refusedBy, statuses }: Verdict,
 ): LimitValues {
-  const values: LimitValues = [refusedBy?.dimension ?? null];
+  const values = new Array<EventValue>(1 + valuesEach * statuses.length);
+  values[0] = refusedBy?.dimension ?? null;
+  let at = 1;
   for (let index = 0; index < statuses.length; index++) {
     const { dimension, limit, remaining } = statuses[index]!;
     const owner: Owner = demands[index]!.subject === accountId ? 'plan' : 'key';
-    values.push(owner, dimension, remaining, limit);
+    values[at++] = owner;
+    values[at++] = dimension;
+    values[at++] = remaining;
+    values[at++] = limit;
   }
-  return values;
+  return values as LimitValues;
 }
 
 /** `left of the plan: 59 of 60 requests per minute; of the key: 4 of 5 at a time`. */

@@ -43,14 +43,15 @@ export class MemoryLimiter implements Limiter {
   take(id: string, demands: readonly Demand[]): Verdict {
     if (demands.length > maxDemands) throw new RangeError(`more than ${maxDemands} buckets at once`);
     const nowMs = Math.floor(this.#clock.monotonic());
-    const gauges: Gauge[] = [];
-    for (const demand of demands) gauges.push(this.#gauge(demand, nowMs));
+    // A list that grows by `push` has room for seventeen.
+    const gauges = new Array<Gauge>(demands.length);
+    for (let index = 0; index < demands.length; index++) gauges[index] = this.#gauge(demands[index]!, nowMs);
     const decision = decide(gauges, nowMs, demands);
     const granted = decision.refusedBy === -1;
     if (granted) this.#keep(id, demands, decision, nowMs);
-    const statuses: LimitStatus[] = [];
+    const statuses = new Array<LimitStatus>(demands.length);
     for (let index = 0; index < demands.length; index++)
-      statuses.push(limitStatus(demands[index]!, decision.gauges[index]!));
+      statuses[index] = limitStatus(demands[index]!, decision.gauges[index]!);
     return {
       by: this,
       granted,

@@ -53,26 +53,32 @@ export function ownerOf({ subject }: Demand, { accountId }: Caller, { name }: Pl
   return subject === accountId ? `plan "${name}"` : 'this key';
 }
 
+/** What is given back, as a chain: it is kept as long as the call runs. */
+interface Granted extends Returned {
+  usedUnits: number;
+  readonly next: Granted | undefined;
+}
+
 /**
  * Returns the returnable part of a grant at the end of the exchange, in any outcome: one order to the limiter. An exchange
  * without a usage report used no tokens.
  */
 export function returnAtEnd({ by, receipts }: Verdict, exchange: Exchange, demands: readonly Demand[]): void {
-  if (receipts.length === 0) return;
+  let granted: Granted | undefined;
+  for (let index = receipts.length - 1; index >= 0; index--) {
+    const demand = demands[index]!;
+    // Requests are counted as they come; slots and tokens are given back.
+    if (demand.dimension === 'tpm' || demand.dimension === 'concurrency')
+      granted = { demand, receipt: receipts[index]!, usedUnits: 0, next: granted };
+  }
+  if (granted === undefined) return;
   exchange.defer(() => {
     const returned: Returned[] = [];
-    for (let index = 0; index < receipts.length; index++) {
-      const demand = demands[index]!;
-      const isTokens = demand.dimension === 'tpm';
-      // Requests are counted as they come; slots and tokens are given back.
-      if (!isTokens && demand.dimension !== 'concurrency') continue;
-      const report = isTokens ? exchange.find(usageReport) : undefined;
-      returned.push({
-        demand,
-        receipt: receipts[index]!,
-        usedUnits: report === undefined ? 0 : totalTokens(report.usage),
-      });
+    for (let each: Granted | undefined = granted; each !== undefined; each = each.next) {
+      const report = each.demand.dimension === 'tpm' ? exchange.find(usageReport) : undefined;
+      if (report !== undefined) each.usedUnits = totalTokens(report.usage);
+      returned.push(each);
     }
-    return returned.length === 0 ? undefined : by.giveBack(exchange.id, returned);
+    return by.giveBack(exchange.id, returned);
   });
 }

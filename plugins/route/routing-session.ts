@@ -285,6 +285,8 @@ export class RoutingSession {
         this.#tools.sessions.noteAnswer(this.#session, this.#sessionTarget, attempt, this.#config.affinity.keep);
     }
     if (this.#served !== undefined) answer.headers['x-gateway-model'] = this.#served;
+    // No other attempt follows, and the answer may take long.
+    if (hedged === undefined) this.#queue = [];
     return answer;
   }
 

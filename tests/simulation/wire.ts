@@ -108,9 +108,9 @@ export class Wire {
     const { setting, life } = this.#options;
     const { schedule, chance, vendors } = setting;
     return new Promise((resolve, reject) => {
-      exchange.onAbort((cause) => reject(new UpstreamError('connect', cause.message, { cause })));
+      exchange.runs({ abort: (cause) => reject(new UpstreamError('connect', cause.message, { cause })) });
       schedule.after(chance.delay(20), life, 'connect', () => {
-        exchange.onAbort(undefined);
+        exchange.runs(undefined);
         if (chance.below(400) < vendors.troublePercent) reject(new UpstreamError('connect', 'connection refused'));
         else resolve();
       });
@@ -127,17 +127,18 @@ export class Wire {
         attempt.over = true;
         trace.lastFailed = attempt;
         exchange.attemptSent = false;
-        exchange.onAbort(undefined);
+        exchange.runs(undefined);
         reject(error);
       };
-      exchange.onAbort((reason) => {
+      const abort = (reason: GatewayError) => {
         if (!attempt.received) attempt.state = 'unsent';
         const error = new UpstreamError(attempt.received ? 'sent' : 'connect', reason.message, { cause: reason });
         const isHeardLate = isRacing && attempt.received && trace.winner !== undefined && chance.oneIn(20);
         attempt.over = true;
         if (isHeardLate) schedule.after(chance.pick([300, 2_000]), life, 'stop heard', () => fail(error));
         else fail(error);
-      });
+      };
+      exchange.runs({ abort });
       schedule.after(chance.delay(5), undefined, 'connect', () => {
         if (attempt.state === 'unsent') return;
         const fate = drawFate(chance, vendors, inputTokens, maxOutputTokens ?? vendors.longestOutput);
@@ -231,7 +232,7 @@ export class Wire {
       attempt.state = 'answered';
       if (!isOver()) trace.winner ??= attempt;
       const tap = new MeteredAnswer({ setting, life, trace, branch, attempt, answer });
-      branch.onAbort((reason) => tap.break(reason));
+      branch.runs({ abort: (reason) => tap.break(reason) });
       if (trace.stream) tap.begin();
       const headers = { [tryHeader]: String(trace.tries.indexOf(attempt) + 1) };
       resolve({ status: 200, headers, body: trace.stream ? tap : tap.whole() });

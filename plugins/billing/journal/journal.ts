@@ -36,16 +36,17 @@ const slabBytes = batchBytes;
 /** One pending write, shared by all callers that wait for it. */
 export interface Turn {
   /** Resolves when write() has returned; rejects with 503 when it failed. */
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (error: GatewayError) => void;
+  promise: Promise<void>;
+  resolve: () => void;
+  reject: (error: GatewayError) => void;
   failed: boolean;
   /** Resolves when `promise` has settled; made when it is asked for. */
   settled: Promise<void> | undefined;
 }
 
 const done = Promise.resolve();
-const doneTurn: Turn = { promise: done, resolve: () => {}, reject: () => {}, failed: false, settled: done };
+const nothing = () => {};
+const doneTurn: Turn = { promise: done, resolve: nothing, reject: nothing, failed: false, settled: done };
 
 export class Journal {
   readonly #options: JournalOptions;
@@ -162,8 +163,15 @@ export class Journal {
     this.#pending = [];
     if (this.#writeFails) this.#outages.write.succeeded();
     this.#writeFails = false;
-    this.#turn?.resolve();
+    const turn = this.#turn;
+    if (turn === undefined) return;
     this.#turn = undefined;
+    turn.resolve();
+    // Holds keep it as long as their calls run.
+    turn.promise = done;
+    turn.resolve = nothing;
+    turn.reject = nothing;
+    turn.settled = done;
   }
 
   #writeLine(): void {

@@ -77,7 +77,7 @@ export class ReplyEvents {
   /** The client's protocol has no audio (`Codec.audioAsText`). */
   readonly audioAsText: boolean;
   readonly #mediaAsText: ReplyEventsOptions['mediaAsText'];
-  readonly #callIds = new Set<string>();
+  #callIds: Set<string> | undefined;
   #blocks = 0;
   #started = false;
 
@@ -271,7 +271,8 @@ export class ReplyEvents {
 
   #startCall(state: ChoiceState, call: OpenCall, custom: boolean | undefined): void {
     const declared = this.#names.get(call.name);
-    if (call.id === '' || this.#callIds.has(call.id)) call.id = this.#unusedId(state.callCount);
+    if (call.id === '' || this.#callIds?.has(call.id) === true) call.id = this.#unusedId(state.callCount);
+    this.#callIds ??= new Set();
     this.#callIds.add(call.id);
     state.callCount++;
     call.block = this.#begin();
@@ -289,7 +290,7 @@ export class ReplyEvents {
   #unusedId(callIndex: number): string {
     const base = `call_${this.#idSeed}_${callIndex}`;
     let id = base;
-    for (let repeat = 1; this.#callIds.has(id); repeat++) id = `${base}_${repeat}`;
+    for (let repeat = 1; this.#callIds?.has(id) === true; repeat++) id = `${base}_${repeat}`;
     return id;
   }
 

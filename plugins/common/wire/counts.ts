@@ -6,7 +6,8 @@ import { readCount, type Usage, type UsageClass } from '../domain/usage.ts';
  * summed.
  */
 export class Counts {
-  readonly #values = new Map<string, number>();
+  /** Made by the first: most of a stream's time there is none. */
+  #values: Map<string, number> | undefined;
   #reading: Reading | undefined;
 
   /**
@@ -16,8 +17,9 @@ export class Counts {
   take(name: string, value: unknown): void {
     const count = readCount(value);
     if (count === undefined) return;
-    const known = this.#values.get(name);
+    const known = this.#values?.get(name);
     if (known === count || (count === 0 && known !== undefined)) return;
+    this.#values ??= new Map();
     this.#values.set(name, count);
     this.#reading = undefined;
   }
@@ -25,18 +27,19 @@ export class Counts {
   /** What the last report alone says: 0 replaces a count too. */
   set(name: string, value: unknown): void {
     const count = readCount(value);
-    if (count === undefined || this.#values.get(name) === count) return;
+    if (count === undefined || this.#values?.get(name) === count) return;
+    this.#values ??= new Map();
     this.#values.set(name, count);
     this.#reading = undefined;
   }
 
   /** How many counters were reported. */
   get size(): number {
-    return this.#values.size;
+    return this.#values?.size ?? 0;
   }
 
   get(name: string): number | undefined {
-    return this.#values.get(name);
+    return this.#values?.get(name);
   }
 
   /** Caches the result of `read`, which is given `means`, until a counter changes: several plugins ask for the usage of each answer. */

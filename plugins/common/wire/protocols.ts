@@ -79,6 +79,8 @@ export interface Protocol extends WireProtocol {
    * line.
    */
   idleFrame?(lastFrame?: Buffer): Uint8Array;
+  /** `idleFrame` and `streamError` do not read it, so that a silent stream need not keep it. */
+  readonly ignoresLastFrame?: true;
   /** Paths of the member that names the model in whole answers and in frames of streams; absent: answers name none. */
   readonly modelPlaces?: readonly (readonly string[])[];
   /** The call as one of a model that makes images; absent: clients of this protocol call no such models. */
@@ -106,7 +108,7 @@ export interface Compaction {
 
 /** The protocol of an answer; errors of a running stream are rendered by its client's protocol where that is another. */
 export type AnsweringProtocol = WireProtocol &
-  Partial<Pick<Protocol, 'streamError' | 'streamEnd' | 'idleFrame' | 'modelPlaces'>>;
+  Partial<Pick<Protocol, 'streamError' | 'streamEnd' | 'idleFrame' | 'ignoresLastFrame' | 'modelPlaces'>>;
 
 /**
  * Another protocol as a vendor speaks it at addresses of its own: the same bodies but for `members`, and the same streams but for

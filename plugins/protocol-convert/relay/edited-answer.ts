@@ -60,7 +60,7 @@ export class EditedAnswer implements Reshape {
   }
 
   frame(raw: Buffer, _read?: unknown, verdict: Verdict = 'pass'): Uint8Array | undefined {
-    this.#lastFrame = raw;
+    if (this.#protocol.ignoresLastFrame !== true) this.#lastFrame = raw;
     const edited = this.#framed(raw);
     if (this.#inner !== undefined) return this.#inner.frame(edited, undefined, verdict);
     if (verdict === 'withhold') return undefined;

@@ -14,12 +14,14 @@ const noBytes = new Uint8Array();
  */
 export class Outbox {
   #chunk: Uint8Array = noBytes;
-  #parts: Uint8Array[] = [];
+  /** Nearly always all there is. */
+  #part: Uint8Array | undefined;
+  #more: Uint8Array[] | undefined;
   /** The run of unchanged frames. */
   #runStart = 0;
   #runEnd = 0;
   /** Held bytes of the current frame, and how many were sent already. */
-  #waiting: Uint8Array[] = [];
+  #waiting: Uint8Array[] | undefined;
   #waitingBytes = 0;
   #releasedBytes = 0;
 
@@ -57,11 +59,15 @@ export class Outbox {
 
   /** Adds bytes that are not part of the chunk. */
   add(bytes: Uint8Array | undefined): void {
-    if (bytes !== undefined) this.#parts.push(bytes);
+    if (bytes === undefined) return;
+    if (this.#part === undefined) this.#part = bytes;
+    else if (this.#more === undefined) this.#more = [bytes];
+    else this.#more.push(bytes);
   }
 
   clear(): void {
-    this.#parts = [];
+    this.#part = undefined;
+    this.#more = undefined;
   }
 
   /**
@@ -74,30 +80,30 @@ export class Outbox {
     if (from === this.#chunk.length) return;
     const rest = this.#chunk.subarray(from);
     if (this.#releasedBytes > 0) {
-      this.#parts.push(rest);
+      this.add(rest);
       this.#releasedBytes += rest.length;
       return;
     }
+    this.#waiting ??= [];
     this.#waiting.push(rest);
     this.#waitingBytes += rest.length;
     if (this.#waitingBytes <= maxHeldBytes) return;
-    this.#parts.push(...this.#waiting);
+    for (const part of this.#waiting) this.add(part);
     this.#releasedBytes = this.#waitingBytes;
     this.#forgetWaiting();
   }
 
   /** The bytes to send now; undefined for none. The chunk is not retained: a stream may be silent for long. */
   flush(): Uint8Array | undefined {
-    const parts = this.#parts;
+    const [part, more] = [this.#part, this.#more];
     this.begin(noBytes);
-    if (parts.length === 0) return undefined;
-    this.#parts = [];
-    return parts.length === 1 ? parts[0] : Buffer.concat(parts);
+    this.clear();
+    return part === undefined || more === undefined ? part : Buffer.concat([part, ...more]);
   }
 
   #settle(end: number, instead: Uint8Array | undefined): void {
     this.#closeRun();
-    if (instead !== undefined) this.#parts.push(instead);
+    this.add(instead);
     this.#forgetWaiting();
     this.#releasedBytes = 0;
     this.#runStart = end;
@@ -107,12 +113,12 @@ export class Outbox {
   #closeRun(): void {
     if (this.#runEnd === this.#runStart) return;
     const isAll = this.#runStart === 0 && this.#runEnd === this.#chunk.length;
-    this.#parts.push(isAll ? this.#chunk : this.#chunk.subarray(this.#runStart, this.#runEnd));
+    this.add(isAll ? this.#chunk : this.#chunk.subarray(this.#runStart, this.#runEnd));
     this.#runStart = this.#runEnd;
   }
 
   #forgetWaiting(): void {
-    this.#waiting = [];
+    this.#waiting = undefined;
     this.#waitingBytes = 0;
   }
 }

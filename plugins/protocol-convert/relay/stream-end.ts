@@ -3,10 +3,11 @@
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
-import { toGatewayError, type UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
+import { toGatewayError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { Call, SpendGuard } from '../../common/domain/calls.ts';
 import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import { recordVendorWords } from '../../common/domain/timeline.ts';
+import { keepAliveFrame } from '../../common/kit/sse.ts';
 import { classifyFrame } from '../../common/kit/upstream-errors.ts';
 import type { AnsweringProtocol, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
@@ -40,6 +41,14 @@ const maxRestMs = 2_000;
 
 type Source = AsyncIterator<Uint8Array> | Iterator<Uint8Array>;
 
+export async function giveUp(source: Source): Promise<void> {
+  try {
+    await source.return?.();
+  } catch {
+    // The source closes in any case.
+  }
+}
+
 /** The body from this chunk on. */
 export async function* withRest(chunk: Uint8Array, source: Source): AsyncGenerator<Uint8Array> {
   yield chunk;
@@ -63,6 +72,22 @@ export async function drainBody(source: Source, clock: Clock): Promise<void> {
 /** Gives the end of a relayed stream that its vendor leaves out. */
 export function endOf({ protocol: { streamEnd } }: RelayStreamOptions): Pick<Reshape, 'finish'> {
   return { finish: () => (streamEnd === undefined ? undefined : Buffer.from(streamEnd)) };
+}
+
+/** What the client skips; undefined: nothing. */
+export function idleFrameOf({ reshape, protocol }: RelayStreamOptions, lastFrame: Buffer | undefined) {
+  const frame = reshape?.idleFrame ?? protocol.idleFrame?.(lastFrame) ?? keepAliveFrame;
+  return frame === 'none' ? undefined : frame;
+}
+
+/** It keeps all of the packet that it came in, for as long as the stream is silent. */
+export function keepsLastFrame({ protocol, reshape }: RelayStreamOptions): boolean {
+  return protocol.ignoresLastFrame !== true && reshape?.fail === undefined;
+}
+
+/** Whether the answer is there, however its stream broke. A translation may reject a complete one. */
+export function isAnswered({ error, complete }: UsageMeter, cause: unknown): boolean {
+  return error !== undefined || (complete && !(cause instanceof UpstreamRefusal));
 }
 
 /** The error that the client gets. A running stream must not be retried automatically. */

@@ -1,9 +1,9 @@
 /** Relay of a stream in whole frames with the upstream's own bytes, a usage meter, and a protocol-correct end. */
 
 import { GatewayError } from '../../../core/contract/errors.ts';
-import { UpstreamError, UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
+import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
-import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
+import { FrameReader, formatFrame, parseFrame } from '../../common/kit/sse.ts';
 import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { wholeBody } from '../../common/wire/answer-body.ts';
 import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame.ts';
@@ -14,6 +14,10 @@ import { Outbox } from './outbox.ts';
 import {
   drainBody,
   endOf,
+  giveUp,
+  idleFrameOf,
+  isAnswered,
+  keepsLastFrame,
   type RelayStreamOptions,
   recordedRefusal,
   refusalIn,
@@ -21,6 +25,8 @@ import {
   streamBreakError,
   withRest,
 } from './stream-end.ts';
+
+type Step = IteratorResult<Uint8Array>;
 
 /** The body of a streamed answer. One object and one promise for each chunk: this is the hottest path of the gateway. */
 export class RelayStream implements AsyncIterableIterator<Uint8Array> {
@@ -39,7 +45,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** A frame has come that is more than an opening one. */
   #hasContent = false;
   /** A chunk that did not come before the head went out. */
-  #late: Promise<IteratorResult<Uint8Array>> | undefined;
+  #late: Promise<Step> | undefined;
   #isRecognised = false;
   #isOpening = true;
   #ended = false;
@@ -64,7 +70,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   async open(): Promise<Reshape | undefined> {
     const opening = new Opening(this.#options);
     try {
-      let step: IteratorResult<Uint8Array> | undefined = await this.#source.next();
+      let step: Step | undefined = await this.#source.next();
       for (; step?.done === false; step = await opening.next()) {
         if (!this.#isRecognised) await this.#recognise(step.value);
         if (this.document !== undefined) return this.#reshape;
@@ -82,7 +88,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     } catch (error) {
       this.#options.report.broken = this.#isUpstreamBroken;
       keepAsEstimate(this.#options.exchange, error);
-      void this.#giveUp();
+      void giveUp(this.#source);
       throw error;
     }
   }
@@ -98,37 +104,38 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     return this.#reshape;
   }
 
-  async next(): Promise<IteratorResult<Uint8Array>> {
-    for (;;) {
-      const held = this.#held.shift();
-      if (held !== undefined) return { done: false, value: held };
-      if (this.#ended) return { done: true, value: undefined };
-      try {
-        const step = await (this.#late ?? this.#source.next());
-        this.#late = undefined;
-        const out = step.done === true ? this.#finish() : this.#take(step.value);
-        if (out !== undefined) return { done: false, value: out };
-      } catch (error) {
-        this.#break(error);
-      }
-    }
+  next(): Promise<Step> {
+    const held = this.#held.shift();
+    if (held !== undefined) return Promise.resolve({ done: false, value: held });
+    if (this.#ended) return Promise.resolve({ done: true, value: undefined });
+    const pulled = this.#late ?? this.#source.next();
+    this.#late = undefined;
+    return Promise.resolve(pulled).then(this.#pulled, this.#broke);
   }
+
+  /** Made once: an async function would make callbacks for each chunk, and keep more than these while the stream is silent. */
+  readonly #pulled = (step: Step): Step | Promise<Step> => {
+    try {
+      const out = step.done === true ? this.#finish() : this.#take(step.value);
+      if (out !== undefined) return { done: false, value: out };
+    } catch (error) {
+      this.#break(error);
+    }
+    return this.next();
+  };
+
+  readonly #broke = (error: unknown): Promise<Step> => {
+    this.#break(error);
+    return this.next();
+  };
 
   /** The client has disconnected, or everything was read: then nothing remains to be done. */
-  async return(): Promise<IteratorResult<Uint8Array>> {
+  async return(): Promise<Step> {
     if (!this.#ended) {
       this.#ended = true;
-      await this.#giveUp();
+      await giveUp(this.#source);
     }
     return { done: true, value: undefined };
-  }
-
-  async #giveUp(): Promise<void> {
-    try {
-      await this.#source.return?.();
-    } catch {
-      // The source closes in any case.
-    }
   }
 
   /** No frame follows those that were pulled or are held: the usage is final. */
@@ -139,10 +146,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** Bytes that this client skips, or undefined while a frame is sent in part. */
   idleFrame(): Uint8Array | undefined {
     if (this.#outbox.isInsideFrame) return undefined;
-    const { reshape, protocol } = this.#options;
-    const lastFrame = this.#reshape === undefined ? this.#lastFrame : undefined;
-    const frame = reshape?.idleFrame ?? protocol.idleFrame?.(lastFrame) ?? keepAliveFrame;
-    return frame === 'none' ? undefined : frame;
+    return idleFrameOf(this.#options, this.#reshape === undefined ? this.#lastFrame : undefined);
   }
 
   /** A plugin above broke the stream: the frames that report it. The blank line ends a frame that was sent in part. */
@@ -200,7 +204,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   #send(raw: Buffer, end: number, read: ReadFrame | undefined, verdict: Verdict): void {
-    this.#lastFrame = raw;
+    if (keepsLastFrame(this.#options)) this.#lastFrame = raw;
     if (!this.#hasContent) this.#hasContent = verdict !== 'pass' || this.#options.protocol.isOpening?.(raw) !== true;
     if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw, read, verdict));
     else if (verdict === 'withhold') this.#outbox.skip(raw, end);
@@ -250,7 +254,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     if (this.#ended) return;
     this.#ended = true;
     this.#options.ended();
-    void drainBody(this.#source, this.#options.clock).then(() => this.#giveUp());
+    void drainBody(this.#source, this.#options.clock).then(() => giveUp(this.#source));
   }
 
   #finish(): undefined {
@@ -302,19 +306,13 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #break(cause: unknown): void {
     const { exchange, report } = this.#options;
     this.#ended = true;
-    void this.#giveUp();
-    const refusal = this.#isAnswered(cause) ? this.#completeOrRefused(cause) : cause;
+    void giveUp(this.#source);
+    const refusal = isAnswered(this.#usageMeter, cause) ? this.#completeOrRefused(cause) : cause;
     if (refusal === undefined) return;
     const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : refusal;
     if (reason instanceof GatewayError && reason.kind === 'client_left') return;
     report.broken = this.#isUpstreamBroken;
     this.#hold(this.#errorFrames(streamBreakError(reason)));
-  }
-
-  /** A translation may reject a complete answer. */
-  #isAnswered(cause: unknown): boolean {
-    const { error, complete } = this.#usageMeter;
-    return error !== undefined || (complete && !(cause instanceof UpstreamRefusal));
   }
 
   /** The error by which a transform ends a complete answer; undefined: the answer ends normally. */
@@ -334,7 +332,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   #stopForBalance(): void {
     this.#ended = true;
-    void this.#giveUp();
+    void giveUp(this.#source);
     const message = 'The balance is used up; the answer stops here.';
     this.#outbox.add(this.#errorFrames(new GatewayError('insufficient_balance', message, { shouldRetry: false })));
   }

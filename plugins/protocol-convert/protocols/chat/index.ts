@@ -54,6 +54,7 @@ export const chatFamily = {
   isOpening: isOpeningChunk,
   renderError,
   streamError,
+  ignoresLastFrame: true,
   idleFrame: () => keepAliveLine,
   modelPlaces: [['model']],
 } satisfies Partial<Protocol>;

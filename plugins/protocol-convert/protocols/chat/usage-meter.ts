@@ -51,7 +51,7 @@ export class ChatUsageMeter implements UsageMeter {
   readonly #choices: number;
   readonly #withholdUsage: boolean;
   readonly #costOf: CostOf | undefined;
-  readonly #finished = new Set<unknown>();
+  #finished: Set<unknown> | undefined;
   #runs: ToolRuns | undefined;
   #choiceUsages: Map<unknown, JsonObject> | undefined;
   #textBytes = 0;
@@ -77,7 +77,7 @@ export class ChatUsageMeter implements UsageMeter {
 
   /** `[DONE]`, or, for vendors that do not send it, a finish reason for each choice. */
   get complete(): boolean {
-    return this.#isDone || this.#finished.size >= this.#choices;
+    return this.#isDone || (this.#finished?.size ?? 0) >= this.#choices;
   }
 
   get reading(): Reading {
@@ -179,6 +179,7 @@ export class ChatUsageMeter implements UsageMeter {
       const reason = textOf(objectOf(choice)?.['finish_reason']);
       if (reason === undefined) continue;
       this.finish = reason;
+      this.#finished ??= new Set();
       this.#finished.add(objectOf(choice)?.['index'] ?? 0);
     }
   }

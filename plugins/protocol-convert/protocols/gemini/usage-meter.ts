@@ -28,7 +28,7 @@ export class GeminiUsageMeter implements UsageMeter {
   readonly #counts = new Counts();
   readonly #issued: UsageMeterOptions['issued'];
   readonly #choices: number;
-  readonly #finished = new Set<unknown>();
+  #finished: Set<unknown> | undefined;
   #tier: unknown;
   #isBlocked = false;
   #isWhole = false;
@@ -46,7 +46,9 @@ export class GeminiUsageMeter implements UsageMeter {
 
   /** There is no terminal event: a finish reason for each candidate, or a blocked prompt, then the end of the stream. */
   get complete(): boolean {
-    return this.error === undefined && (this.#isWhole || this.#isBlocked || this.#finished.size >= this.#choices);
+    return (
+      this.error === undefined && (this.#isWhole || this.#isBlocked || (this.#finished?.size ?? 0) >= this.#choices)
+    );
   }
 
   get reading(): Reading {
@@ -123,6 +125,7 @@ export class GeminiUsageMeter implements UsageMeter {
     const reason = textOf(either(candidate, 'finishReason', 'finish_reason'));
     if (reason === undefined) return;
     this.finish = reason;
+    this.#finished ??= new Set();
     this.#finished.add(candidate['index'] ?? 0);
   }
 

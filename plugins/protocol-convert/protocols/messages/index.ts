@@ -90,6 +90,7 @@ export const messages: Protocol = {
   },
   renderError,
   streamError,
+  ignoresLastFrame: true,
   streamEnd: formatFrame(JSON.stringify({ type: 'message_stop' }), 'message_stop'),
   modelPlaces: [['message', 'model'], ['model']],
   codec: messagesCodec,

@@ -37,7 +37,7 @@ export class ChatEncoder implements ReplyEncoder {
   #frame: string | undefined;
   readonly #choices: ChoiceState[] = [];
   /** Prefix of the deltas of each open call, by block. */
-  readonly #calls = new Map<number, { readonly head: string; readonly tail: string }>();
+  #calls: Map<number, { readonly head: string; readonly tail: string }> | undefined;
 
   constructor(context: ReplyContext) {
     const { request } = context;
@@ -53,7 +53,7 @@ export class ChatEncoder implements ReplyEncoder {
       case 'text-delta':
         return this.#textDelta(event);
       case 'tool-delta': {
-        const call = this.#calls.get(event.block);
+        const call = this.#calls?.get(event.block);
         return call === undefined ? '' : call.head + JSON.stringify(event.text) + call.tail;
       }
       case 'reasoning-delta':
@@ -191,6 +191,7 @@ export class ChatEncoder implements ReplyEncoder {
     state.position.blocks++;
     if (this.#isLegacy) return opening + this.#functionStart(state, block, index, name);
     const [kind, input] = custom ? ['custom', 'input'] : ['function', 'arguments'];
+    this.#calls ??= new Map();
     this.#calls.set(block, {
       head: `${state.head}"tool_calls":[{"index":${index},"${kind}":{"${input}":`,
       tail: `}}]${this.#tail}`,
@@ -202,13 +203,17 @@ export class ChatEncoder implements ReplyEncoder {
   /** The legacy form holds one call. */
   #functionStart(state: ChoiceState, block: number, index: number, name: string): string {
     if (index > 0) return '';
-    this.#calls.set(block, { head: `${state.head}"function_call":{"arguments":`, tail: `}${this.#tail}` });
+    this.#calls ??= new Map();
+    this.#calls.set(block, {
+      head: `${state.head}"function_call":{"arguments":`,
+      tail: `}${this.#tail}`,
+    });
     return `${state.head}"function_call":{"name":${JSON.stringify(name)},"arguments":""}${this.#tail}`;
   }
 
   #toolEnd({ block, opaqueState }: Event & { type: 'tool-end' }): string {
-    const call = this.#calls.get(block);
-    this.#calls.delete(block);
+    const call = this.#calls?.get(block);
+    this.#calls?.delete(block);
     if (call === undefined || opaqueState === undefined || this.#isLegacy) return '';
     // Adds one empty piece of the arguments: some clients refuse a call's delta without arguments.
     return `${call.head}""},${this.#extra(opaqueState)}${call.tail.slice(1)}`;

@@ -45,7 +45,7 @@ const choice = 0;
 export class MessagesDecoder implements ReplyDecoder {
   readonly #events: ReplyEvents;
   /** Queries of searches without results so far, by id. */
-  readonly #searches = new Map<string, string[]>();
+  #searches: Map<string, string[]> | undefined;
   #open: OpenBlock | undefined;
   #count = 0;
   /** A call with a stopped block and arguments that are not JSON: complete if anything follows it, cut off otherwise. */
@@ -132,7 +132,7 @@ export class MessagesDecoder implements ReplyDecoder {
     if (open === undefined) return;
     if (open.kind === 'text') this.#events.close(choice);
     else if (open.kind === 'thinking') this.#events.close(choice, open.signature);
-    else if (open.kind === 'search') this.#searches.set(open.id, decodeQueries(tryParse(open.json || open.given)));
+    else if (open.kind === 'search') this.#searched(open.id, decodeQueries(tryParse(open.json || open.given)));
     else if (open.kind === 'code') this.#ran(codeText(tryParse(open.json || open.given)));
     else if (open.kind === 'tool') this.#stopCall(open);
   }
@@ -142,7 +142,7 @@ export class MessagesDecoder implements ReplyDecoder {
     if (named === undefined || this.#stopped) return;
     this.#stopped = true;
     this.stopBlock();
-    for (const id of this.#searches.keys()) this.#found(id, undefined);
+    for (const id of this.#searches?.keys() ?? []) this.#found(id, undefined);
     const explanation = textOf(objectOf(delta['stop_details'])?.['explanation']);
     if (named === 'refusal' && explanation !== undefined) this.#events.refusal(choice, explanation);
     this.#events.stop(choice, stopReasons[named] ?? 'stop', textOf(delta['stop_sequence']));
@@ -217,9 +217,14 @@ export class MessagesDecoder implements ReplyDecoder {
     this.#events.close(choice);
   }
 
+  #searched(id: string, queries: string[]): void {
+    this.#searches ??= new Map();
+    this.#searches.set(id, queries);
+  }
+
   #found(id: string, content: unknown): void {
-    const queries = this.#searches.get(id) ?? [];
-    this.#searches.delete(id);
+    const queries = this.#searches?.get(id) ?? [];
+    this.#searches?.delete(id);
     this.#events.search(choice, { kind: 'search', id, queries, results: decodeSearchResults(content, keepAsWritten) });
   }
 }
