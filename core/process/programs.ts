@@ -1,5 +1,6 @@
 /** Command lines made of the commands of plugins. */
 import { Command } from 'commander';
+import packageFile from '../../package.json' with { type: 'json' };
 import type { CommandResult, Command as PluginCommand } from '../contract/commands.ts';
 
 interface CommandSurroundings {
@@ -29,6 +30,7 @@ export function addPluginCommand(
 export function newProgram(): Command {
   return new Command('gateway')
     .description('Serves and operates model gateways. Every command takes --json and --config FILE.')
+    .version(packageFile.version, '--version', 'print the version')
     .option('--config <file>', 'the gateway that the command is about; without it, the one that runs here')
     .option('--json', 'print JSON')
     .exitOverride()

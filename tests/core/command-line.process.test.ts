@@ -10,6 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { listenFailure } from '../../core/contract/schema.ts';
 import { makeDirectory } from '../../core/tools/unwritable.ts';
+import packageFile from '../../package.json' with { type: 'json' };
 import { watchDelay } from '../helpers/delay.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -22,6 +23,11 @@ async function gateway<T>(...command: string[]): Promise<T> {
   const { stdout } = await run(process.execPath, words(...command, '--json'), { env: environment });
   return JSON.parse(stdout) as T;
 }
+
+test('the version is that of the package', async () => {
+  const { stdout } = await run(process.execPath, words('--version'), { env: environment });
+  assert.equal(stdout, `${packageFile.version}\n`);
+});
 
 test('check accepts the shipped files, and exits 1 with sentences for a file with problems', async () => {
   const files = ['demo', 'main', 'alt', 'demo-alt'].map((name) => `config/${name}.yaml`);

@@ -32,7 +32,9 @@ export function readDockerfile(text: string): Stage[] {
   return stages;
 }
 
-const known = new Set('FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE HEALTHCHECK STOPSIGNAL ENTRYPOINT CMD'.split(' '));
+const known = new Set(
+  'FROM LABEL WORKDIR COPY RUN ENV USER VOLUME EXPOSE HEALTHCHECK STOPSIGNAL ENTRYPOINT CMD'.split(' '),
+);
 
 function readInstruction(line: string): Instruction {
   const [, name, given] = /^(\w+)\s+(.*)$/.exec(line.trim())!;

@@ -201,6 +201,16 @@ test('README names each file of the folder, and no other', () => {
     assert.ok(path === 'README.md' || named.some((name) => name.split('/')[0] === path), `${path} is not explained`);
 });
 
+test('image and chart have the version of the package', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string };
+  assert.match(
+    read('docker/Dockerfile'),
+    new RegExp(`org\\.opencontainers\\.image\\.version=${RegExp.escape(version)} `),
+  );
+  for (const name of ['version', 'appVersion'])
+    assert.match(read('docker/helm/Chart.yaml'), new RegExp(`^${name}: ${RegExp.escape(version)}$`, 'm'));
+});
+
 test('each version since 0.1.0 has upgrade notes', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string };
   const released = Array.from(read('CHANGELOG.md').matchAll(/^## \[?(\d+\.\d+\.\d+)/gm), ([, each]) => each!);
