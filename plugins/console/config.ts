@@ -63,14 +63,14 @@ const claimValue = z
   .max(500)
   .describe("Text that the claim is, or that is in its list. Write the group's name or id at the provider.");
 
+const providerId = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,30}$/, 'must be a short name of small letters')
+  .refine((id) => id !== 'credential', 'is what passwords are kept under: choose another name');
 const provider = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[a-z][a-z0-9-]{0,30}$/, 'must be a short name of small letters')
-    .refine((id) => id !== 'credential', 'is what passwords are kept under: choose another name')
-    .describe(
-      'Short name of the provider; part of the address that the provider sends people back to. Keep it once it is registered there.',
-    ),
+  id: providerId.describe(
+    'Short name of the provider; part of the address that the provider sends people back to. Keep it once it is registered there.',
+  ),
   name: z.string().min(1).describe('Text of the button. Write the name by which people know the provider.'),
   issuer: z
     .url({ protocol: /^https?$/ })
@@ -198,17 +198,29 @@ export const config = z
       ),
     smtp,
     oidc: z
-      .array(provider)
-      .max(10)
-      .default([])
+      .union([z.array(provider), z.record(providerId, provider.omit({ id: true }))])
+      .transform((written) =>
+        Array.isArray(written)
+          ? written.map((one, place) => ({ ...one, place }))
+          : Object.entries(written).map(([id, one]) => ({ id, ...one, place: id })),
+      )
+      .refine((list) => list.length <= 10, 'must be at most 10 providers')
+      .prefault([])
       .describe(
-        'Providers that people can sign in by (OpenID Connect). Add yours so that people need no password here.',
+        'Providers that people can sign in by (OpenID Connect), by id or as a list. Add yours so that people need no password here.',
       ),
     domains: z
-      .array(domain)
-      .max(100)
-      .default([])
-      .describe("What holds for mail addresses of a domain. Add your company's domain to keep passwords off."),
+      .union([z.array(domain), z.record(domainName, domain.omit({ domain: true }))])
+      .transform((written) =>
+        Array.isArray(written)
+          ? written.map((one, place) => ({ ...one, place }))
+          : Object.entries(written).map(([name, one]) => ({ domain: name, ...one, place: name })),
+      )
+      .refine((list) => list.length <= 100, 'must be at most 100 domains')
+      .prefault([])
+      .describe(
+        "What holds for mail addresses of a domain, by its name or as a list. Add your company's domain to keep passwords off.",
+      ),
     throttle,
     public: z
       .strictObject({
@@ -248,33 +260,36 @@ export const config = z
 export type ConsoleConfig = z.output<typeof config>;
 export type OidcProvider = ConsoleConfig['oidc'][number];
 
+/** With its index in the list, or its name. */
+type Placed<Entry> = Entry & { readonly place: string | number };
+
 /** Domains and providers that do not fit one another. */
 function refuseUnusable(
   settings: {
     readonly sign_up: string;
     readonly smtp: { readonly host: string };
-    readonly oidc: readonly z.output<typeof provider>[];
-    readonly domains: readonly z.output<typeof domain>[];
+    readonly oidc: readonly Placed<z.output<typeof provider>>[];
+    readonly domains: readonly Placed<z.output<typeof domain>>[];
   },
   context: z.RefinementCtx,
 ): void {
   const { oidc, domains, smtp, sign_up } = settings;
   const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
-  for (const [index, { id }] of oidc.entries())
+  for (const [index, { id, place }] of oidc.entries())
     if (oidc.findIndex((other) => other.id === id) < index)
-      refuse(['oidc', index, 'id'], 'is the id of another provider');
-  for (const [index, { domain, passwords, sign_up: own }] of domains.entries()) {
+      refuse(['oidc', place, 'id'], 'is the id of another provider');
+  for (const [index, { domain, passwords, sign_up: own, place }] of domains.entries()) {
     if (domains.findIndex((other) => other.domain === domain) < index)
-      refuse(['domains', index, 'domain'], 'stands twice');
+      refuse(['domains', place, 'domain'], 'stands twice');
     const hasProvider = oidc.some((one) => one.domains.includes(domain));
     if (passwords === 'off' && !hasProvider)
       refuse(
-        ['domains', index, 'passwords'],
+        ['domains', place, 'passwords'],
         `locks people of ${domain} out: no provider in oidc has it in its domains`,
       );
     if (own === 'open' && sign_up !== 'open' && passwords === 'on' && smtp.host === '')
       refuse(
-        ['domains', index, 'sign_up'],
+        ['domains', place, 'sign_up'],
         'needs smtp or passwords: off: without mails that confirm addresses, everybody can claim to be of this domain',
       );
   }

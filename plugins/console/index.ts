@@ -131,10 +131,10 @@ export default definePlugin<ConsoleConfig>({
 });
 
 function unknownPlans({ oidc }: ConsoleConfig, offers: Plans | undefined): Fault[] {
-  return oidc.flatMap(({ plans }, index) =>
+  return oidc.flatMap(({ plans, place }) =>
     [...plans.entries()]
       .filter(([, { plan }]) => offers !== undefined && !offers.has(plan))
-      .map(([at, { plan }]) => ({ path: ['oidc', index, 'plans', at, 'plan'], message: `names no plan: "${plan}"` })),
+      .map(([at, { plan }]) => ({ path: ['oidc', place, 'plans', at, 'plan'], message: `names no plan: "${plan}"` })),
   );
 }
 

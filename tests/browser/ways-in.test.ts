@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, Locator, Page } from 'playwright-core';
+import { configFiles } from '../../core/contract/config-files.ts';
 import { type FakeProvider, startProvider } from '../helpers/fake-oidc.ts';
 import { type FakeStripe, secretKey, startFakeStripe, webhookSecret } from '../helpers/fake-stripe.ts';
 import { freePort } from '../helpers/free-port.ts';
@@ -45,7 +46,7 @@ plugins: [storage, request-log, files, auth, plans, rate-limit, sandbox, provide
 payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base: "${stripe.origin}" }
 console:
   origin: ${origin}
-  oidc: [{ id: acme, name: Acme, issuer: "${provider.issuer}", client_id: gateway, client_secret: shared }]
+  oidc: { acme: { name: Acme, issuer: "${provider.issuer}", client_id: gateway, client_secret: shared } }
 `;
 
 async function signUp(as: Page, name: string): Promise<void> {
@@ -199,7 +200,7 @@ test('an operator tests a model of an upstream and sees how it answered', { skip
   await outcome.getByText('It answers').waitFor();
   assert.match(await outcome.innerText(), /Status\s+200[\s\S]+ ms[\s\S]+messages/);
   await page.keyboard.press('Escape');
-  assert.deepEqual(await findingsOf(page, '/console/admin/config?tab=forms&form=signUp'), []);
+  assert.deepEqual(await findingsOf(page, '/console/admin/config?tab=forms&form=signOn'), []);
   const acme = page.getByTestId('provider-acme');
   await acme.getByText(`${origin}/console/api/auth/callback/acme`).waitFor();
   await acme.getByRole('button', { name: 'Test' }).click();
@@ -207,6 +208,35 @@ test('an operator tests a model of an upstream and sees how it answered', { skip
   await picture(page, 'providers');
   assert.deepEqual(complaints, []);
 });
+
+test('an operator adds a provider by its form, with a pasted secret that no file has', { skip }, async () => {
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.getByRole('button', { name: 'Add provider' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('two');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByText(`${origin}/console/api/auth/callback/two`).waitFor();
+  await page.getByLabel('Issuer').fill(provider.issuer);
+  await page.getByLabel('Client ID').fill('gateway');
+  await page.getByRole('combobox', { name: 'Mail domains of its people' }).fill('two.example');
+  await page.keyboard.press('Enter');
+  const own = page.getByRole('group', { name: 'two.example' });
+  await own.getByRole('combobox', { name: 'Passwords' }).click();
+  await page.getByRole('option', { name: 'none: by the provider alone' }).click();
+  await page.getByLabel('Paste a key').fill('shared-with-two');
+  await page.getByRole('button', { name: 'Store key' }).click();
+  await page.getByText('No faults').waitFor();
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByRole('dialog').getByLabel('Why?').fill('a second provider');
+  await page.getByRole('button', { name: 'Save and apply' }).click();
+  const two = page.getByTestId('provider-two');
+  await two.getByText('Without passwords: two.example.').waitFor();
+  await two.getByRole('button', { name: 'Test' }).click();
+  await two.getByText('It answers as it should.').waitFor();
+  const files = (await testbed.gateway.find(configFiles)!.view()).files.map(({ text }) => text).join('\n');
+  assert.match(files, /client_secret: ["']?\$\{secret:sign-in-two\}/);
+  assert.doesNotMatch(files, /shared-with-two/);
+});
+
 test('an ended session is renewed in front of the page, which keeps the typed text', { skip }, async () => {
   await page.goto('/console/wallet');
   await page.getByRole('textbox', { name: 'Code' }).fill('A code that was typed');

@@ -27,10 +27,10 @@ before(async () => {
 sign_up: invite
 throttle: { per_address: 1000 }
 domains:
-  - { domain: acme.test, passwords: off }
-  - { domain: open.test, sign_up: closed }
+  acme.test: { passwords: off }
+  open.test: { sign_up: closed }
 oidc:
-  - id: acme
+  acme:
     name: Acme
     issuer: "${acme.issuer}"
     client_id: gateway
@@ -41,9 +41,9 @@ oidc:
       - { claim: groups, value: admins, role: operator }
       - { claim: groups, value: audit, role: auditor }
     plans: [{ claim: groups, value: research, plan: pro }]
-  - { id: other, name: Other, issuer: "${other.issuer}", client_id: gateway, client_secret: shared }
-  - { id: far, name: Far, issuer: "${far.issuer}", client_id: gateway, client_secret: shared }
-  - { id: lost, name: Lost, issuer: "http://127.0.0.1:1", client_id: gateway, client_secret: shared }`,
+  other: { name: Other, issuer: "${other.issuer}", client_id: gateway, client_secret: shared }
+  far: { name: Far, issuer: "${far.issuer}", client_id: gateway, client_secret: shared }
+  lost: { name: Lost, issuer: "http://127.0.0.1:1", client_id: gateway, client_secret: shared }`,
     `outbound: { proxy: "http://127.0.0.1:${proxy.port}", direct: [127.0.0.1] }
 plans: { default: free, offers: { free: { price: 0 }, pro: { price: 0 } } }`,
   );

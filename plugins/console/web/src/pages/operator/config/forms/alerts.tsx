@@ -8,6 +8,7 @@ import { ChoiceField, ListField, SecretField, TextField, YesNoField } from './fi
 import { fileFor, namesAt, valueAt } from './layers.ts';
 import { Remove } from './models/tiers.tsx';
 import { Picker } from './picker.tsx';
+import { SecretSetting } from './stored-secret.tsx';
 
 const rulesAt = ['alerts', 'rules'];
 const sinksAt = ['alerts', 'sinks'];
@@ -126,7 +127,7 @@ function Sink({ name }: { readonly name: string }) {
         {type === 'mail' && <ListField path={[...at, 'to']} label={t('operator.alerts.to')} />}
         {type === 'webhook' && <TextField path={[...at, 'url']} label={t('operator.alerts.url')} />}
         {type !== 'mail' && type !== 'webhook' && (
-          <SecretField path={[...at, 'webhook']} label={t('operator.alerts.chatUrl')} />
+          <SecretSetting path={[...at, 'webhook']} label={t('operator.alerts.chatUrl')} name={`alerts-${name}`} />
         )}
         {type !== 'mail' && <SecretField path={[...at, 'secret']} label={t('operator.alerts.secret')} many />}
         {type !== 'mail' && (

@@ -18,6 +18,7 @@ import { type Layer, layersOf, valueAt } from './layers.ts';
 import { ModelForm } from './models/models.tsx';
 import { PlanForm } from './plans.tsx';
 import { RatioForm } from './ratios.tsx';
+import { SignOnForm } from './sign-on.tsx';
 import { SignUpForm } from './sign-up.tsx';
 import { VendorForm } from './vendors.tsx';
 
@@ -27,6 +28,7 @@ const forms = [
   { name: 'plans', plugin: 'plans', show: () => <PlanForm /> },
   { name: 'ratios', plugin: 'models', show: () => <RatioForm /> },
   { name: 'signUp', plugin: 'console', show: () => <SignUpForm /> },
+  { name: 'signOn', plugin: 'console', show: () => <SignOnForm /> },
   { name: 'alerts', plugin: 'alerts', show: () => <AlertRuleForm /> },
   { name: 'sinks', plugin: 'alerts', show: () => <AlertSinkForm /> },
 ] as const satisfies readonly { name: string; plugin: string; show: () => ReactNode }[];

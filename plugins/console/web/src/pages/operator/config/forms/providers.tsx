@@ -45,8 +45,8 @@ function OneProvider({ provider }: { readonly provider: SignInProvider }) {
         </div>
         {acts && <Test id={id} />}
       </Group>
-      <Address label={t('operator.config.forms.redirectUri')} address={redirectUri} />
-      {signOut === 'provider' && <Address label={t('operator.config.forms.signedOutUri')} address={signedOutUri} />}
+      <OneAddress label={t('operator.config.forms.redirectUri')} address={redirectUri} />
+      {signOut === 'provider' && <OneAddress label={t('operator.config.forms.signedOutUri')} address={signedOutUri} />}
       <Text fz="sm">
         {domains.length === 0
           ? t('operator.config.forms.anyDomain')
@@ -58,7 +58,7 @@ function OneProvider({ provider }: { readonly provider: SignInProvider }) {
   );
 }
 
-function Address({ label, address }: { readonly label: string; readonly address: string }) {
+export function OneAddress({ label, address }: { readonly label: string; readonly address: string }) {
   return (
     <div>
       <Text fz="xs" c="dimmed">

@@ -1,8 +1,8 @@
 /** Who may sign up, how long sessions last, and the mail server. */
 import { Fieldset, SimpleGrid, Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { ChoiceField, SecretField, TextField, YesNoField } from './fields.tsx';
-import { Providers } from './providers.tsx';
+import { ChoiceField, TextField, YesNoField } from './fields.tsx';
+import { SecretSetting } from './stored-secret.tsx';
 
 export function SignUpForm() {
   const { t } = useTranslation();
@@ -36,14 +36,13 @@ export function SignUpForm() {
         />
       </SimpleGrid>
       <Fieldset legend={t('operator.config.forms.mail')}>
-        <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
+        <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="sm">
           <TextField path={[...smtp, 'host']} label={t('operator.config.forms.mailHost')} />
           <TextField path={[...smtp, 'user']} label={t('operator.config.forms.mailUser')} />
-          <SecretField path={[...smtp, 'password']} label={t('entry.password')} />
           <TextField path={[...smtp, 'from']} label={t('operator.config.forms.mailFrom')} />
         </SimpleGrid>
+        <SecretSetting path={[...smtp, 'password']} label={t('entry.password')} name="mail" />
       </Fieldset>
-      <Providers />
     </Stack>
   );
 }

@@ -12,6 +12,9 @@ import { useWork } from '../../../../parts/use-work.ts';
 import { ActButton } from '../../parts/act.tsx';
 import { answerKey, useAnswer } from '../../parts/load.tsx';
 import type { VendorSecret } from '../../types.ts';
+import { useMember } from './context.ts';
+import type { Path } from './edit-yaml.ts';
+import { SecretField } from './fields.tsx';
 
 const secretsPath = '/admin/secrets';
 const overlaps = ['worked', 'none', 'hour', 'day', 'week'] as const;
@@ -20,12 +23,15 @@ type Overlap = (typeof overlaps)[number];
 interface StoredSecretProps {
   /** `secret:NAME` in the settings. */
   readonly name: string;
+  readonly title?: string;
+  /** Called when one is stored. */
+  readonly onStored?: () => void;
   /** Work with what is pasted, or where that is empty with what is stored. */
   readonly beside?: (given: string, isStored: boolean) => ReactNode;
   readonly children?: ReactNode;
 }
 
-export function StoredSecret({ name, beside, children }: StoredSecretProps) {
+export function StoredSecret({ name, title, onStored, beside, children }: StoredSecretProps) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const { data } = useAnswer<{ readonly rows: readonly VendorSecret[] }>(secretsPath);
@@ -39,11 +45,12 @@ export function StoredSecret({ name, beside, children }: StoredSecretProps) {
     run(async () => {
       await send('POST', secretsPath, { name, value: given, ...(isStored ? { overlap } : {}) });
       setPasted('');
+      onStored?.();
       notifications.show({ message: t('operator.config.forms.stored.done'), color: 'teal' });
       await askAgain(client, answerKey(secretsPath));
     });
   return (
-    <Fieldset legend={t('operator.config.forms.stored.title')} mt="sm">
+    <Fieldset legend={title ?? t('operator.config.forms.stored.title')} mt="sm">
       <Stack gap="sm">
         <Text fz="sm" c="dimmed" component="div">
           <State stored={stored} name={name} /> {t('operator.config.forms.stored.hint')}
@@ -124,5 +131,25 @@ function State({ stored, name }: { readonly stored: VendorSecret | undefined; re
         </span>
       ))}
     </>
+  );
+}
+
+interface SecretSettingProps {
+  readonly path: Path;
+  readonly label: string;
+  /** What it is stored under. */
+  readonly name: string;
+}
+
+/** A secret of a setting: a variable's name, or pasted here and named by the setting. */
+export function SecretSetting({ path, label, name }: SecretSettingProps) {
+  const { written, isFixed, set } = useMember(path);
+  const reference = `\${secret:${name}}`;
+  const isStored = written === reference;
+  return (
+    <Stack gap={0}>
+      {!isStored && <SecretField path={path} label={label} />}
+      {!isFixed && <StoredSecret name={name} title={label} onStored={() => set(reference)} />}
+    </Stack>
   );
 }
