@@ -201,8 +201,8 @@ export const config = z
       .union([z.array(provider), z.record(providerId, provider.omit({ id: true }))])
       .transform((written) =>
         Array.isArray(written)
-          ? written.map((one, place) => ({ ...one, place }))
-          : Object.entries(written).map(([id, one]) => ({ id, ...one, place: id })),
+          ? written.map((one, at) => ({ ...one, place: at as number | string }))
+          : Object.entries(written).map(([id, one]) => ({ id, ...one, place: id as number | string })),
       )
       .refine((list) => list.length <= 10, 'must be at most 10 providers')
       .prefault([])
@@ -213,8 +213,8 @@ export const config = z
       .union([z.array(domain), z.record(domainName, domain.omit({ domain: true }))])
       .transform((written) =>
         Array.isArray(written)
-          ? written.map((one, place) => ({ ...one, place }))
-          : Object.entries(written).map(([name, one]) => ({ domain: name, ...one, place: name })),
+          ? written.map((one, at) => ({ ...one, place: at as number | string }))
+          : Object.entries(written).map(([name, one]) => ({ domain: name, ...one, place: name as number | string })),
       )
       .refine((list) => list.length <= 100, 'must be at most 100 domains')
       .prefault([])

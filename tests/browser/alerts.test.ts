@@ -57,6 +57,10 @@ test('the banner names running alerts until someone acknowledges them', {
   await page.getByRole('row', { name: /^mail mail not tried yet/ }).waitFor();
   const ops = page.getByRole('row', { name: /^ops webhook/ });
   await ops.getByText('taken').waitFor();
+  const away = { status: 503, json: { error: { code: 'overloaded', message: 'The database is away.' } } };
+  await page.route('**/alerts/sinks/ops/test', (route) => route.fulfill(away), { times: 1 });
+  await ops.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByText('The database is away.').waitFor();
   await ops.getByRole('button', { name: 'Send a test' }).click();
   await page.getByText('ops did not take the test message: it did not answer in time').waitFor();
   await ops.getByText('The last message was not taken: it did not answer in time').waitFor();

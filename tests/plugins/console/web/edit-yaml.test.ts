@@ -14,6 +14,7 @@ import {
   fileFor,
   layersOf,
   namesAt,
+  nothingAt,
   valueAt,
   wholeAt,
 } from '../../../../plugins/console/web/src/pages/operator/config/forms/layers.ts';
@@ -299,4 +300,17 @@ test('files are merged as the gateway reads them, and a member is written in its
   const own = layersOf(layers.map((layer) => ({ ...layer, writable: layer.name === '/etc/gateway/demo.yaml' })));
   assert.equal(fileFor(own, ['plans', 'offers', 'pro', 'price'])?.name, '/etc/gateway/demo.yaml');
   assert.equal(fileFor(layersOf(layers.map((layer) => ({ ...layer, writable: false }))), ['log']), undefined);
+});
+
+test('a secret that is taken out is empty over a file that has it, and gone where no other one does', () => {
+  const layers = (text: string) =>
+    layersOf([
+      { name: 'own.yaml', text, writable: true, includes: ['shipped.yaml'] },
+      { name: 'shipped.yaml', text: 'a: { keys: one }', writable: false, includes: [] },
+    ]);
+  assert.equal(nothingAt(layers('a: { keys: two }'), ['a', 'keys']), '');
+  assert.equal(nothingAt(layers(''), ['a', 'keys']), '');
+  assert.equal(nothingAt(layers('b: { keys: two }'), ['b', 'keys']), undefined);
+  const written = withMember('', ['a', 'keys'], '')!;
+  assert.equal(valueAt(layers(written), ['a', 'keys']), '');
 });

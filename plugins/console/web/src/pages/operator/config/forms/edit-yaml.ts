@@ -57,13 +57,14 @@ export function withName(text: string, path: Path, name: string): string | undef
   return after.errors.length === 0 && plain(wanted) === plain(after.toJS({ mapAsMap: true })) ? changed : undefined;
 }
 
-function renamed(values: Values, [step, ...rest]: Path, name: string): Values {
-  return new Map(
-    [...values].map(([key, value]) => {
-      if (String(key) !== step) return [key, value];
-      return rest.length === 0 ? [name, value] : [key, renamed(value as Values, rest, name)];
-    }),
-  );
+/** Changes it in place: what an alias stands for has the new name too. */
+function renamed(values: Values, path: Path, name: string): Values {
+  let map = values;
+  for (const step of path.slice(0, -1)) map = [...map].find(([key]) => String(key) === step)![1] as Values;
+  const entries = [...map];
+  map.clear();
+  for (const [key, value] of entries) map.set(String(key) === path.at(-1) ? name : key, value);
+  return values;
 }
 
 function change(text: string, map: YAMLMap<Node, Node | null>, path: Path, value: FormValue): Splice | undefined {

@@ -5,6 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useForms, useMember } from './context.ts';
 import type { Path } from './edit-yaml.ts';
+import { nothingAt } from './layers.ts';
 
 /** Hints are below the field, so that fields side by side are aligned. */
 const order: InputWrapperProps['inputWrapperOrder'] = ['label', 'input', 'description', 'error'];
@@ -117,10 +118,10 @@ const variableName = /^[A-Z_][A-Z0-9_]*$/;
 /** Secrets as names of environment variables; a secret that the file has as text is neither shown nor changed here. */
 export function SecretField({ path, label, hint, many = false }: FieldProps & { readonly many?: boolean }) {
   const { t } = useTranslation();
-  const { problems } = useForms();
+  const { problems, layers } = useForms();
   const { written, error, isFixed, set } = useMember(path);
   const [wrong, setWrong] = useState<string>();
-  const texts = typeof written === 'string' ? [written] : Array.isArray(written) ? [...written] : [];
+  const texts = [written ?? []].flat().filter((text) => typeof text === 'string' && text !== '') as string[];
   const names = texts.map((text) => variable.exec(text)?.[1]);
   const isText =
     (written !== undefined && typeof written === 'object' && 'other' in written) || names.includes(undefined);
@@ -128,7 +129,9 @@ export function SecretField({ path, label, hint, many = false }: FieldProps & { 
   const change = (chosen: readonly string[]) => {
     if (!chosen.every((name) => variableName.test(name))) return setWrong(t('operator.config.forms.noVariable'));
     const [first, ...others] = chosen.map((name) => `\${${name}:-}`);
-    const isDone = set(first === undefined ? undefined : others.length === 0 ? first : [first, ...others]);
+    const isDone = set(
+      first === undefined ? nothingAt(layers, path) : others.length === 0 ? first : [first, ...others],
+    );
     setWrong(isDone ? undefined : t('operator.config.forms.refused'));
   };
   return (

@@ -150,3 +150,10 @@ export function fileFor(layers: readonly Layer[], path: Path): Layer | undefined
   }
   return layers.find(({ writable }) => writable);
 }
+
+/** What a form writes where nothing is to apply: an empty text over a file below that has the member; undefined: it is taken out. */
+export function nothingAt(layers: readonly Layer[], path: Path): '' | undefined {
+  const own = fileFor(layers, path);
+  const below = own === undefined ? [] : layers.slice(layers.indexOf(own) + 1);
+  return valueAt(below, path) === undefined ? undefined : '';
+}
