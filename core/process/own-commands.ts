@@ -21,6 +21,19 @@ export const ownCommands = [
     arguments: ['<files...>'],
     summary: 'dry run: settings, wiring, missing variables, models without prices; opens nothing',
   },
+  {
+    name: 'connect',
+    arguments: ['<client>'],
+    options: {
+      '--gateway <url>': 'address of the gateway; else the variable GATEWAY_URL, else http://localhost:8080',
+      '--key <key>': 'a key of it; else the variable GATEWAY_KEY',
+      '--model <id>': 'the model that answers',
+      '--small <id>': 'a cheaper model for side jobs; else the same one',
+      '--yes': 'write without asking',
+      '--undo': 'put the settings back as they were',
+    },
+    summary: 'write the settings of a client program for a gateway, after showing them, and make one call',
+  },
   { name: 'schema', summary: 'write config/schema.json from the plugins, for editors' },
   { name: 'help-all', summary: 'list the commands that the plugins of --config FILE bring' },
   {
@@ -36,7 +49,7 @@ export const usedMost: readonly (readonly [command: string, what: string])[] = [
   ['check FILE…', 'find every mistake of a file; opens nothing'],
   ['accounts create NAME --credit USD', 'an account with money'],
   ['accounts credit NAME USD --reason TEXT', 'more money'],
-  ['accounts list', 'accounts with their balances'],
+  ['connect CLIENT --gateway URL --model ID', 'point a coding client at a gateway'],
   ['keys create --account NAME', 'a key, shown once'],
   ['keys revoke ID', 'a key that is used no more'],
   ['providers list', 'vendors, their keys and how they do'],

@@ -4,10 +4,11 @@ import { execFile } from 'node:child_process';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import type { CommandResult } from '../../core/contract/contract.ts';
 import { boot } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
+import { connect } from '../../core/process/connect/connect.ts';
 import { addPluginCommand, newProgram } from '../../core/process/programs.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -91,6 +92,13 @@ const others: readonly RegExp[] = [
   /^pg_dump --dbname="\$DATABASE_URL" --format=custom --file=gateway\.dump$/,
 ];
 
+const connectOptions = {
+  gateway: { type: 'string' },
+  model: { type: 'string' },
+  yes: { type: 'boolean' },
+  undo: { type: 'boolean' },
+} as const;
+
 const wordsOf = (line: string) =>
   Array.from(line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g), ([, single, double, bare]) => single ?? double ?? bare!).map(
     (word) => word.replace(/^\$([A-Z_]+)$/, (_, variable: string) => variables[variable] ?? ''),
@@ -102,6 +110,13 @@ async function runGatewayCommand(line: string): Promise<void> {
   if (command === 'serve' || command === 'check') {
     const files = rest.filter((word) => word.endsWith('.yaml'));
     for (const file of files) assert.ok(existsSync(join(directory, file)) || existsSync(file), `there is no ${file}`);
+    return;
+  }
+  if (command === 'connect') {
+    const { values, positionals } = parseArgs({ args: rest, allowPositionals: true, options: connectOptions });
+    const address = values.gateway?.replace('http://localhost:8080', gateway.origin);
+    const at = { home: directory, environment: variables, show() {} };
+    await connect(positionals[0]!, { ...values, ...(address === undefined ? {} : { gateway: address }) }, at);
     return;
   }
   const program = newProgram().configureOutput({ writeErr() {} });
