@@ -26,6 +26,7 @@ import { openPeopleStore } from './people/store.ts';
 import { consoleTables, peopleTables } from './people/tables.ts';
 import { Throttle } from './people/throttle.ts';
 import { openTokens } from './people/tokens.ts';
+import { openViews } from './saved-views/store.ts';
 import { createSite, refuseLarge, type Site } from './site.ts';
 
 export interface OpenParts {
@@ -148,6 +149,7 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     history: new ConfigHistory(kept, () => host.get(configFiles)),
     recorder: new HistoryRecorder(kept, log),
     tokens: openTokens(orm, ownTables, { clock, random, newId }),
+    views: openViews(orm, ownTables, clock),
     audit: openAudit(orm, ownTables, { clock, newId }),
     throttle: new Throttle(clock),
     peopleStore: openPeopleStore(orm, tables),
@@ -177,6 +179,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     people,
     providers: providerAdmin(settings, host.fetch),
     tokens,
+    views: ground.views,
     audit,
     throttle,
     history,

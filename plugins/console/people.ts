@@ -118,3 +118,17 @@ export interface Audit {
   }): Promise<((result: string) => Promise<void>) & { readonly id: string }>;
   list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRow>>;
 }
+
+/** Filters of a page under a name. */
+export interface View {
+  readonly name: string;
+  /** The page's address behind the question mark. */
+  readonly query: string;
+}
+export interface Views {
+  /** By name. */
+  list(personId: string, page: string): Promise<readonly View[]>;
+  /** Replaces one of the same name; `conflict`: the person has as many as there may be. */
+  save(personId: string, page: string, view: View): Promise<void>;
+  remove(personId: string, page: string, name: string): Promise<void>;
+}

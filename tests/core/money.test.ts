@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   billionthsOf,
+  cacheSavings,
   cost,
   costBound,
   formatUsd,
@@ -26,6 +27,7 @@ import {
   readCount,
   toolClasses,
   type Usage,
+  type UsageClass,
   usageClasses,
 } from '../../plugins/common/domain/usage.ts';
 import { fc } from '../helpers/properties.ts';
@@ -321,4 +323,34 @@ test('ratios multiply and compare exactly, and a product that is not whole is un
       else assert.equal(exact * left.denominator, amount * left.numerator);
     }),
   );
+});
+
+test('a cache saves what its tokens would have cost without it less what they cost, for any counts, prices and ratios', () => {
+  const cached = ['cache_read', 'cache_write_5m', 'cache_write_1h', 'cache_read_audio', 'cache_read_image'] as const;
+  const count = fc.integer({ min: 0, max: 1_000_000_000 });
+  const unit = fc.option(fc.bigInt(0n, 100_000_000_000n), { nil: undefined });
+  const usages = fc.record(Object.fromEntries([...cached, 'input', 'output'].map((name) => [name, count])));
+  const prices = fc.record(
+    Object.fromEntries([...cached, 'input', 'input_audio', 'output'].map((name) => [name, unit])),
+  );
+  const ratios = fc.record({ numerator: fc.bigInt(1n, 1_000n), denominator: fc.bigInt(1n, 1_000n) });
+  fc.assert(
+    fc.property(usages, prices, ratios, (usage, given, ratio) => {
+      const price = Object.fromEntries(Object.entries(given).filter(([, amount]) => amount !== undefined)) as Price;
+      const unitOf = (name: UsageClass) => unitPrice(price, name);
+      // In millionths of a nano-dollar, times the ratio: two roundings, so less than one nano-dollar away from the truth.
+      const exact = cached.reduce((sum, name) => {
+        const without =
+          name === 'cache_read_audio' ? 'input_audio' : name === 'cache_read_image' ? 'input_image' : 'input';
+        return sum + BigInt(usage[name]!) * (unitOf(without) - unitOf(name));
+      }, 0n);
+      const scaled = cacheSavings(usage as Usage, price, ratio) * 1_000_000n * ratio.denominator;
+      const away = scaled - exact * ratio.numerator;
+      assert.ok((away < 0n ? -away : away) <= 1_000_000n * ratio.denominator);
+      assert.equal(cacheSavings({ input: usage['input']!, output: usage['output']! }, price, ratio), 0n);
+    }),
+  );
+  const price = { input: 3_000_000_000n, cache_read: 300_000_000n, cache_write_5m: 3_750_000_000n };
+  assert.equal(cacheSavings({ cache_read: 1_000_000 }, price), 2_700_000_000n);
+  assert.equal(cacheSavings({ cache_write_5m: 1_000_000 }, price), -750_000_000n);
 });

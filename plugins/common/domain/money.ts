@@ -8,6 +8,7 @@ import {
   toolClasses,
   type Usage,
   type UsageClass,
+  uncachedClass,
 } from './usage.ts';
 
 declare const brand: unique symbol;
@@ -190,6 +191,22 @@ function sideOf(name: UsageClass): UsageClass {
 export function cost(usage: Usage, price: Price, ratio: Ratio = one): Money {
   const { units } = tariffOf(price);
   return rounded(sumOf(usage, units), ratio);
+}
+
+/**
+ * What the tokens that were read from and written to prompt caches would have cost without a cache, less what they cost with it:
+ * below zero where writing cost more than reading saved.
+ */
+export function cacheSavings(usage: Usage, price: Price, ratio: Ratio = one): Money {
+  const cached: Record<string, number> = {};
+  const uncached: Record<string, number> = {};
+  for (const name of Object.keys(uncachedClass) as (keyof typeof uncachedClass)[]) {
+    const { [name]: count = 0 } = usage;
+    const without = uncachedClass[name];
+    cached[name] = count;
+    uncached[without] = (uncached[without] ?? 0) + count;
+  }
+  return (cost(uncached, price, ratio) - cost(cached, price, ratio)) as Money;
 }
 
 function sumOf(usage: Usage, units: Tariff['units']): bigint {

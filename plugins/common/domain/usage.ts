@@ -62,6 +62,15 @@ export const priceStandIn: { readonly [K in UsageClass]?: UsageClass } = {
   file_search: 'call',
 };
 
+/** The class that a token of a prompt cache would be in without the cache. */
+export const uncachedClass = {
+  cache_read: 'input',
+  cache_write_5m: 'input',
+  cache_write_1h: 'input',
+  cache_read_audio: 'input_audio',
+  cache_read_image: 'input_image',
+} as const satisfies { readonly [K in UsageClass]?: UsageClass };
+
 /** Tokens of a large picture that a vendor's own tool draws: for holds, and for answers without a count. */
 export const pictureTokens = 4_160;
 

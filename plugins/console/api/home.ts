@@ -11,7 +11,7 @@ import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, instant, iso, usd, usdText, writerOf } from './schemas.ts';
 import { countedOf, moneyJson, spendBetween, spentIn, spentOf, spentSums } from './spend.ts';
-import { spanOfDays, usualZone, zoneQuery } from './time-zone.ts';
+import { daysEarlier, spanOfDays, usualZone, zoneQuery } from './time-zone.ts';
 
 export const poolAnswer = z
   .object({
@@ -54,7 +54,13 @@ export async function balanceOf(services: ConsoleServices, accountId: string): P
 const writePool = writerOf(poolAnswer);
 export const poolJson = (view: PoolView) => writePool({ ...view, balance: money(view.balance + view.held) });
 
-const period = z.object({ requests: z.number(), ...spentSums });
+const period = z.object({
+  requests: z.number(),
+  ...spentSums,
+  before: z
+    .object({ requests: z.number(), spent: usd.nullable() })
+    .describe('As far into the time before: yesterday until this time of day, the 30 days before.'),
+});
 const home = z
   .object({
     pool: poolAnswer.nullable(),
@@ -75,8 +81,8 @@ export function homeRoutes(services: ConsoleServices) {
     const filter = (days: number) => requestFilter({}, spanOfDays({ tz }, services.clock.now(), days), accountId);
     const [view, today, month, byDay, byModel, errors] = await Promise.all([
       services.find(pool)?.view(accountId),
-      periodOf(services, filter(1)),
-      periodOf(services, filter(30)),
+      periodOf(services, filter(1), tz, 1),
+      periodOf(services, filter(30), tz, 30),
       daysOf(services, filter(30), tz),
       modelsOf(services, filter(30)),
       errorsOf(services, filter(7)),
@@ -85,7 +91,15 @@ export function homeRoutes(services: ConsoleServices) {
   });
 }
 
-async function periodOf(services: ConsoleServices, filter: RequestFilter) {
+async function periodOf(services: ConsoleServices, filter: RequestFilter, tz: string, days: number) {
+  const [now, { requests, spent }] = await Promise.all([
+    countedIn(services, filter),
+    countedIn(services, { ...filter, ...daysEarlier(filter, tz, days) }),
+  ]);
+  return { ...now, before: { requests, spent } };
+}
+
+async function countedIn(services: ConsoleServices, filter: RequestFilter) {
   const [sums, { cost, refunded, spent }] = await Promise.all([
     services.find(requestQueries)?.sums(countedOf(filter)),
     spentOf(services, filter),

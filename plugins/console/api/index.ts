@@ -1,6 +1,7 @@
 /** The whole API as one app, and its type for typed clients. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Schema } from 'hono/types';
+import { viewRoutes } from '../saved-views/routes.ts';
 import { activityRoutes } from './activity.ts';
 import { accountChangeRoutes } from './admin/account-changes.ts';
 import { accountRoutes } from './admin/accounts.ts';
@@ -20,6 +21,8 @@ import { operatorTaskRoutes } from './admin/tasks.ts';
 import { requestRoutes, trafficRoutes } from './admin/traffic.ts';
 import { upstreamRoutes } from './admin/upstreams.ts';
 import { vendorSecretRoutes } from './admin/vendor-secrets.ts';
+import { cachedRoutes } from './catalog/cached.ts';
+import { comparisonRoutes } from './catalog/comparison.ts';
 import { modelRoutes } from './catalog/models.ts';
 import { publicRoutes } from './catalog/public.ts';
 import { batchRoutes } from './files/batches.ts';
@@ -39,11 +42,14 @@ import { paymentRoutes, walletRoutes } from './wallet.ts';
 
 const topics = [
   meRoutes,
+  viewRoutes,
   homeRoutes,
   keyRoutes,
   activityRoutes,
   tagRoutes,
+  cachedRoutes,
   usageRoutes,
+  comparisonRoutes,
   modelRoutes,
   publicRoutes,
   taskRoutes,

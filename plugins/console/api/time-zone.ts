@@ -45,6 +45,12 @@ export function startOfDay(at: number, zone: string, days = 0): number {
   return zoned(at, zone).startOfDay().subtract({ days }).startOfDay().epochMilliseconds;
 }
 
+/** The same times of the clock so many days earlier: of a day that has begun, what had passed of it then. */
+export function daysEarlier({ from, until }: Span, zone: string, days: number): Span {
+  const earlier = (at: number) => zoned(at, zone).subtract({ days }).epochMilliseconds;
+  return { from: earlier(from), until: earlier(until) };
+}
+
 /**
  * The instants between which a span is taken apart, its ends first and last. Buckets of a day and more are whole days of the
  * zone, with 23 and 25 hours too; shorter ones are counted from the start of each day, and the last of a day ends with it.

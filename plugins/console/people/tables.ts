@@ -124,7 +124,14 @@ export function consoleTables(schema: string) {
     name: text('name').primaryKey(),
     value: text('value').notNull(),
   });
-  return { links, tokens, audit, settings, ...historyTables(space) };
+  const views = space.table('console_views', {
+    personId: text('person_id').notNull(),
+    page: text('page').notNull(),
+    name: text('name').notNull(),
+    query: text('query').notNull(),
+    savedAt: instant('saved_at').notNull(),
+  });
+  return { links, tokens, audit, settings, views, ...historyTables(space) };
 }
 
 function historyTables(space: ReturnType<typeof pgSchema>) {

@@ -27,7 +27,7 @@ import { fakeAlerts } from './fakes/alerts.ts';
 import { fakeBodies } from './fakes/bodies.ts';
 import { fakeHistory } from './fakes/config-history.ts';
 import { fakeBatches, fakeFiles } from './fakes/files.ts';
-import { fakeAudit, fakePeople, fakeTokens } from './fakes/persons.ts';
+import { fakeAudit, fakePeople, fakeTokens, fakeViews } from './fakes/persons.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
 import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
 import { fakePlans, fakePool, fakeShop, fakeTasks } from './fakes/trade.ts';
@@ -69,6 +69,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     people: fakePeople(world, role),
     providers: providerAdmin({ oidc: [acmeProvider], domains: [], origin: 'https://gateway.example' }, host.fetch),
     tokens: fakeTokens(world),
+    views: fakeViews(),
     audit: fakeAudit(world),
     throttle: new Throttle(clock),
     ...fakeHistory(host, clock.now),

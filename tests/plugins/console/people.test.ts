@@ -402,3 +402,32 @@ test('U+0000 is a 404 in ids and a 400 in queries and bodies, on each route that
   );
   assert.deepEqual(wrong, []);
 });
+
+test('views of a page are saved under a name for the person alone, replaced, deleted, and at most 50', async () => {
+  const [ada, bob] = [
+    await clientOf(testbed, 'views-ada@example.test'),
+    await clientOf(testbed, 'views-bob@example.test'),
+  ];
+  const save = (name: string, query = 'span=7d', page = '/usage') =>
+    ada.send('/views', { body: { page, name, query } });
+  assert.equal((await save('Failures', 'result=upstream_error')).status, 200);
+  assert.equal((await save('Failures', 'result=client_error')).status, 200);
+  const rows = async (browser: typeof ada, page = '/usage') => (await browser.send(`/views?page=${page}`)).json.rows;
+  assert.deepEqual(await rows(ada), [{ name: 'Failures', query: 'result=client_error' }]);
+  assert.deepEqual([await rows(ada, '/wallet'), await rows(bob)], [[], []]);
+  for (const [name, query, page] of [
+    ['', 'a=b', '/usage'],
+    ['x'.repeat(61), 'a=b', '/usage'],
+    ['x', 'x'.repeat(1_001), '/usage'],
+    ['x', 'a=\n', '/usage'],
+    ['x', 'a=b', 'https://elsewhere.example'],
+  ] as const)
+    assert.equal((await save(name, query, page)).status, 400, `${name} ${query} ${page}`);
+  const all = await Promise.all(Array.from({ length: 52 }, (_, index) => save(`view ${index}`, '', '/wallet')));
+  assert.equal(all.filter(({ status }) => status === 200).length, 49);
+  assert.equal(all.find(({ status }) => status !== 200)!.status, 409);
+  assert.equal((await save('Failures', 'span=1h')).status, 200, 'one that is there can be replaced');
+  assert.equal((await ada.send('/views/delete', { body: { page: '/usage', name: 'Failures' } })).status, 200);
+  assert.deepEqual(await rows(ada), []);
+  assert.equal((await testbed.browser().send('/views?page=/usage')).status, 401);
+});

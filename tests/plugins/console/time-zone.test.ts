@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import {
   boundsOf,
   bucketMinutesOf,
+  daysEarlier,
   spanOfDays,
   startOfDay,
   zoneInput,
@@ -150,4 +151,29 @@ test('a series names its zone, and each of its rows has requests and money of th
     month.rows.reduce((sum: number, row: Record<string, unknown>) => sum + Number(row[field]), 0);
   assert.equal(add('requests'), sums.requests);
   assert.ok(Math.abs(add('cost') - Number(sums.cost)) < 1e-6);
+});
+
+test('the same span so many days earlier ends at the same time of the clock, in every zone and across changes of the clock', () => {
+  const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe'];
+  const clock = (moment: number, zone: string) =>
+    new Intl.DateTimeFormat('en', { timeZone: zone, timeStyle: 'medium', hourCycle: 'h23' }).format(moment);
+  fc.assert(
+    fc.property(
+      fc.integer({ min: at('2020-01-01T00:00Z'), max: at('2030-01-01T00:00Z') }),
+      fc.constantFrom(...zones),
+      fc.constantFrom(1, 30),
+      (now, tz, days) => {
+        const span = spanOfDays({ tz }, now, days);
+        const earlier = daysEarlier(span, tz, days);
+        assert.equal(earlier.from, startOfDay(span.from, tz, days));
+        // An hour that a clock skips is the one after it.
+        const shifted = (span.until - earlier.until) / hourMs - 24 * days;
+        assert.ok(Math.abs(shifted) <= 2, `${shifted} hours`);
+        if (clock(earlier.until, tz) !== clock(span.until, tz)) assert.ok(Math.abs(shifted) > 0 || tz !== 'UTC');
+        assert.ok(earlier.from < earlier.until && earlier.until <= span.from + (days > 1 ? 0 : 2 * hourMs) + 1);
+      },
+    ),
+  );
+  const morning = spanOfDays({ tz: 'Europe/Berlin' }, at('2026-11-21T08:30Z'), 1);
+  assert.deepEqual(texts([daysEarlier(morning, 'Europe/Berlin', 1).until]), ['2026-11-20T08:30']);
 });

@@ -73,7 +73,7 @@ export function defaultBuyer(services: ConsoleServices): Buyer {
 }
 
 /** The plan and ratio of the actor's account; without an account those of the default plan. */
-async function buyerOf(services: ConsoleServices, c: RequestContext): Promise<Buyer> {
+export async function buyerOf(services: ConsoleServices, c: RequestContext): Promise<Buyer> {
   const actor = actorOf(c);
   const hasAccount = actor.kind === 'person' && actor.role !== 'auditor';
   const account = hasAccount

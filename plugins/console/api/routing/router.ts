@@ -13,7 +13,7 @@ import type { HistoryRecorder } from '../../config-history/recorder.ts';
 import type { AddedPage } from '../../page-problems.ts';
 import type { ProviderAdmin } from '../../people/providers/provider-admin.ts';
 import type { Throttle } from '../../people/throttle.ts';
-import type { Audit, People, Tokens } from '../../people.ts';
+import type { Audit, People, Tokens, Views } from '../../people.ts';
 
 export interface ConsoleServices {
   readonly find: Host['find'];
@@ -21,6 +21,7 @@ export interface ConsoleServices {
   readonly people: People;
   readonly providers: ProviderAdmin;
   readonly tokens: Tokens;
+  readonly views: Views;
   readonly audit: Audit;
   readonly history: ConfigHistory;
   readonly recorder: Pick<HistoryRecorder, 'record'>;

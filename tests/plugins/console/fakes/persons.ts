@@ -1,7 +1,16 @@
 /** People, tokens and the audit log in memory: signed in by saying so. */
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Actor, Role } from '../../../../plugins/console/actor.ts';
-import type { Audit, AuditRow, People, PersonView, Tokens, TokenView } from '../../../../plugins/console/people.ts';
+import type {
+  Audit,
+  AuditRow,
+  People,
+  PersonView,
+  Tokens,
+  TokenView,
+  View,
+  Views,
+} from '../../../../plugins/console/people.ts';
 import { paged } from './lists.ts';
 import { clientAccount, dayMs, type World } from './world.ts';
 
@@ -161,5 +170,20 @@ export function fakeAudit(world: World): Audit & { readonly rows: AuditRow[] } {
           .toReversed(),
         page,
       ),
+  };
+}
+
+export function fakeViews(): Views {
+  const kept = new Map<string, View>();
+  const keyOf = (personId: string, page: string, name = '') => `${personId} ${page} ${name}`;
+  return {
+    list: async (personId, page) =>
+      [...kept].filter(([key]) => key.startsWith(keyOf(personId, page))).map(([, view]) => view),
+    async save(personId, page, view) {
+      kept.set(keyOf(personId, page, view.name), view);
+    },
+    async remove(personId, page, name) {
+      kept.delete(keyOf(personId, page, name));
+    },
   };
 }

@@ -1,8 +1,9 @@
-/** Events of timelines have words in each language, made of the codes and numbers that are stored. */
+/** Events of timelines have words in each language, made of the codes and numbers that are stored; recorded requests have a place. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import i18next, { type TFunction } from 'i18next';
+import { placeOf } from '../../../../plugins/console/web/src/calls/recorded.ts';
 import { eventWords, failureWords } from '../../../../plugins/console/web/src/pages/operator/sums/event-words.ts';
 import english from '../../../../plugins/console/web/src/texts/en/index.ts';
 import operator from '../../../../plugins/console/web/src/texts/en/operator.ts';
@@ -136,4 +137,15 @@ test('an event of an added plugin, or with a code of another version, is shown i
   assert.equal(shown('lockbox.opened', ['x']), 'in English');
   assert.equal(shown('route.final', [1, 'a new reason']), 'in English');
   assert.equal(shown('billing.held', ['no number', 1, 1, null, null]), 'in English');
+});
+
+test('a recorded request has the address of its operation and protocol, and a form of files has none', () => {
+  const place = (operation: string, protocol: string | null, streamed = false) =>
+    placeOf({ operation, protocol, model: 'a/b', streamed })?.path;
+  assert.equal(place('chat', 'chat'), '/v1/chat/completions');
+  assert.equal(place('generate-content', 'gemini', true), '/v1beta/models/a%2Fb:streamGenerateContent?alt=sse');
+  assert.equal(place('generate-content', 'gemini'), '/v1beta/models/a%2Fb:generateContent');
+  assert.equal(place('count-tokens', 'messages'), '/v1/messages/count_tokens');
+  assert.equal(place('transcriptions', null), undefined);
+  assert.equal(place('constructor', null), undefined);
 });

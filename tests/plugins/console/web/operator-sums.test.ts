@@ -1,4 +1,5 @@
 /** The small sums behind the operator's pages. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatUsd, parseUsd } from '../../../../plugins/common/domain/money.ts';
@@ -26,6 +27,7 @@ import {
   plainRatio,
   sum,
 } from '../../../../plugins/console/web/src/pages/operator/sums/usd.ts';
+import { changeOf } from '../../../../plugins/console/web/src/parts/named-span.ts';
 import { resultOf } from '../../../../plugins/console/web/src/parts/result-of.ts';
 import { fc } from '../../../helpers/properties.ts';
 
@@ -262,4 +264,17 @@ test('the least margin of a list is that of its worst class, and a class without
   assert.equal(leastMargin(sale, null), undefined);
   assert.equal(leastMargin(null, cost), undefined);
   assert.deepEqual(mainCosts(cost), ['0.60', '1.00']);
+});
+
+test('a change is a share of the figure before; against nothing, a loss or the unknown there is none', () => {
+  assert.deepEqual([changeOf(3, 2), changeOf(1, 2), changeOf(0, 2), changeOf(2, 2)], [0.5, -0.5, -1, 0]);
+  for (const [now, before] of [
+    [1, 0],
+    [1, -1],
+    [1, null],
+    [1, undefined],
+    [null, 1],
+    [undefined, 1],
+  ] as const)
+    assert.equal(changeOf(now, before), undefined);
 });

@@ -1,12 +1,13 @@
 /** Figures with their change against the time before, and the chosen one over time, stacked by what causes it. */
 import { Group, SegmentedControl, Skeleton, Text, UnstyledButton } from '@mantine/core';
-import { IconArrowDownRight, IconArrowUpRight } from '@tabler/icons-react';
+import { IconArrowUpRight } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get, type Query } from '../api/client.ts';
 import type { Activity, ActivityBucket } from '../api/types.ts';
+import Change from './change.tsx';
 import { Chart, type Series, seriesColors } from './chart.tsx';
 import type { ChartMark } from './chart-scale.ts';
 import { countText, durationText, pointText } from './format.ts';
@@ -194,30 +195,5 @@ function MetricTile({ metric, chosen, onChoose }: TileProps) {
         </Link>
       )}
     </div>
-  );
-}
-
-interface ChangeProps {
-  readonly now: number | null | undefined;
-  readonly before: number | null | undefined;
-}
-
-/** How much more or less than in the time before. Neither is good or bad by itself, so it has no colour. */
-function Change({ now, before }: ChangeProps) {
-  const { t, i18n } = useTranslation();
-  if (now === null || now === undefined || !before) return null;
-  const share = now / before - 1;
-  if (!Number.isFinite(share)) return null;
-  const Arrow = share < 0 ? IconArrowDownRight : IconArrowUpRight;
-  const percent = new Intl.NumberFormat(i18n.language, {
-    style: 'percent',
-    maximumFractionDigits: Math.abs(share) < 0.1 ? 1 : 0,
-    signDisplay: 'exceptZero',
-  }).format(Math.min(share, 99.99));
-  return (
-    <span className="change number" title={t('shell.activity.before')}>
-      {Math.abs(share) >= 0.0005 && <Arrow size={12} aria-hidden />}
-      {percent}
-    </span>
   );
 }

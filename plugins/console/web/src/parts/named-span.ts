@@ -54,3 +54,12 @@ export function bucketMinutesOf(name: SpanName): number | undefined {
 
 /** Minutes of a bar: a week has finer ones than its rows by day. */
 export const barMinutesOf = (name: SpanName): number | undefined => (name === '7d' ? 180 : bucketMinutesOf(name));
+
+type Figure = number | null | undefined;
+
+/** The change of a figure between a span and the one before, as a share: `0.5` is half as much again. undefined: one of them is not known, or there was nothing before to be a share of. */
+export function changeOf(now: Figure, before: Figure): number | undefined {
+  if (now === null || now === undefined || before === null || before === undefined || before <= 0) return undefined;
+  const share = now / before - 1;
+  return Number.isFinite(share) ? share : undefined;
+}

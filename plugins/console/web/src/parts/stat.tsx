@@ -2,19 +2,24 @@
 import { Group, Paper, SimpleGrid, Text } from '@mantine/core';
 import { IconArrowUpRight } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
+
+// The first page's figures have changes once they are there.
+const Change = lazy(() => import('./change.tsx'));
 
 interface StatProps {
   readonly label: string;
   readonly value: ReactNode;
   readonly note?: ReactNode;
+  /** Now and in the time before. */
+  readonly change?: readonly [now: number | null | undefined, before: number | null | undefined];
   /** Page with the rows behind the number. */
   readonly to?: string;
   readonly search?: Readonly<Record<string, string>>;
   readonly tone?: 'good' | 'bad' | undefined;
 }
 
-export function Stat({ label, value, note, to, search = {}, tone }: StatProps) {
+export function Stat({ label, value, note, change, to, search = {}, tone }: StatProps) {
   const body = (
     <>
       <Group justify="space-between" gap={4} wrap="nowrap">
@@ -26,8 +31,13 @@ export function Stat({ label, value, note, to, search = {}, tone }: StatProps) {
       <Text component="div" className="stat-value number" data-tone={tone}>
         {value}
       </Text>
-      {note !== undefined && (
+      {(note !== undefined || change !== undefined) && (
         <Text component="div" fz="xs" c="dimmed" mt={2}>
+          {change !== undefined && (
+            <Suspense>
+              <Change now={change[0]} before={change[1]} />
+            </Suspense>
+          )}{' '}
           {note}
         </Text>
       )}

@@ -9,7 +9,7 @@ import { get } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import { has, useMe } from '../../api/session.ts';
 import type { Home as HomeView } from '../../api/types.ts';
-import { countText, meanUsd, moneyText } from '../../parts/format.ts';
+import { chartNumber, countText, meanUsd, moneyText } from '../../parts/format.ts';
 import { Money, Refunded } from '../../parts/money.tsx';
 import { OnSight } from '../../parts/on-sight.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
@@ -70,6 +70,9 @@ function Content({ home }: { readonly home: HomeView }) {
   );
 }
 
+const spentChange = ({ spent, before }: HomeView['today']) =>
+  [spent === null ? null : chartNumber(spent), before.spent === null ? null : chartNumber(before.spent)] as const;
+
 function Numbers({ home }: { readonly home: HomeView }) {
   const { t, i18n } = useTranslation();
   return (
@@ -89,6 +92,7 @@ function Numbers({ home }: { readonly home: HomeView }) {
       <Stat
         label={t('client.home.today')}
         value={<Money of={home.today.spent} />}
+        change={spentChange(home.today)}
         note={
           <>
             {t('client.home.requests', {
@@ -104,6 +108,7 @@ function Numbers({ home }: { readonly home: HomeView }) {
       <Stat
         label={t('client.home.month')}
         value={<Money of={home.month.spent} />}
+        change={spentChange(home.month)}
         note={
           <>
             {t('client.home.perDay', { cost: moneyText(meanUsd(home.month.spent ?? '0', 30), i18n.language) })}
@@ -116,6 +121,7 @@ function Numbers({ home }: { readonly home: HomeView }) {
       <Stat
         label={t('client.home.calls')}
         value={countText(home.month.requests, i18n.language)}
+        change={[home.month.requests, home.month.before.requests]}
         note={t('client.home.callsToday', { requests: countText(home.today.requests, i18n.language) })}
         to="/usage"
         search={{ span: '30d' }}

@@ -10,6 +10,7 @@ import { bytesText, durationText, exactMoneyText, localDecimals } from '../../pa
 import { Money } from '../../parts/money.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
+import { ReplayLink } from './replay-link.tsx';
 import { ResultBadge } from './result-badge.tsx';
 import { useStory } from './use-story.ts';
 
@@ -27,7 +28,7 @@ export function RequestDrawer({ id, onClose }: { readonly id: string | undefined
 
 function Story({ story }: { readonly story: RequestStory }) {
   const { t } = useTranslation();
-  const { request, charge, dropped, attempts } = story;
+  const { request, charge, dropped, attempts, bodyKept } = story;
   return (
     <Stack gap="lg">
       <Group gap="xs">
@@ -65,6 +66,7 @@ function Story({ story }: { readonly story: RequestStory }) {
           </List>
         </Part>
       )}
+      {bodyKept && <ReplayLink id={request.id} />}
     </Stack>
   );
 }

@@ -12,6 +12,7 @@ import type { Page as Rows, TaskRow, TaskState } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { Page } from '../../parts/page.tsx';
 import { CsvButton } from '../../parts/pager.tsx';
+import { SavedViews } from '../../parts/saved-views.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
 import { TaskCard } from './task-card.tsx';
@@ -72,6 +73,7 @@ function Filters() {
         value={search['state'] ?? null}
         onChange={(state) => change({ state: state ?? undefined })}
       />
+      <SavedViews />
     </Group>
   );
 }

@@ -7,6 +7,7 @@ import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import { keysQuery, useOwnProjects } from '../../api/models.ts';
 import type { RequestRow, UsageSums } from '../../api/types.ts';
 import { ActivityPanel, type Metric } from '../../parts/activity.tsx';
+import { CachedTokens } from '../../parts/cached-tokens.tsx';
 import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { chartNumber, countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
@@ -14,6 +15,7 @@ import { Money, Refunded } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { projectName } from '../../parts/project.ts';
 import type { Column } from '../../parts/rows-table.tsx';
+import { SavedViews } from '../../parts/saved-views.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { type ChosenSpan, SpanPicker, useSpan } from '../../parts/span.tsx';
 import { EmptyState } from '../../parts/states.tsx';
@@ -43,8 +45,10 @@ export default function Usage() {
     >
       <Group gap="xs" className="filters">
         <UsageFilters />
+        <SavedViews />
       </Group>
       <Activity filter={filter} span={span} />
+      <CachedTokens path="/usage/cached" query={{ ...span.query, ...filter }} />
       <TagsPanel path="/usage/tags" query={span.query} />
       <Panel flush>
         <DataTable<RequestRow>

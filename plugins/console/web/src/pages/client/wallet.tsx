@@ -14,6 +14,7 @@ import { chartNumber } from '../../parts/format.ts';
 import { CallWords, KindFilter, useLedgerColumns } from '../../parts/ledger.tsx';
 import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
+import { SavedViews } from '../../parts/saved-views.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../parts/span.tsx';
 import { Stat, StatRow } from '../../parts/stat.tsx';
@@ -123,6 +124,7 @@ function Ledger() {
       <Group gap="xs" className="filters" px="md" pb="sm">
         <SpanPicker names={spanNames} otherwise="90d" />
         <KindFilter />
+        <SavedViews />
       </Group>
       <DataTable
         label={t('client.wallet.ledger')}

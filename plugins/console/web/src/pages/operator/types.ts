@@ -8,6 +8,7 @@ export type Monitor = Answer<Admin['monitor']['$get']>;
 export type MonitorSeries = Answer<Admin['monitor']['series']['$get']>;
 export type Group = RowOf<Answer<Admin['monitor']['groups']['$get']>>;
 export type DurationRow = RowOf<Answer<Admin['monitor']['durations']['$get']>>;
+export type ComparedVendor = RowOf<Answer<Admin['monitor']['vendors']['$get']>>;
 export type FailureCauses = Answer<Admin['monitor']['causes']['$get']>;
 export type CauseRow = RowOf<FailureCauses>;
 export type GroupName = 'model' | 'provider' | 'operation' | 'account' | 'key' | 'project';

@@ -3,6 +3,7 @@ import account from './account.ts';
 import client from './client.ts';
 import entry from './entry.ts';
 import type files from './files.ts';
+import type insights from './insights.ts';
 import type operator from './operator.ts';
 import type playground from './playground.ts';
 import shell from './shell.ts';
@@ -11,6 +12,6 @@ import shell from './shell.ts';
 const texts = { shell, entry, client: { ...client, ...account } };
 export default texts;
 export type English = typeof texts & {
-  readonly client: typeof playground & typeof files;
+  readonly client: typeof playground & typeof files & typeof insights;
   readonly operator: typeof operator;
 };

@@ -26,7 +26,22 @@ const forms = new Map<Kind, Form>([
   ['moderation', lazy(() => import('./kinds/moderation.tsx'))],
 ]);
 
+const Replay = lazy(() => import('./replay.tsx'));
+
 export default function Playground() {
+  const { t } = useTranslation();
+  const replayed = useSearchState()[0]['replay'];
+  if (replayed === undefined) return <Models />;
+  return (
+    <Page title={t('client.playgroundTitle')} hint={t('client.playground.hint')}>
+      <Suspense fallback={<Waiting height={420} />}>
+        <Replay key={replayed} id={replayed} />
+      </Suspense>
+    </Page>
+  );
+}
+
+function Models() {
   const { t } = useTranslation();
   const [search] = useSearchState();
   const [key, setKey] = useSessionKey();

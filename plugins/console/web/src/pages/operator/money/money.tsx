@@ -13,7 +13,7 @@ import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { MarginStat } from '../parts/margin.tsx';
 import type { MoneyTotals } from '../sale-types.ts';
-import { isNothing, minus, sum } from '../sums/usd.ts';
+import { isNothing, minus, sum, usdChange } from '../sums/usd.ts';
 import type { MonitorSeries } from '../types.ts';
 import { LedgerTable } from './ledger-table.tsx';
 import { Reconcile } from './reconcile.tsx';
@@ -67,10 +67,11 @@ export default function MoneyPage() {
 function Overview() {
   const span = useSpan('30d');
   const totals = useAnswer<MoneyTotals>('/admin/money', span.query);
+  const before = useAnswer<MoneyTotals>('/admin/money', span.previous).data;
   return (
     <Stack gap="lg">
       <Loaded of={totals} height={200}>
-        {(data) => <Totals totals={data} span={span} />}
+        {(data) => <Totals totals={data} before={before} span={span} />}
       </Loaded>
       {has(useMe(), 'requests') && <ByDay span={span} />}
       {has(useMe(), 'requests') && totals.data?.ownCostUnknown ? <Uncosted span={span} /> : null}
@@ -96,7 +97,14 @@ function ByDay({ span }: { readonly span: ChosenSpan }) {
   );
 }
 
-function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span: ChosenSpan }) {
+interface TotalsProps {
+  readonly totals: MoneyTotals;
+  /** The same of the time before; undefined: not known yet. */
+  readonly before: MoneyTotals | undefined;
+  readonly span: ChosenSpan;
+}
+
+function Totals({ totals, before, span }: TotalsProps) {
   const { t } = useTranslation();
   const { cost, refunded, ownCost, writtenOff } = totals;
   const rows = (kind?: string) => ({
@@ -110,6 +118,7 @@ function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span:
         <Stat
           label={t('operator.sales.money.charged')}
           value={<Money of={cost} />}
+          change={usdChange(cost, before?.cost)}
           note={
             <>
               {t('operator.sales.money.chargedHint')} · {t('operator.sales.money.refunded')} <Money of={refunded} />
@@ -120,35 +129,41 @@ function Totals({ totals, span }: { readonly totals: MoneyTotals; readonly span:
         <Stat
           label={t('operator.column.ownCost')}
           value={ownCost === null ? t('operator.unknown') : <Money of={ownCost} />}
+          change={usdChange(ownCost, before?.ownCost)}
           note={t('operator.sales.money.ownCostHint')}
           {...requests}
         />
         <Stat
           label={t('operator.column.writtenOff')}
           value={<Money of={writtenOff} />}
+          change={usdChange(writtenOff, before?.writtenOff)}
           note={t('operator.sales.money.writtenOffHint')}
           to="/admin/requests"
           search={{ ...span.search, result: 'upstream_error' }}
         />
-        <MarginStat sums={totals} {...requests} />
+        <MarginStat sums={totals} before={before} {...requests} />
       </StatRow>
       <Text fz="xs" c="dimmed">
         {t('operator.traffic.monitor.marginWords')}
       </Text>
-      <Flows totals={totals} rows={rows} />
+      <Flows totals={totals} before={before} rows={rows} />
     </Stack>
   );
 }
 
-interface FlowsProps {
-  readonly totals: MoneyTotals;
+interface FlowsProps extends Pick<TotalsProps, 'totals' | 'before'> {
   /** The ledger's rows of a kind. */
   readonly rows: (kind?: string) => { readonly to: string; readonly search: Readonly<Record<string, string>> };
 }
 
 /** Where the accounts' money came from, and what became of it. */
-function Flows({ totals, rows }: FlowsProps) {
+const cashIn = ({ card, byHand, paidBack }: MoneyTotals) => minus(sum([card, byHand]), paidBack);
+const given = (of: MoneyTotals) => sum([of.givenByPlans, of.givenByCodes, of.givenByPromotions]);
+const used = ({ usedPaid, usedGiven }: MoneyTotals) => sum([usedPaid, usedGiven]);
+
+function Flows({ totals, before, rows }: FlowsProps) {
   const { t } = useTranslation();
+  const change = (of: (totals: MoneyTotals) => string) => usdChange(of(totals), before && of(before));
   const { card, byHand, paidBack, givenByPlans, givenByCodes, givenByPromotions, usedPaid, usedGiven, owed } = totals;
   const parts = (of: readonly (readonly [name: FlowPart, amount: string])[]) =>
     of
@@ -164,7 +179,8 @@ function Flows({ totals, rows }: FlowsProps) {
       <StatRow>
         <Stat
           label={t('operator.sales.money.cashIn')}
-          value={<Money of={minus(sum([card, byHand]), paidBack)} />}
+          value={<Money of={cashIn(totals)} />}
+          change={change(cashIn)}
           note={parts([
             ['card', card],
             ['byHand', byHand],
@@ -174,7 +190,8 @@ function Flows({ totals, rows }: FlowsProps) {
         />
         <Stat
           label={t('operator.sales.money.given')}
-          value={<Money of={sum([givenByPlans, givenByCodes, givenByPromotions])} />}
+          value={<Money of={given(totals)} />}
+          change={change(given)}
           note={parts([
             ['plans', givenByPlans],
             ['codes', givenByCodes],
@@ -185,7 +202,8 @@ function Flows({ totals, rows }: FlowsProps) {
         />
         <Stat
           label={t('operator.sales.money.used')}
-          value={<Money of={sum([usedPaid, usedGiven])} />}
+          value={<Money of={used(totals)} />}
+          change={change(used)}
           note={parts([
             ['usedPaid', usedPaid],
             ['usedGiven', usedGiven],

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useConnected, useLiveInterval } from '../../../api/live.ts';
 import { has, useMe } from '../../../api/session.ts';
 import { ActivityPanel, type Metric } from '../../../parts/activity.tsx';
+import { CachedTable } from '../../../parts/cached-tokens.tsx';
 import { chartNumber, countText, durationText, shareText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
@@ -233,9 +234,10 @@ function Parts({ span }: { readonly span: ChosenSpan }) {
     operation: t('operator.traffic.monitor.byOperation'),
     key: t('shell.word.key'),
     causes: t('operator.traffic.causes.title'),
+    cached: t('client.cached.title'),
     times: t('operator.traffic.monitor.latencyChart'),
   };
-  const tabs = [...names, 'causes', 'times'] as const;
+  const tabs = [...names, 'cached', 'causes', 'times'] as const;
   const shown = tabs.find((name) => name === search['part']) ?? 'model';
   return (
     <Panel flush>
@@ -257,6 +259,9 @@ function Parts({ span }: { readonly span: ChosenSpan }) {
             <GroupsTable by={name} span={span} label={title[name]} />
           </Tabs.Panel>
         ))}
+        <Tabs.Panel value="cached">
+          <CachedTable path="/admin/monitor/cached" query={span.query} />
+        </Tabs.Panel>
         <Tabs.Panel value="causes">
           <Causes span={span} />
         </Tabs.Panel>

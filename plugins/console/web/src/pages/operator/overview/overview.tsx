@@ -16,6 +16,7 @@ import { useActs } from '../parts/act.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { MarginStat } from '../parts/margin.tsx';
 import { RowLink, shortId, useAccountNames } from '../parts/names.tsx';
+import { usdChange } from '../sums/usd.ts';
 import type { Alert, FailureCauses, Group as GroupRow, Monitor, Page as PageOf, Person, Upstream } from '../types.ts';
 import { doneSteps, type Facts, type Finding, findingsIn, mild, type Step, steps } from './findings.ts';
 
@@ -144,14 +145,25 @@ function Checklist({ facts }: { readonly facts: Facts }) {
   );
 }
 
+const dayMs = 86_400_000;
+
+/** The 24 hours before the last ones. */
+function useDayBefore(): Monitor | undefined {
+  const until = Math.floor(Date.now() / 60_000) * 60_000 - dayMs;
+  const iso = (at: number) => new Date(at).toISOString();
+  return useAnswer<Monitor>('/admin/monitor', { from: iso(until - dayMs), until: iso(until), tz: viewerZone }).data;
+}
+
 function Figures({ day }: { readonly day: Monitor }) {
   const { t, i18n } = useTranslation();
+  const before = useDayBefore();
   const monitor = { to: '/admin/monitor', search: { span: '24h' } };
   return (
     <StatRow>
       <Stat
         label={t('operator.overview.requests')}
         value={countText(day.requests, i18n.language)}
+        change={[day.requests, before?.requests]}
         note={
           <>
             {t('client.usage.succeeded', {
@@ -162,9 +174,19 @@ function Figures({ day }: { readonly day: Monitor }) {
         }
         {...monitor}
       />
-      <Stat label={t('operator.column.cost')} value={<Money of={day.cost} />} to="/admin/money" />
-      <MarginStat sums={day} to="/admin/money" />
-      <Stat label={t('operator.overview.firstByte')} value={durationText(day.firstByte.p50)} {...monitor} />
+      <Stat
+        label={t('operator.column.cost')}
+        value={<Money of={day.cost} />}
+        change={usdChange(day.cost, before?.cost)}
+        to="/admin/money"
+      />
+      <MarginStat sums={day} before={before} to="/admin/money" />
+      <Stat
+        label={t('operator.overview.firstByte')}
+        value={durationText(day.firstByte.p50)}
+        change={[day.firstByte.p50, before?.firstByte.p50]}
+        {...monitor}
+      />
     </StatRow>
   );
 }

@@ -3,12 +3,14 @@ import { Group, Select, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useState } from 'react';
+import { SavedViews } from '../../../parts/saved-views.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 
 export function FilterBar({ children }: { readonly children: ReactNode }) {
   return (
     <Group gap="xs" px="md" pt="sm" pb="xs" role="search">
       {children}
+      <SavedViews />
     </Group>
   );
 }

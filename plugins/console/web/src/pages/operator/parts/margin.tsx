@@ -6,15 +6,17 @@ import { Money } from '../../../parts/money.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { Stat } from '../../../parts/stat.tsx';
 import { type MarginSums, sharesOf } from '../sums/margin.ts';
-import { isNegative, isNothing } from '../sums/usd.ts';
+import { isNegative, isNothing, usdChange } from '../sums/usd.ts';
 
 interface MarginStatProps {
   readonly sums: MarginSums & { readonly ownCostUnknown: number | null };
+  /** The same of the time before. */
+  readonly before?: MarginSums | undefined;
   readonly to?: string;
   readonly search?: Readonly<Record<string, string>>;
 }
 
-export function MarginStat({ sums, ...link }: MarginStatProps) {
+export function MarginStat({ sums, before, ...link }: MarginStatProps) {
   const { t, i18n } = useTranslation();
   const { cost, margin, ownCostUnknown } = sums;
   const shares = sharesOf(sums);
@@ -37,6 +39,7 @@ export function MarginStat({ sums, ...link }: MarginStatProps) {
       value={margin === null && cost !== null ? t('operator.unknown') : <Money of={margin} />}
       tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
       note={note()}
+      change={usdChange(margin, before?.margin)}
       {...link}
     />
   );

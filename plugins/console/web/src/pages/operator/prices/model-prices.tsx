@@ -14,6 +14,7 @@ import { Facts } from '../parts/facts.tsx';
 import { RowLink } from '../parts/names.tsx';
 import type { PricedModel } from '../sale-types.ts';
 import { type PriceRow, priceRows, sellsBelowCost } from '../sums/price-rows.ts';
+import { Vendors } from './vendors.tsx';
 import { Versions } from './versions.tsx';
 
 interface ModelPricesProps {
@@ -68,6 +69,7 @@ export function ModelPrices({ model, onEdit }: ModelPricesProps) {
         file={`prices-${id.replaceAll(/[^\w.-]/g, '_')}`}
         empty={<Text c="dimmed">{t('operator.sales.prices.unpriced')}</Text>}
       />
+      <Vendors model={id} />
       <Versions model={id} />
     </Stack>
   );

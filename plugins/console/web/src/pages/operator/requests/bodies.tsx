@@ -8,6 +8,7 @@ import { get, send } from '../../../api/client.ts';
 import { CodeBlock } from '../../../parts/code-block.tsx';
 import { bytesText } from '../../../parts/format.ts';
 import { Time } from '../../../parts/time.tsx';
+import { ReplayLink } from '../../client/replay-link.tsx';
 import { ActButton } from '../parts/act.tsx';
 import { answerKey, Loaded } from '../parts/load.tsx';
 import { shortId } from '../parts/names.tsx';
@@ -55,7 +56,10 @@ function Shown({ id }: { readonly id: string }) {
               <Text fz="xs" c="dimmed" component="div">
                 {t('operator.traffic.bodies.until')} <Time at={kept.expiresAt} />
               </Text>
-              <Forget id={id} path={path} />
+              <Group gap="xs">
+                {kept.request !== null && <ReplayLink id={id} />}
+                <Forget id={id} path={path} />
+              </Group>
             </Group>
           </Stack>
         )

@@ -25,6 +25,12 @@ export function approximate(amount: string): number {
   return Number(amount);
 }
 
+/** Two amounts for the share by which one has changed. */
+export function usdChange(now: string | null | undefined, before: string | null | undefined) {
+  const figure = (amount: string | null | undefined) => (amount ? approximate(amount) : undefined);
+  return [figure(now), figure(before)] as const;
+}
+
 /** Whether a text is an amount above zero that the gateway takes: at most nine decimals. */
 export function isAmount(text: string): boolean {
   return /^\d{1,12}(\.\d{1,9})?$/.test(text.trim()) && !/^[0.]+$/.test(text.trim());

@@ -1,0 +1,30 @@
+/** English texts of saved views and of what is worked out from usage: they come with the pages that show them. */
+export default {
+  replay: 'Replay in playground',
+  views: {
+    label: 'Saved views',
+    name: 'Name of this view',
+    save: 'Save',
+    none: 'Save the filters of this page under a name.',
+    remove: 'Forget {{name}}',
+    failed: 'This view could not be saved: at most 50 views, with names of at most 60 characters.',
+  },
+  cached: {
+    title: 'Prompt cache',
+    words: '{{share}} of prompt tokens came from a cache. At the list prices of today that saved {{amount}}.',
+    hint: 'What tokens read from and written to a cache would have cost without it, less what they cost.',
+    tokens: 'Cached tokens',
+    share: 'Share of prompts',
+    saved: 'Saved',
+  },
+  compare: {
+    title: 'Compare',
+    list: 'List',
+    hint: 'Success, first byte and speed are of the last seven days, over all traffic.',
+    vendors: 'By upstream, last seven days',
+    speed: 'Tokens a second',
+    succeeded: 'Succeeded',
+    p95: 'First byte, p95',
+    ownCost: 'Own cost a request',
+  },
+};
