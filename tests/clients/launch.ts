@@ -1,11 +1,12 @@
 /** Starts a coding client headless, in a home of its own, with a proxy that notices whatever it wants from elsewhere. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { writeSettings } from '../../core/process/connect/connect.ts';
 
 export interface Client {
   readonly name: string;
@@ -41,12 +42,16 @@ export interface Finished {
 const isFleet = process.env['CLIENTS_ON'] === 'fleet';
 const longestTurnMs = 60_000;
 
+const claudeModel = 'claude-opus-5-5';
+
+/** It and the next one have the settings that `connect` writes. */
 const claudeCode: Client = {
   name: 'Claude Code',
   protocol: 'messages',
-  model: 'claude-opus-5-5',
+  model: claudeModel,
   usesWebSocket: false,
-  async prepare({ prompt, origin, key }) {
+  async prepare({ home, prompt, origin, key }) {
+    writeSettings('claude-code', { base: origin, key, model: claudeModel, small: claudeModel }, home);
     return {
       words: [
         process.env['CLAUDE_CODE_BINARY']!,
@@ -59,8 +64,6 @@ const claudeCode: Client = {
         'Bash(cat:*)',
       ],
       environment: {
-        ANTHROPIC_BASE_URL: origin,
-        ANTHROPIC_AUTH_TOKEN: key,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       },
     };
@@ -75,32 +78,25 @@ const codex = (name: string, model: string): Client => ({
   usesWebSocket: !isFleet,
   async prepare({ home, prompt, origin, key }) {
     await mkdir(join(home, '.codex'));
-    await writeFile(join(home, '.codex/config.toml'), codexConfig(origin, model));
+    const file = join(home, '.codex/config.toml');
+    await writeFile(file, codexConfig);
+    writeSettings('codex', { base: origin, key, model, small: model }, home);
+    // Where WebSockets are offered, the client uses them.
+    await appendFile(file, `supports_websockets = ${!isFleet}\n`);
     const words = ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt];
-    return { words: [process.env['CODEX_BINARY']!, ...words], environment: { GATEWAY_KEY: key } };
+    return { words: [process.env['CODEX_BINARY']!, ...words], environment: {} };
   },
   // Its answer alone goes to the standard output; what it does meanwhile goes to the other.
   answerIn: (stdout) => stdout,
 });
 
-/** Where WebSockets are offered, the client uses them. Plugins would be fetched from elsewhere. */
-function codexConfig(origin: string, model: string): string {
-  return `
-model = "${model}"
-model_provider = "gateway"
-check_for_update_on_startup = false
+/** Plugins would be fetched from elsewhere. */
+const codexConfig = `check_for_update_on_startup = false
 [analytics]
 enabled = false
 [features]
 plugins = false
-[model_providers.gateway]
-name = "gateway"
-base_url = "${origin}/v1"
-env_key = "GATEWAY_KEY"
-wire_api = "responses"
-supports_websockets = ${!isFleet}
 `;
-}
 
 /** Offline it asks its provider alone: no account, no update. Its program unpacks itself once, beside where it is installed. */
 const copilot = (name: string, wire: Pick<Client, 'protocol' | 'model' | 'usesWebSocket' | 'validates'>): Client => ({

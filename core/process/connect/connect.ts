@@ -92,7 +92,7 @@ export async function connect(name: string, options: ConnectOptions, at: Surroun
 
 const invalid = (message: string) => new GatewayError('invalid_request', message);
 
-interface Values {
+export interface Values {
   readonly base: string;
   readonly key: string;
   readonly model: string;
@@ -146,6 +146,11 @@ async function tryCall({ base, key, model }: Values): Promise<void> {
 const masked = (key: string) => `${key.slice(0, 6)}…`;
 
 // ----------------------------------------------------------------------------------------------------------------- files
+
+/** Writes a client's settings without showing, asking or calling. */
+export function writeSettings(name: string, values: Values, home: string): void {
+  for (const change of planOf(clients()[name]!, values, home)) write(change);
+}
 
 interface Change {
   readonly path: string;
