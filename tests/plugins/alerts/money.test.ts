@@ -103,8 +103,7 @@ test('thresholds and samples in USD are exact, and more than nine decimals are r
 });
 
 test('an amount is read exactly from the database, and shown without an exponent', async () => {
-  const database = await openDatabase();
-  await database.migrate('alerts', new URL('../../../plugins/alerts/migrations/', import.meta.url));
+  const database = await openDatabase({ plugins: ['alerts'] });
   const rows = new AlertRows(database);
   const state = { phase: 'running', since: 0, sentAt: 0, calmSince: undefined, acknowledged: false } as const;
   const facts = { kind: 'negative_margin', title: 'Loss', unit: 'usd', fields: {}, beganAt: 0, version: 1 } as const;

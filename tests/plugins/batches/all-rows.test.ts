@@ -8,7 +8,6 @@ import { rowsOf } from '../../../plugins/common/kit/sql.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { fc } from '../../helpers/properties.ts';
 
-const migrations = new URL('../../../plugins/batches/migrations/', import.meta.url);
 const openStates = ['validating', 'running', 'finishing'];
 const accounts = ['one', 'two', 'three'];
 
@@ -36,8 +35,7 @@ const filter = fc.record({
 let database: TestDatabase;
 let table: (name: string) => ReturnType<typeof sql>;
 before(async () => {
-  database = await openDatabase();
-  await database.migrate('batches', migrations);
+  database = await openDatabase({ plugins: ['batches'] });
   table = (name) => sql`${sql.identifier(database.schema)}.${sql.identifier(name)}`;
 });
 

@@ -10,7 +10,6 @@ import { UploadRows } from '../../../plugins/files/upload-rows.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { fc } from '../../helpers/properties.ts';
 
-const migrations = new URL('../../../plugins/files/migrations/', import.meta.url);
 const accounts = ['one', 'two'];
 const purposes = ['batch', 'user_data'];
 const hourMs = 3_600_000;
@@ -35,8 +34,7 @@ let uploads: UploadRows;
 let admin: FileAdmin;
 let files: ReturnType<typeof sql>;
 before(async () => {
-  database = await openDatabase();
-  await database.migrate('files', migrations);
+  database = await openDatabase({ plugins: ['files'] });
   files = sql`${sql.identifier(database.schema)}.files`;
   uploads = new UploadRows(database);
   admin = openFileAdmin({ rows: new FileRows(database), uploads, clock: database.host.clock });

@@ -11,8 +11,7 @@ const day = 86_400_000;
 const host = fakeHost();
 let store: TestDatabase;
 before(async () => {
-  store = await openDatabase();
-  await store.migrate('uploads', new URL('../../../plugins/uploads/migrations/', import.meta.url));
+  store = await openDatabase({ plugins: ['uploads'] });
 });
 after(() => store.close());
 

@@ -34,8 +34,7 @@ export interface Shop {
 }
 
 export async function openShop(): Promise<Shop> {
-  const database = await openDatabase();
-  await database.migrate('idempotency', new URL('../../../plugins/idempotency/migrations/', import.meta.url));
+  const database = await openDatabase({ plugins: ['idempotency'] });
   const table = sql`${sql.identifier(database.schema)}.idempotent_calls`;
   const ends = new Map<string, boolean | 'open' | 'unknown'>();
   const others: TestDatabase[] = [];

@@ -60,7 +60,7 @@ const notices = ({ part }: Node) => part.checks!.notices!().map(({ text }) => te
 const every = ({ host }: Node, name: string) => host.intervals.find((one) => one.name.includes(name))!.work();
 
 test('a key that is stored is used at once here and in another process, also in a list and a header', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const section = {
     a: { keys: ['literal-key', 'secret:one'], speaks },
     b: { keys: 'secret:one', speaks, headers: { 'x-account': 'secret:two' } },
@@ -91,7 +91,7 @@ test('a key that is stored is used at once here and in another process, also in 
 });
 
 test('a stored secret shows its name, last four characters and a fingerprint, and its text nowhere', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const node = await open(store, { a: { keys: 'secret:one', speaks } });
   const view = await node.secrets.set('one', first, 'Olga', 0);
   assert.deepEqual(
@@ -117,7 +117,7 @@ test('a stored secret shows its name, last four characters and a fingerprint, an
 });
 
 test('a replaced key is used beside the new one until its time, or until the new one has answered', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const answered = new Set<string>();
   const keys = () =>
     [...answered].map((credential) => ({ credential, answered: 1, firstByteMs: 5, wholeMs: undefined }));
@@ -147,7 +147,7 @@ test('a replaced key is used beside the new one until its time, or until the new
 });
 
 test('a secret under another key, another name or another version is not opened, and the rest is served', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const section = { a: { keys: ['secret:one', 'literal-key'], speaks }, b: { keys: 'secret:two', speaks } };
   const directory = temporaryDirectory('secrets-');
   const node = await open(store, section, { directory });
@@ -176,7 +176,7 @@ test('a secret under another key, another name or another version is not opened,
 });
 
 test('where the key file is gone, a running process serves on, a new one says so, and the file put back mends it', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const section = { a: { keys: 'secret:one', speaks } };
   const directory = temporaryDirectory('secrets-');
   const node = await open(store, section, { directory });
@@ -197,7 +197,7 @@ test('where the key file is gone, a running process serves on, a new one says so
 });
 
 test('with a new key in front, rotating seals all again, and the earlier key can be removed', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const section = { a: { keys: 'secret:one', speaks } };
   const directory = temporaryDirectory('secrets-');
   const node = await open(store, section, { directory });
@@ -212,7 +212,7 @@ test('with a new key in front, rotating seals all again, and the earlier key can
 });
 
 test('check names the missing secrets without a database, knows those that are stored, and says where it cannot know them', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const section = { a: { keys: 'secret:one', speaks }, b: { keys: ['literal-key', 'secret:two'], speaks } };
   const directory = temporaryDirectory('secrets-');
   const { schema } = store;
@@ -231,7 +231,7 @@ test('check names the missing secrets without a database, knows those that are s
 });
 
 test('a secret that changes while a section is prepared is in force after the commit', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const node = await open(store, { a: { keys: 'secret:one', speaks } });
   const commit = await prepare(plugin, node.part, { a: { keys: ['secret:one', 'literal-key'], speaks } });
   await node.secrets.set('one', first, 'Olga', 0);
@@ -240,7 +240,7 @@ test('a secret that changes while a section is prepared is in force after the co
 });
 
 test('commands take the text from standard input, replace it with an overlap, list it and delete it', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const { secrets } = await open(store, { a: { keys: 'secret:one', speaks } });
   const run = (name: string, input: string, values: Record<string, string> = {}) =>
     secretCommands(secrets, () => Readable.from([input]) as never)
@@ -265,7 +265,7 @@ test('commands take the text from standard input, replace it with an overlap, li
 });
 
 test('any key comes back as it was given, and no sealed text is the same twice', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const node = await open(store, { a: { keys: 'secret:one', speaks } });
   const text = fc.stringMatching(/^k[\x21-\x7e]{1,300}$/).filter((key) => !key.startsWith('{'));
   const seen = new Set<string>();

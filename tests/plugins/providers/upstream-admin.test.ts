@@ -70,7 +70,7 @@ test('the admin service lists protocols as written, cooldowns with their reason,
 });
 
 test('a disabled key is not acquired, and still serves running requests', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const { admin, service } = await open(store);
   await admin.setDisabled('one', 'one#1', true);
   assert.deepEqual(
@@ -91,7 +91,7 @@ test('a disabled key is not acquired, and still serves running requests', async 
 });
 
 test('a disabled provider gives no key, in every process, and in those that start later', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const first = await open(store);
   const other = await openDatabase({ schema: store.schema });
   const second = await open(other);
@@ -120,7 +120,7 @@ test('a disabled provider gives no key, in every process, and in those that star
 });
 
 test('a disabled key stays so at another place of the list, and no part of it is stored', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const { admin } = await open(store);
   await admin.setDisabled('one', 'one#2', true);
   const moved = { ...section, one: { ...section.one, keys: ['another', 'secret-two', 'secret-one'] } };
@@ -145,7 +145,7 @@ test('a disabled key stays so at another place of the list, and no part of it is
 });
 
 test('clearing ends the cooldowns of one provider, here and elsewhere', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const [first, other] = [await open(store), await openDatabase({ schema: store.schema })];
   const second = await open(other);
   for (const { service } of [first, second]) {
@@ -181,7 +181,7 @@ test('without a database a provider is disabled until the process ends', async (
 });
 
 test('the command line disables, lists and enables providers', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['providers'] });
   const { part, service } = await open(store);
   const run = (name: string, values: Record<string, string> = {}) =>
     part.commandLine!.commands!.find((command) => command.name === name)!.run(values);

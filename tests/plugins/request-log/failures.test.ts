@@ -34,7 +34,7 @@ const durations = [0, 40, 49, 51, 75, 150, 4_000, 700_000];
 let store: TestDatabase;
 let queries: RequestQueries;
 before(async () => {
-  store = await openDatabase();
+  store = await openDatabase({ plugins: ['request-log'] });
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   await setUp(requestLog, host, {});

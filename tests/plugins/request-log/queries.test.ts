@@ -163,7 +163,7 @@ let queries: RequestQueries;
 let rows: Row[];
 
 before(async () => {
-  store = await openDatabase();
+  store = await openDatabase({ plugins: ['request-log'] });
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   await setUp(requestLog, host, {});

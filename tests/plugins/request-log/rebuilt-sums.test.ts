@@ -45,9 +45,8 @@ const damages = {
 class Interrupted extends Error {}
 
 testHistory('sums rebuilt in slices of hours, interrupted and continued, are those of the rows', async () => {
-  const store = await openDatabase();
+  const store = await openDatabase({ plugins: ['request-log'] });
   const { orm } = store;
-  await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
   const table = (name: string) => `"${store.schema}".${name}`;
   await fc.assert(
     fc.asyncProperty(history, async ({ rows, foldsTo, richRows, damaged, ends }) => {
@@ -89,9 +88,8 @@ testHistory('sums rebuilt in slices of hours, interrupted and continued, are tho
 });
 
 test('after a rebuild of sums the index by time has all of their pages', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['request-log'] });
   const { orm, schema } = store;
-  await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
   const given = Array.from({ length: 2_000 }, (_, number) => ({
     ...{
       request_id: requestIdAt(start + number * (hourMs / 4)),

@@ -8,7 +8,7 @@ import { openDatabase } from '../../helpers/database.ts';
 import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/fakes.ts';
 
 test('lines are written by the latest setting; rows are kept in any case', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['request-log'] });
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(plugin, host);

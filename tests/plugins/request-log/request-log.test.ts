@@ -18,7 +18,7 @@ import { fakeExchange, fakeHost, okAnswer, requestIdAt, setUp } from '../../help
 import { fc } from '../../helpers/properties.ts';
 
 test('each exchange leaves one row and one line, at any end', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['request-log'] });
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, {});
@@ -133,8 +133,7 @@ const wildRow = fc.record({
 });
 
 test('rows with any texts, some of which are there already, are stored as given and summed up once', async () => {
-  await using store = await openDatabase();
-  await store.migrate('request-log', new URL('../../../plugins/request-log/migrations/', import.meta.url));
+  await using store = await openDatabase({ plugins: ['request-log'] });
   const given = fc.sample(fc.array(wildRow, { minLength: 1, maxLength: 40 }), { numRuns: 6, seed: 38 }).map((rows) =>
     rows.map((row, index) => {
       const at = Date.UTC(2026, 9, 20, 7, index);

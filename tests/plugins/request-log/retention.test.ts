@@ -14,7 +14,7 @@ import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
 const hourMs = 3_600_000;
 
 test('rows older than the retention are deleted in bounded steps; the others and all sums stay', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['request-log'] });
   const { orm, schema } = store;
   const table = sql`${sql.identifier(schema)}.requests`;
   const host = fakeHost({ schema });

@@ -166,7 +166,7 @@ interface Setup {
 }
 
 async function openSetup(): Promise<Setup> {
-  const store = await openDatabase();
+  const store = await openDatabase({ plugins: ['request-log'] });
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   await setUp(requestLog, host, {});
@@ -354,7 +354,7 @@ testOnServer(
 );
 
 test('when rows are deleted their sums stay, pass the audit, and survive a rebuild', async () => {
-  await using store = await openDatabase();
+  await using store = await openDatabase({ plugins: ['request-log'] });
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
   const part = await setUp(requestLog, host, { retention: '2d' });

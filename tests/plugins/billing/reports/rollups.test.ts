@@ -129,8 +129,7 @@ const means =
     (provider === undefined || each.provider === provider);
 
 async function openLedger(): Promise<TestDatabase> {
-  const database = await openDatabase();
-  await database.migrate('billing', new URL('../../../../plugins/billing/migrations/', import.meta.url));
+  const database = await openDatabase({ plugins: ['billing'] });
   for (const journal of ['node', 'other'])
     await database.orm.execute(
       sql`insert into ${tablesOf(database.schema)('journal_cursor')} (journal, owner, updated_at) values (${journal}, 'o', now())`,

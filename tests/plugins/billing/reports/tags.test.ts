@@ -43,8 +43,7 @@ function recordOf({ id, at, account, key, model, charged, cost, tags }: Call): J
 let database: TestDatabase;
 
 before(async () => {
-  database = await openDatabase();
-  await database.migrate('billing', new URL('../../../../plugins/billing/migrations/', import.meta.url));
+  database = await openDatabase({ plugins: ['billing'] });
   await database.orm.execute(
     sql`insert into ${tablesOf(database.schema)('journal_cursor')} (journal, owner, updated_at) values ('node', 'o', now())`,
   );

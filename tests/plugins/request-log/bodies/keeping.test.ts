@@ -96,7 +96,7 @@ test('each selector matches, and all conditions of a rule must apply', async () 
 
 let database: TestDatabase | undefined;
 async function shared(): Promise<TestDatabase> {
-  database ??= await openDatabase();
+  database ??= await openDatabase({ plugins: ['request-log'] });
   return database;
 }
 
