@@ -97,6 +97,11 @@ const givenBack = new Set<string>();
 
 const randomSchema = () => `test_${randomBytes(6).toString('hex')}`;
 
+/** A schema with the tables of these plugins, for a gateway. */
+export async function takeSchema(plugins: readonly string[]): Promise<Taken> {
+  return (await keptTables()).take(plugins);
+}
+
 let keeping: Promise<{ tables: KeptTables; database: OpenedDatabase }> | undefined;
 
 async function keptTables(): Promise<KeptTables> {

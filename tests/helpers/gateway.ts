@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import { boot, type Gateway } from '../../core/gateway/boot.ts';
 import { createLog } from '../../core/gateway/log.ts';
+import { migrationFolders } from '../../plugins/storage/embedded/fresh.ts';
+import { takeSchema } from './database.ts';
+import type { Taken } from './kept-tables.ts';
 import { fillMigrated } from './migrated.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
@@ -27,11 +30,15 @@ export interface TestGatewayOptions {
 
 /** Set: gateways of tests keep their rows on this PostgreSQL, each directory in a schema of its own. */
 const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
+/** By directory that goes with its gateway: a schema that has all tables, and is emptied for the next one. */
+const taken = new Map<string, Taken>();
 
 /** `yaml` is a whole gateway file; relative includes resolve against the repository's root. The data directory is set here. */
 export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const directory = options.directory ?? temporaryDirectory('gateway-');
   const file = join(directory, 'gateway.yaml');
+  const isOwn = options.directory === undefined && keepsRowsHere(yaml, options) && !/^schema:/m.test(yaml);
+  if (databaseUrl !== undefined && isOwn) taken.set(directory, await takeSchema([...migrationFolders().keys()]));
   await writeFile(
     file,
     yaml.replaceAll('include: ', `include: ${process.cwd()}/`) + onServer(yaml, directory, options),
@@ -51,7 +58,10 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
   });
   const stop = async () => {
     await gateway.stop(0);
-    if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+    if (options.directory !== undefined) return;
+    await rm(directory, { recursive: true, force: true });
+    taken.get(directory)?.giveBack();
+    taken.delete(directory);
   };
   return { origin: `http://127.0.0.1:${port}`, gateway, directory, lines, stop, [Symbol.asyncDispose]: stop };
 }
@@ -74,6 +84,6 @@ async function hasDatabase(directory: string): Promise<boolean> {
 
 function onServer(yaml: string, directory: string, options: TestGatewayOptions): string {
   if (databaseUrl === undefined || !keepsRowsHere(yaml, options)) return '';
-  const schema = `test_${hash('sha256', directory).slice(0, 16)}`;
+  const schema = taken.get(directory)?.schema ?? `test_${hash('sha256', directory).slice(0, 16)}`;
   return `\n${/^schema:/m.test(yaml) ? '' : `schema: ${schema}\n`}storage: { database: "${databaseUrl}" }\n`;
 }
