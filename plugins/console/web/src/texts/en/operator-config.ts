@@ -110,6 +110,7 @@ export default {
         week: 'for a week',
       },
       stored: 'Ends in {{end}}, fingerprint {{fingerprint}}, set by {{by}},',
+      storedShort: 'Stored, fingerprint {{fingerprint}}, set by {{by}},',
       olderUntil: 'The earlier one ({{end}}) is used until',
       olderUntilWorked: 'The earlier one ({{end}}) is used until the new one has answered, at the latest until',
       delete: 'Delete',
@@ -135,7 +136,7 @@ export default {
       writesNowhere: 'Forms cannot write any file of this gateway. A stored key of a shipped vendor needs none.',
       shipped:
         '{{file}} comes with the product, and the next update replaces it: serve a file of your own with “include: {{file}}”.',
-      madeThen: 'It is made with the first change and laid over {{file}} at every start.',
+      madeThen: '{{own}} is made with the first change and laid over {{file}} at every start.',
       data: 'Your changes would be kept in {{file}}, and this process may not write there: make the data directory writable.',
       mounted: '{{file}} cannot be written by this process: change it where it comes from, then reload.',
     },

@@ -105,7 +105,7 @@ function WrittenFile({ files, layers }: { readonly files: readonly ConfigFile[];
     return (
       <Text fz="sm" c="dimmed">
         {t('operator.config.forms.tree.writesTo', { file })}{' '}
-        {isNew && t('operator.config.forms.tree.madeThen', { file: files[1]!.name })}
+        {isNew && t('operator.config.forms.tree.madeThen', { own: file.split('/').at(-1), file: files[1]!.name })}
       </Text>
     );
   const [top] = files;

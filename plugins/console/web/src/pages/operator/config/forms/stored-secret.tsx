@@ -120,7 +120,11 @@ function State({ stored, name }: { readonly stored: VendorSecret | undefined; re
   const { lastFour, fingerprint, setAt, setBy, older } = stored;
   return (
     <>
-      {t('operator.config.forms.stored.stored', { end: `…${lastFour}`, fingerprint, by: setBy ?? '–' })}{' '}
+      {t(`operator.config.forms.stored.${lastFour === '' ? 'storedShort' : 'stored'}`, {
+        end: `…${lastFour}`,
+        fingerprint,
+        by: setBy ?? '–',
+      })}{' '}
       <Time at={setAt} />.{' '}
       {older.map((one) => (
         <span key={one.fingerprint}>
