@@ -1,6 +1,7 @@
 /** The console's section of a gateway file. */
 import { count, duration, secretList, secretText, z } from '../../core/contract/schema.ts';
 import { roles } from './actor.ts';
+import { brand } from './brand/config.ts';
 import { isOrigin } from './origin.ts';
 
 const origin = z
@@ -191,6 +192,7 @@ export const config = z
     session: duration()
       .prefault('7d')
       .describe('How long a session lasts, from signing in. Shorten it where people share machines.'),
+    brand,
     secret: secretList(minSecretLength)
       .default([])
       .describe(

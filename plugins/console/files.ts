@@ -5,6 +5,7 @@ import { extname } from 'node:path';
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
 import { table } from '../../core/contract/table.ts';
+import type { Brand } from './brand/brand.ts';
 import { accepts } from './compress.ts';
 import { pagePolicy } from './headers.ts';
 
@@ -33,6 +34,7 @@ export interface FilesOptions {
   /** Folder of the build, with a slash at its end. */
   readonly folder: URL;
   readonly mediaOrigins: readonly string[];
+  readonly brand: Brand;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -48,6 +50,8 @@ export class Files {
 
   /** `path` begins behind `/console/`. */
   async answer(path: string, acceptEncoding: string | undefined): Promise<Answer> {
+    const own = this.#options.brand.answer(path);
+    if (own !== undefined) return own;
     const isFile = path.includes('.');
     if (isFile && (await this.#has(path)) && !path.endsWith('.html')) return this.#file(path, acceptEncoding);
     if (isFile) return { status: 404, headers: { 'content-type': 'text/plain' }, body: 'There is no such file.\n' };
@@ -55,7 +59,8 @@ export class Files {
   }
 
   async #page(): Promise<Answer> {
-    const { folder, random, mediaOrigins } = this.#options;
+    const { folder, random, brand } = this.#options;
+    const mediaOrigins = [...this.#options.mediaOrigins, ...brand.origins];
     const headers: Headers = { 'content-type': mediaTypes['.html']!, 'cache-control': 'no-store' };
     if (!(await this.#has('index.html'))) {
       const policy = pagePolicy(undefined, mediaOrigins);
@@ -64,7 +69,11 @@ export class Files {
     const text = await readFile(new URL('index.html', folder), 'utf8');
     const nonce = text.includes(nonceMark) ? random.bytes(16).toString('base64url') : undefined;
     headers['content-security-policy'] = pagePolicy(nonce, mediaOrigins);
-    return { status: 200, headers, body: nonce === undefined ? text : text.replaceAll(nonceMark, nonce) };
+    return {
+      status: 200,
+      headers,
+      body: branded(nonce === undefined ? text : text.replaceAll(nonceMark, nonce), brand, nonce),
+    };
   }
 
   async #file(path: string, acceptEncoding = ''): Promise<Answer> {
@@ -98,3 +107,13 @@ export class Files {
     return this.#names.has(name);
   }
 }
+
+/** The operator's colours are there before the first paint. */
+function branded(page: string, { css, favicon }: Brand, nonce: string | undefined): string {
+  const style = css === '' ? '' : `<style${nonce === undefined ? '' : ` nonce="${nonce}"`}>${css}</style>`;
+  const icon = favicon === undefined ? '' : `<link rel="icon" href="${escaped(favicon)}" />`;
+  const head = icon === '' ? page : page.replace(/<link rel="icon"[^>]*>/, () => icon);
+  return style === '' ? head : head.replace('</head>', () => `${style}</head>`);
+}
+
+const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');

@@ -6,6 +6,7 @@ import { configFiles } from '../../core/contract/config-files.ts';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
+import { brandOf, mailFoot } from './brand/brand.ts';
 import type { ConsoleConfig } from './config.ts';
 import { ConfigHistory } from './config-history/history.ts';
 import { HistoryRecorder } from './config-history/recorder.ts';
@@ -52,6 +53,7 @@ export interface OpenedConsole {
 /** Members of the section that a serving console applies; the others name its cookies and its place. */
 export const reloads = [
   'name',
+  'brand',
   'secret',
   'sign_up',
   'session',
@@ -170,7 +172,8 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
   const { host, clock, log, tokens, audit, throttle, history, recorder, peopleStore, cookiePrefix } = ground;
   const { origin, smtp, oidc } = settings;
   const name = settings.name || host.gateway;
-  const mailer = smtp.host === '' ? undefined : await openMailer(smtp, log);
+  const brand = brandOf(settings.brand);
+  const mailer = smtp.host === '' ? undefined : await openMailer(smtp, log, mailFoot(name, origin, brand));
   const domains = mailDomains(settings);
   const people = openPeople({ ...ground, store: peopleStore, mailer, domains, settings: { name, origin } });
   const services: ConsoleServices = {
@@ -191,6 +194,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
       mail: mailer !== undefined,
       oidc: oidc.map(({ id, name }) => ({ id, name })),
       pages: settings.public,
+      brand,
     },
   };
   const { per_address: perAddress, per_account: perAccount, window: windowMs } = settings.throttle;
@@ -211,7 +215,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     },
   });
   const folder = new URL('./web/dist/', import.meta.url);
-  const files = new Files({ folder, mediaOrigins: settings.media_origins, clock, random: host.random });
+  const files = new Files({ folder, mediaOrigins: settings.media_origins, brand, clock, random: host.random });
   return { services, mailer, site: createSite({ services, signIn, files, origin }) };
 }
 

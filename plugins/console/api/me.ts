@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { alertAdmin } from '../../common/domain/admin/alerts.ts';
 import { payments } from '../../common/domain/admin/ledger.ts';
 import { roles } from '../actor.ts';
+import type { LegalName } from '../brand/brand.ts';
 import { moduleAddress } from '../modules.ts';
 import type { AddedPage } from '../page-problems.ts';
 import type { PersonView } from '../people.ts';
@@ -103,6 +104,10 @@ const me = z
   })
   .openapi('Me');
 
+const legalLink = z
+  .string()
+  .nullable()
+  .describe('Where it is read: an address, or a page of this console; null: none.');
 const info = z
   .object({
     gateway: z.string(),
@@ -111,6 +116,11 @@ const info = z
     firstOperatorMissing: z.boolean(),
     mail: z.boolean().describe('Whether mails are sent; without, links come from the operator.'),
     public: z.object({ models: z.boolean(), status: z.boolean() }).describe('Pages that need no signing in.'),
+    brand: z.object({
+      logo: z.string().nullable().describe("Address of the operator's picture; null: the product's own mark."),
+      terms: legalLink,
+      imprint: legalLink,
+    }),
   })
   .openapi('Info');
 
@@ -140,7 +150,8 @@ export function meRoutes(services: ConsoleServices) {
       const { name: gateway, signUp, oidc, mail } = settings;
       const firstOperatorMissing = await people.firstOperatorMissing();
       const providers = oidc.map((provider) => ({ ...provider }));
-      return { gateway, signUp, providers, firstOperatorMissing, mail, public: settings.pages };
+      const brand = brandJson(settings.brand);
+      return { gateway, signUp, providers, firstOperatorMissing, mail, public: settings.pages, brand };
     })
     .read(first, async ({ json: wanted, c }) => {
       // A wrong token leaves no row in the audit log.
@@ -151,6 +162,14 @@ export function meRoutes(services: ConsoleServices) {
       await end('done');
       return { ok: true } as const;
     });
+}
+
+function brandJson({ logo, legal }: ConsoleServices['settings']['brand']) {
+  const linkOf = (name: LegalName) => {
+    const text = legal[name];
+    return text === undefined ? null : 'url' in text ? text.url : `/console/legal/${name}`;
+  };
+  return { logo: logo ?? null, terms: linkOf('terms'), imprint: linkOf('imprint') };
 }
 
 async function meJson(services: ConsoleServices, c: RequestContext): Promise<z.infer<typeof me>> {

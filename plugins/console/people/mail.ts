@@ -29,7 +29,8 @@ export interface Mailer {
 const mostWaiting = 200;
 const timeoutMs = 15_000;
 
-export async function openMailer(settings: SmtpSettings, log: Log): Promise<Mailer> {
+/** `foot` stands below the text of every mail. */
+export async function openMailer(settings: SmtpSettings, log: Log, foot = ''): Promise<Mailer> {
   const { host, port, user, password, from, encryption } = settings;
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({
@@ -50,14 +51,14 @@ export async function openMailer(settings: SmtpSettings, log: Log): Promise<Mail
     send({ to, subject, text }) {
       if (waiting.size >= mostWaiting) return void log.warn({ subject }, 'too many mails wait: one was not sent');
       const sending = transport
-        .sendMail({ from, to, subject, text })
+        .sendMail({ from, to, subject, text: text + foot })
         .then(() => undefined)
         .catch((error: unknown) => log.error({ error, subject }, 'a mail was not sent'))
         .finally(() => waiting.delete(sending));
       waiting.add(sending);
     },
     async deliver({ to, subject, text }) {
-      await transport.sendMail({ from, to, subject, text });
+      await transport.sendMail({ from, to, subject, text: text + foot });
     },
     async close() {
       await Promise.all(waiting);

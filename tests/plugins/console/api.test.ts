@@ -35,7 +35,13 @@ test("the table lists exactly the app's routes", () => {
 
 test('only intended routes are public, and routes that act on others are for operators', () => {
   const open = Object.keys(access).filter((route) => access[route] === 'public');
-  assert.deepEqual(open.toSorted(), ['GET /info', 'GET /public/models', 'GET /public/status', 'POST /first-operator']);
+  assert.deepEqual(open.toSorted(), [
+    'GET /info',
+    'GET /public/legal/:name',
+    'GET /public/models',
+    'GET /public/status',
+    'POST /first-operator',
+  ]);
   const admin = Object.keys(access).filter((route) => route.includes(' /admin/'));
   for (const route of admin) assert.ok(['read', 'act'].includes(access[route]!), route);
   const changes = admin.filter((route) => !route.startsWith('GET ') && access[route] !== 'act');
@@ -53,7 +59,7 @@ for (const who of everybody) {
       if (admitted) assert.ok(![401, 405].includes(reply.status), `${route} as ${who}: ${reply.status} ${reply.text}`);
       else assert.equal(reply.status, refusal, `${route} as ${who}: ${reply.text}`);
       if (reply.status >= 400) assert.equal(typeof reply.json.error.message, 'string', route);
-      const shared = /^GET \/public\//.test(route) ? 'public, max-age=60' : 'no-store';
+      const shared = reply.status < 400 && /^GET \/public\//.test(route) ? 'public, max-age=60' : 'no-store';
       assert.equal(reply.headers.get('cache-control'), shared, route);
     }
   });

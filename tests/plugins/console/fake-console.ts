@@ -19,6 +19,8 @@ import { plans, shop } from '../../../plugins/common/domain/plans.ts';
 import { uploadedFiles } from '../../../plugins/common/domain/stored-files.ts';
 import type { Role } from '../../../plugins/console/actor.ts';
 import type { ConsoleServices as Console } from '../../../plugins/console/api/routing/router.ts';
+import { brandOf } from '../../../plugins/console/brand/brand.ts';
+import { brand } from '../../../plugins/console/brand/config.ts';
 import type { OidcProvider } from '../../../plugins/console/config.ts';
 import { providerAdmin } from '../../../plugins/console/people/providers/provider-admin.ts';
 import { Throttle } from '../../../plugins/console/people/throttle.ts';
@@ -33,6 +35,9 @@ import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
 import { fakePlans, fakePool, fakeShop, fakeTasks } from './fakes/trade.ts';
 import { fakeProbes, fakeUpstreams } from './fakes/upstreams.ts';
 import { clientAccount, makeWorld, type World } from './fakes/world.ts';
+
+/** No logo, colour or legal text of an operator. */
+export const plainBrand = brandOf(brand.parse({}));
 
 export interface FakeConsole extends Console {
   readonly host: FakeHost;
@@ -79,6 +84,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
       signUp: 'open',
       mail: false,
       pages: { models: true, status: true },
+      brand: plainBrand,
       oidc: [{ id: 'acme', name: 'Acme SSO' }],
     },
   };

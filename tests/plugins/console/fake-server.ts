@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { createApi } from '../../../plugins/console/api/index.ts';
 import { Files } from '../../../plugins/console/files.ts';
 import { noFields } from './caller.ts';
-import type { FakeConsole } from './fake-console.ts';
+import { type FakeConsole, plainBrand } from './fake-console.ts';
 
 const dist = new URL('../../../plugins/console/web/dist/', import.meta.url);
 
@@ -18,7 +18,7 @@ export interface FakeServer {
 export async function serveFake(testbed: FakeConsole, port = 0, anyOrigin = false): Promise<FakeServer> {
   const api = createApi(testbed);
   const { clock, random } = testbed.host;
-  const files = new Files({ folder: dist, mediaOrigins: [], clock, random });
+  const files = new Files({ folder: dist, mediaOrigins: [], brand: plainBrand, clock, random });
   const server = createServer((incoming, outgoing) => {
     const url = new URL(incoming.url!, origin);
     const as = url.searchParams.get('as');

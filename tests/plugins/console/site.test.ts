@@ -6,17 +6,24 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { Answer } from '../../../core/contract/message.ts';
+import { brandOf, mailFoot } from '../../../plugins/console/brand/brand.ts';
+import { brand } from '../../../plugins/console/brand/config.ts';
+import { contrast, paletteOf } from '../../../plugins/console/brand/palette.ts';
 import { Files } from '../../../plugins/console/files.ts';
 import { isOrigin, originOf } from '../../../plugins/console/origin.ts';
 import { createSite, refuseLarge } from '../../../plugins/console/site.ts';
 import { fakeExchange } from '../../helpers/fakes.ts';
-import { fakeConsole } from './fake-console.ts';
+import { fc } from '../../helpers/properties.ts';
+import { fakeConsole, plainBrand } from './fake-console.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'pages-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 mkdirSync(join(folder, 'dist/assets'), { recursive: true });
 writeFileSync(join(folder, 'secret.txt'), 'not for the web');
-writeFileSync(join(folder, 'dist/index.html'), '<meta name="csp-nonce" content="__CSP_NONCE__"><div id="root">');
+writeFileSync(
+  join(folder, 'dist/index.html'),
+  '<meta name="csp-nonce" content="__CSP_NONCE__"><link rel="icon" href="x"></head><div id="root">',
+);
 writeFileSync(join(folder, 'dist/mark.svg'), '<svg/>');
 writeFileSync(join(folder, 'dist/assets/app-1a2b.js'), 'plain');
 writeFileSync(join(folder, 'dist/assets/app-1a2b.js.br'), 'brotli');
@@ -29,6 +36,7 @@ function siteOf(origin = '', pages = 'dist/') {
   const files = new Files({
     folder: pathToFileURL(join(folder, pages)),
     mediaOrigins: ['https://files.example'],
+    brand: plainBrand,
     clock: services.clock,
     random: services.host.random,
   });
@@ -152,6 +160,7 @@ test("the API gets the connection's address, whatever the client claims", async 
   const files = new Files({
     folder: pathToFileURL(folder),
     mediaOrigins: [],
+    brand: plainBrand,
     clock: services.clock,
     random: services.host.random,
   });
@@ -193,4 +202,66 @@ test('an origin is scheme and host, from the configuration before the Host heade
   assert.equal(isOrigin('https://gateway.example'), true);
   for (const text of ['https://gateway.example/', 'gateway.example', 'ftp://gateway.example', 'https://a@b.example'])
     assert.equal(isOrigin(text), false, text);
+});
+
+test('a brand has its pictures at addresses of their own, its colour in the page, its links for all, and a foot of mails', async () => {
+  const logo = '<svg xmlns="http://www.w3.org/2000/svg"><script>x()</script></svg>';
+  const own = brandOf(
+    brand.parse({
+      logo,
+      favicon: 'https://cdn.example/i.png',
+      accent: '#ffcc00',
+      terms: '# Terms',
+      imprint: 'https://shop.example/i',
+    }),
+  );
+  const services = fakeConsole({ role: undefined });
+  const settings = { ...services.settings, brand: own };
+  const files = new Files({
+    folder: pathToFileURL(join(folder, 'dist/')),
+    mediaOrigins: [],
+    brand: own,
+    clock: services.clock,
+    random: services.host.random,
+  });
+  const site = createSite({
+    services: { ...services, settings },
+    signIn: async () => new Response(),
+    files,
+    origin: '',
+  });
+  const get = (path: string) =>
+    site(fakeExchange({ request: { method: 'GET', path, headers: { host: 'gateway.test:8080' } } }), nowhere);
+  const picture = await get(own.logo!.split('?')[0]!);
+  assert.equal(String(picture.body), logo);
+  assert.equal(picture.headers['content-type'], 'image/svg+xml');
+  assert.match(String(picture.headers['content-security-policy']), /^default-src 'none';.*sandbox$/);
+  const page = await get('/console/');
+  const nonce = /'nonce-([\w-]+)'/.exec(String(page.headers['content-security-policy']))![1];
+  assert.ok(String(page.body).includes(`<style nonce="${nonce}">${own.css}</style></head>`));
+  assert.match(String(page.headers['content-security-policy']), /img-src [^;]*https:\/\/cdn\.example/);
+  const json = async (path: string) =>
+    JSON.parse(Buffer.from((await get(path)).body as Uint8Array).toString()) as { brand?: object };
+  const info = await json('/console/api/info');
+  assert.deepEqual(info.brand, { logo: own.logo, terms: '/console/legal/terms', imprint: 'https://shop.example/i' });
+  assert.deepEqual(await json('/console/api/public/legal/terms'), { markdown: '# Terms' });
+  assert.equal((await get('/console/api/public/legal/imprint')).status, 404);
+  assert.equal(
+    mailFoot('Shop', 'https://gw.example', own),
+    '\n-- \nShop\nhttps://gw.example\nhttps://gw.example/console/legal/terms\nhttps://shop.example/i\n',
+  );
+  for (const wrong of ['javascript:alert(1)', 'data:text/html;base64,AAAA', 'logo.svg'])
+    assert.equal(brand.safeParse({ logo: wrong }).success, false, wrong);
+});
+
+test('words on every accent and in it can be read, in light and in dark', () => {
+  const hex = fc.integer({ min: 0, max: 0xffffff }).map((number) => `#${number.toString(16).padStart(6, '0')}`);
+  fc.assert(
+    fc.property(hex, (accent) => {
+      const shades = paletteOf(accent);
+      assert.equal(shades.length, 10);
+      for (const filled of [6, 7]) assert.ok(contrast(shades[filled]!, '#ffffff') >= 4.5, `${accent} ${filled}`);
+      for (const link of [2, 3, 4]) assert.ok(contrast(shades[link]!, '#1e2330') >= 4.5, `${accent} ${link}`);
+    }),
+  );
 });

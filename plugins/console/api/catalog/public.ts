@@ -55,6 +55,14 @@ const status = route(
   ),
 );
 
+const legal = route(
+  'get',
+  '/public/legal/{name}',
+  'Terms of use or imprint, where they are a page here',
+  answers(z.object({ markdown: z.string() })),
+  { params: z.object({ name: z.enum(['terms', 'imprint']) }) },
+);
+
 export function publicRoutes(services: ConsoleServices) {
   const { pages } = services.settings;
   const keptModels = kept(services, () => modelsOf(services));
@@ -65,6 +73,12 @@ export function publicRoutes(services: ConsoleServices) {
       const rows = await keptModels();
       c.header('cache-control', `public, max-age=${keptMs / 1000}`);
       return { rows };
+    })
+    .read(legal, ({ param: { name }, c }) => {
+      const text = services.settings.brand.legal[name];
+      if (text === undefined || 'url' in text) throw closed();
+      c.header('cache-control', `public, max-age=${keptMs / 1000}`);
+      return { markdown: text.markdown };
     })
     .read(status, async ({ c }) => {
       if (!pages.status) throw closed();

@@ -13,6 +13,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'GET /info': 'public',
   'GET /public/models': 'public',
   'GET /public/status': 'public',
+  'GET /public/legal/:name': 'public',
   'POST /first-operator': 'public',
   'GET /me': 'any',
   'PATCH /me': 'person',

@@ -8,6 +8,7 @@ import type { Clock } from '../../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
 import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import type { Actor } from '../../actor.ts';
+import type { Brand } from '../../brand/brand.ts';
 import type { ConfigHistory } from '../../config-history/history.ts';
 import type { HistoryRecorder } from '../../config-history/recorder.ts';
 import type { AddedPage } from '../../page-problems.ts';
@@ -33,6 +34,8 @@ export interface ConsoleServices {
     readonly name: string;
     readonly signUp: 'open' | 'invite' | 'closed';
     readonly mail: boolean;
+    /** Logo and legal texts of the operator. */
+    readonly brand: Pick<Brand, 'logo' | 'legal'>;
     /** Public content. */
     readonly pages: { readonly models: boolean; readonly status: boolean };
     readonly oidc: readonly { readonly id: string; readonly name: string }[];

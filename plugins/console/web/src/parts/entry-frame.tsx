@@ -3,6 +3,7 @@ import { Anchor, Box, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { useInfo } from '../api/session.ts';
+import { LegalLinks, Logo } from './brand.tsx';
 import { ColorsMenu, LanguageMenu } from './header-menus.tsx';
 
 interface EntryFrameProps {
@@ -25,7 +26,7 @@ export function EntryFrame({ title, hint, below, children }: EntryFrameProps) {
       </Group>
       <Stack component="main" className="entry-column" gap="lg">
         <Group gap="sm" justify="center">
-          <img src={`${import.meta.env.BASE_URL}mark.svg`} width={34} height={34} alt="" />
+          <Logo size={34} />
           <Text fz="lg" fw={650}>
             {gateway}
           </Text>
@@ -46,6 +47,7 @@ export function EntryFrame({ title, hint, below, children }: EntryFrameProps) {
             {below}
           </Text>
         )}
+        <LegalLinks />
       </Stack>
     </Box>
   );

@@ -6,6 +6,7 @@ import { lazy, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, seesOperatorPages, useMe } from '../api/session.ts';
 import { useSessionEnded } from '../api/session-end.ts';
+import { LegalLinks, Logo } from './brand.tsx';
 import { HeaderTools } from './header-tools.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { Waiting } from './states.tsx';
@@ -47,7 +48,7 @@ export function Shell() {
         <Group h="100%" px="md" justify="space-between" wrap="nowrap" gap="xs">
           <Group gap="sm" wrap="nowrap" miw={0}>
             <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={t('shell.menu')} />
-            <img src={`${import.meta.env.BASE_URL}mark.svg`} width={26} height={26} alt="" />
+            <Logo size={26} />
             <Text fw={650} truncate>
               {me.gateway.name}
             </Text>
@@ -65,6 +66,9 @@ export function Shell() {
       <AppShell.Navbar className="navbar" aria-label={t('shell.mainNavigation')}>
         <AppShell.Section grow component={ScrollArea} type="scroll" p="xs">
           <Sidebar />
+        </AppShell.Section>
+        <AppShell.Section p="xs">
+          <LegalLinks />
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>

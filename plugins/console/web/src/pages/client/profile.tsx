@@ -1,6 +1,7 @@
 /** The person: name, password, second factor, passkeys, sessions, language. */
 import { Badge, Button, Grid, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
+import i18next from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { sendVerification } from '../../api/auth.ts';
@@ -9,11 +10,15 @@ import { meQuery, queries, useInfo, usePerson } from '../../api/session.ts';
 import type { Me } from '../../api/types.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useErrorText } from '../../parts/states.tsx';
+import profile from '../../texts/en/profile.ts';
 import { languageName, languages, speak } from '../../texts/index.ts';
 import { Passkeys } from './profile-passkeys.tsx';
 import { NoPassword, Password } from './profile-password.tsx';
 import { SecondFactor } from './profile-second.tsx';
 import { Sessions } from './profile-sessions.tsx';
+
+// The other languages have these texts from the start.
+i18next.addResourceBundle('en', 'translation', { client: profile }, true);
 
 export default function Profile() {
   const { t } = useTranslation();

@@ -4,6 +4,7 @@ import type { PageEntry } from '../page-entry.ts';
 export const entryPages: readonly PageEntry[] = [
   { path: '/welcome', load: () => import('../public/welcome.tsx') },
   { path: '/status', load: () => import('../public/status.tsx') },
+  { path: '/legal/$name', load: () => import('../public/legal.tsx') },
   { path: '/sign-in', load: () => import('./sign-in.tsx') },
   { path: '/sign-up', load: () => import('./sign-up.tsx') },
   { path: '/verify', load: () => import('./verify.tsx') },

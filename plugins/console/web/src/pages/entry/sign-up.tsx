@@ -1,5 +1,5 @@
 /** Signing up: open to all, by invitation, or closed, as the gateway is set up. */
-import { Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
 import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -60,6 +60,7 @@ function SignUpForm({ invite, email: invited, onMail }: SignUpFormProps) {
   const { t } = useTranslation();
   const entered = useEntered();
   const form = useIdentity(invited);
+  const terms = useInfo()?.brand.terms ?? null;
   const send = async () => {
     if (form.validate().hasErrors) return;
     const { name, email, password } = form.getValues();
@@ -69,6 +70,14 @@ function SignUpForm({ invite, email: invited, onMail }: SignUpFormProps) {
   return (
     <EntryForm button={t('entry.signUp.button')} onSend={send}>
       <IdentityFields form={form} />
+      {terms !== null && (
+        <Text fz="xs" c="dimmed">
+          {t('entry.legal.accept')}{' '}
+          <Anchor inherit href={terms} underline="always">
+            {t('entry.legal.terms')}
+          </Anchor>
+        </Text>
+      )}
     </EntryForm>
   );
 }

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useInfo } from '../../api/session.ts';
+import { LegalLinks, Logo } from '../../parts/brand.tsx';
 import { TextLink } from '../../parts/entry-frame.tsx';
 import { ColorsMenu, LanguageMenu } from '../../parts/header-menus.tsx';
 
@@ -18,7 +19,7 @@ export function PublicFrame({ title, children }: { readonly title: string; reado
     <Box className="public">
       <Group component="header" className="public-header" justify="space-between" wrap="nowrap" gap="xs">
         <Link to="/welcome" className="public-name">
-          <img src={`${import.meta.env.BASE_URL}mark.svg`} width={26} height={26} alt="" />
+          <Logo size={26} />
           <Text fw={650} truncate>
             {gateway}
           </Text>
@@ -40,6 +41,9 @@ export function PublicFrame({ title, children }: { readonly title: string; reado
         </Group>
       </Group>
       <main className="public-main">{children}</main>
+      <Box component="footer" pb="lg">
+        <LegalLinks />
+      </Box>
     </Box>
   );
 }

@@ -6,12 +6,13 @@ import type files from './files.ts';
 import type insights from './insights.ts';
 import type operator from './operator.ts';
 import type playground from './playground.ts';
+import type profile from './profile.ts';
 import shell from './shell.ts';
 
-/** What the first page needs; texts of the operator, the playground, files and batches come with their pages. */
+/** What the first page needs; texts of the operator, the profile, the playground, files and batches come with their pages. */
 const texts = { shell, entry, client: { ...client, ...account } };
 export default texts;
 export type English = typeof texts & {
-  readonly client: typeof playground & typeof files & typeof insights;
+  readonly client: typeof playground & typeof files & typeof insights & typeof profile;
   readonly operator: typeof operator;
 };

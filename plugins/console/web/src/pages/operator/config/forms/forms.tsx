@@ -13,6 +13,7 @@ import type { Draft } from '../drafts.ts';
 import type { SchemaNode } from '../schema.ts';
 import { useChecks } from '../use-check.ts';
 import { AlertRuleForm, AlertSinkForm } from './alerts.tsx';
+import { BrandForm } from './brand.tsx';
 import { FormProvider } from './context.ts';
 import { type Layer, layersOf, valueAt } from './layers.ts';
 import { ModelForm } from './models/models.tsx';
@@ -29,6 +30,7 @@ const forms = [
   { name: 'ratios', plugin: 'models', show: () => <RatioForm /> },
   { name: 'signUp', plugin: 'console', show: () => <SignUpForm /> },
   { name: 'signOn', plugin: 'console', show: () => <SignOnForm /> },
+  { name: 'brand', plugin: 'console', show: () => <BrandForm /> },
   { name: 'alerts', plugin: 'alerts', show: () => <AlertRuleForm /> },
   { name: 'sinks', plugin: 'alerts', show: () => <AlertSinkForm /> },
 ] as const satisfies readonly { name: string; plugin: string; show: () => ReactNode }[];
