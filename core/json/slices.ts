@@ -104,7 +104,10 @@ class Builder {
       parts.push(JSON.parse(`"${this.#bytes.toString('utf8', at, next)}"`) as string);
       at = next;
     }
-    return parts.length === 1 ? parts[0]! : parts.join('');
+    if (parts.length === 1) return parts[0]!;
+    // To join them copies all of it: a slice of its own.
+    await this.#spend(Math.ceil((end - start) / textWeight));
+    return parts.join('');
   }
 
   /** Where a piece that begins at `from` may end: outside of an escape sequence and of a character. */

@@ -30,6 +30,19 @@ const idFormat = /^file-[0-9a-f]{32}$/;
 /** Google's form: the name, or the address on whatever host the client calls the gateway by. */
 const addressFormat = /(?:^|\/v\d+[a-z0-9]*\/)files\/([a-z0-9-]{1,40})$/;
 
+/** Bytes that are searched in one turn of the event loop. */
+const searchedBytes = 2 ** 20;
+const longestSign = 16;
+
+async function isSignedInTurns(bytes: Buffer): Promise<boolean> {
+  for (let at = 0; at < bytes.length; at += searchedBytes) {
+    const part = bytes.subarray(at, at + searchedBytes + longestSign);
+    if (signs.some((sign) => part.includes(sign))) return true;
+    await nextTurn();
+  }
+  return false;
+}
+
 /** The id of a kept file in either form; undefined: it is no such id. */
 function idIn(text: string): string | undefined {
   if (idFormat.test(text)) return text;
@@ -69,9 +82,17 @@ export class KeptFiles {
    */
   insert(exchange: Exchange, body: RequestBody): Promise<RequestBody> | undefined {
     const bytes = asBuffer(body.bytes);
+    if (bytes.length > searchedBytes)
+      return isSignedInTurns(bytes).then(
+        (isSigned) => (isSigned ? this.#insertFound(exchange, body) : undefined) ?? body,
+      );
     let isSigned = false;
     for (const sign of signs) isSigned ||= bytes.includes(sign);
-    const files = isSigned ? this.#files() : undefined;
+    return isSigned ? this.#insertFound(exchange, body) : undefined;
+  }
+
+  #insertFound(exchange: Exchange, body: RequestBody): Promise<RequestBody> | undefined {
+    const files = this.#files();
     if (files === undefined) return undefined;
     const ids = vendorIdsIn(body.json).flatMap((found) => {
       const fileId = found.isEcho ? undefined : idIn(found.id);

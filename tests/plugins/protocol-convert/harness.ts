@@ -94,7 +94,9 @@ export interface Relayed {
 
 /** Opens, handles, and answers for the upstream. */
 export async function relay(requested: RelayRequest, upstream: Answer, opened = open(requested)): Promise<Relayed> {
-  const { exchange, endpoint } = opened;
+  const { exchange, endpoint, opening } = opened;
+  // A large request is opened in turns.
+  if (exchange.find(call) === undefined) await opening;
   const { protocol, model } = exchange.get(call);
   exchange.set(target, targetFor(protocol, model, requested.target));
   if (requested.observe !== undefined) exchange.set(spendGuard, { observe: requested.observe });

@@ -1,6 +1,9 @@
 /** Large translated requests: the event loop turns between their steps, and the body goes out in bounded parts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readBody } from '../../../core/json/request-body.ts';
+import { KeptFiles } from '../../../plugins/protocol-convert/request/kept-files.ts';
+import { fakeExchange } from '../../helpers/fakes.ts';
 import { relay, wholeAnswer } from './harness.ts';
 
 const done = JSON.stringify({
@@ -58,4 +61,22 @@ test('many turns go out in parts too, in their order', async () => {
 test('a small request is one buffer', async () => {
   const { parts } = await translated(turns.slice(0, 3));
   assert.ok(Buffer.isBuffer(parts));
+});
+
+test('a file that a large request names is looked for wherever its name stands, and only then', async () => {
+  const lead = '{"a":"';
+  for (const [name, looks] of [
+    ['"file-0"', 1],
+    ['"file 0"', 0],
+  ] as const) {
+    for (const at of [mebi - 3, mebi, 2 * mebi + 7]) {
+      const pad = 'A'.repeat(at - lead.length - '","b":'.length);
+      const body = readBody(Buffer.from(`${lead}${pad}","b":${name},"c":"${pad}"}`), new Set());
+      assert.equal(body.bytes.indexOf(name as never), at);
+      let looked = 0;
+      const files = new KeptFiles(() => void looked++, {} as never);
+      assert.equal(await files.insert(fakeExchange({}), body), body);
+      assert.equal(looked, looks, `${name} at ${at}`);
+    }
+  }
 });
