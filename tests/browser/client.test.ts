@@ -138,7 +138,7 @@ test('the cost of a call opens its calculation, by keyboard', {
 }, async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/usage?span=7d&result=ok`);
-  const first = page.getByRole('row').nth(1).getByRole('button').first();
+  const first = page.getByRole('region', { name: 'Usage' }).getByRole('row').nth(1).getByRole('button').first();
   await first.focus();
   await page.keyboard.press('Enter');
   const formula = page.getByTestId('formula');
