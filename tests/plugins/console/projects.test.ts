@@ -150,3 +150,32 @@ test('an operator moves a key with a reason that the audit log keeps; an auditor
     assert.equal((await send(path, body)).status, 400, JSON.stringify(body));
   assert.equal((await caller(services, 'auditor')(path, { project: 'x', reason: 'r' })).status, 403);
 });
+
+test('sums by tag are those of the charges of one account, by value or by model, and each row of a CSV file says its tags', async () => {
+  const services = fakeConsole();
+  const { world } = services;
+  for (const [index, charge] of world.charges.entries())
+    if (index % 3 > 0) world.charges[index] = { ...charge, tags: `env=prod,team=${index % 3 === 1 ? 'a' : 'b'}` };
+  const own = world.charges.filter(({ accountId, tags }) => accountId === clientAccount && tags !== undefined);
+  const costOf = (value: string) =>
+    formatUsd(money(own.reduce((sum, { tags, cost }) => sum + (tags!.endsWith(value) ? cost : 0n), 0n)));
+  const client = caller(services, 'client');
+  const operator = caller(services, 'operator');
+  const from = `from=${new Date(services.clock.now() - 30 * 86_400_000).toISOString()}`;
+  const { json } = await client(`GET /usage/tags?${from}&tag=team`);
+  assert.deepEqual(json.names, ['env', 'team']);
+  const found = Object.fromEntries(json.rows.map(({ group, cost }: Listed) => [group, parseUsd(cost)]));
+  assert.deepEqual(found, { a: parseUsd(costOf('=a')), b: parseUsd(costOf('=b')) });
+  assert.equal(Date.parse(json.from) % 900_000, 0);
+  const same = await operator(`GET /admin/tags?${from}&tag=team&accountId=${clientAccount}`);
+  assert.deepEqual(same.json.rows, json.rows);
+  const models = await client(`GET /usage/tags?${from}&tag=env=prod`);
+  const requests = models.json.rows.reduce((sum: number, row: Listed) => sum + row.requests, 0);
+  assert.equal(requests, own.length);
+  assert.equal((await operator(`GET /admin/tags?${from}&tag=team`)).status, 400);
+  const ofAll = await operator('GET /admin/requests?tag=team=a');
+  assert.deepEqual([ofAll.status, ofAll.json.error.field ?? ofAll.json.error.param], [400, 'tag']);
+  const file = await client(`GET /usage.csv?${from}`);
+  assert.match(file.text.split('\r\n', 1)[0]!, /,project,tags,/);
+  assert.match(file.text, /"env=prod,team=a"/);
+});

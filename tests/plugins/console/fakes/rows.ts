@@ -170,6 +170,8 @@ export function fakeRequests(world: World): RequestQueries {
   };
 }
 
+const tagsOf = ({ tags }: ChargeView) => tags?.split(',') ?? [];
+
 export function fakeMoney(world: World): LedgerQueries {
   const found = ({ from, until, accountId, keyId, keys, model }: ChargeFilter) =>
     world.charges.filter(
@@ -225,11 +227,26 @@ export function fakeMoney(world: World): LedgerQueries {
           .map(([group, some]) => ({ at, ...spendOf(group, some) }));
       });
     },
-    async tagNames() {
-      return [];
+    async tagNames(accountId) {
+      const own = world.charges.filter((row) => row.accountId === accountId);
+      return [...new Set(own.flatMap(tagsOf).map((tag) => tag.split('=', 1)[0]!))].sort();
     },
-    async spendTable() {
-      throw new Error('no page asks for it');
+    async spendTable({ accountId, tag = '', bounds: [from = 0, until = 0], by: [by] }) {
+      const tagged = found({ accountId, from, until }).flatMap((row) =>
+        tagsOf(row)
+          .filter((own) => own === tag || own.startsWith(`${tag}=`))
+          .map((own) => ({ row, group: by === 'tag' ? own : row.model })),
+      );
+      return [...Map.groupBy(tagged, ({ group }) => group)].map(([group, some]) => {
+        return {
+          slot: 0,
+          ...spendOf(
+            group,
+            some.map(({ row }) => row),
+          ),
+          group: [group],
+        };
+      });
     },
     async totals(span) {
       const { group: _, ...calls } = spendOf('', found(span));
