@@ -8,7 +8,6 @@ import { ConfigError } from '../gateway/config.ts';
 import { configSchema } from '../gateway/json-schema.ts';
 import { createLog } from '../gateway/log.ts';
 import { lineOfNotice } from '../gateway/notices/notices.ts';
-import { atTerminal, connect } from './connect/connect.ts';
 import { endBy, endServing } from './fatal.ts';
 import { newPlugin } from './new-plugin.ts';
 import { ownCommands, usedMost } from './own-commands.ts';
@@ -77,7 +76,11 @@ async function main(words: readonly string[]): Promise<void> {
   const run: OwnCommands = {
     serve: (files, { workers }) => serve(files as string[], workers as string | undefined).catch(endServing),
     check: async (files) => print(await check(files as string[]), asJson()),
-    connect: async (name, options) => print(await connect(String(name), options, atTerminal()), asJson()),
+    // Loaded for this command alone.
+    connect: async (name, options) => {
+      const { atTerminal, connect } = await import('./connect/connect.ts');
+      print(await connect(String(name), options, atTerminal()), asJson());
+    },
     schema: async () => print(await writeSchema(), asJson()),
     'help-all': () => runPluginCommand(['--help'], configOf(words)),
     'plugin new': async (name) => print(await newPlugin(name as string), asJson()),

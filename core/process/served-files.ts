@@ -12,16 +12,36 @@ export function noteServed(
   atEnd = (end: () => void): void => void process.once('exit', end),
 ): void {
   const paths = files.map((file) => resolve(file));
-  const notes = [...new Set(files.map((file) => readGatewayFile(file).directory))].map((directory) =>
-    join(directory, folder, `${process.pid}.json`),
-  );
+  const notes = notesOf(files);
   for (const note of notes) {
-    mkdirSync(join(note, '..'), { recursive: true });
-    writeFileSync(note, JSON.stringify(paths));
+    try {
+      mkdirSync(join(note, '..'), { recursive: true });
+      writeFileSync(note, JSON.stringify(paths));
+    } catch {
+      // A full disk keeps no gateway from serving: its commands then need --config.
+    }
   }
   atEnd(() => {
-    for (const note of notes) rmSync(note, { force: true });
+    for (const note of notes) removeNote(note);
   });
+}
+
+/** None for files that cannot be read: the start says so by itself. */
+function notesOf(files: readonly string[]): string[] {
+  try {
+    const directories = new Set(files.map((file) => readGatewayFile(file).directory));
+    return [...directories].map((directory) => join(directory, folder, `${process.pid}.json`));
+  } catch {
+    return [];
+  }
+}
+
+function removeNote(note: string): void {
+  try {
+    rmSync(note, { force: true });
+  } catch {
+    // The process has ended: its note is passed over.
+  }
 }
 
 /** The files that living processes serve from this directory. */

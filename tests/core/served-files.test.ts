@@ -45,3 +45,14 @@ test('notes of processes that have ended, and notes that are no list, are passed
   writeFileSync(join(directory, 'serving', `${process.pid}.json`), '{');
   assert.equal(defaultFile(directory).file, 'config/demo.yaml');
 });
+
+test('a directory that cannot be written keeps no gateway from serving', () => {
+  const directory = temporaryDirectory('served-');
+  const file = join(directory, 'one.yaml');
+  writeFileSync(file, `gateway: main\nplugins: [passthrough]\ndata: ${directory}\n`);
+  writeFileSync(join(directory, 'serving'), 'a file where the folder would be');
+  const ends: (() => void)[] = [];
+  noteServed([file], (end) => void ends.push(end));
+  ends.pop()!();
+  assert.equal(defaultFile(directory).file, 'config/demo.yaml');
+});
