@@ -45,6 +45,7 @@ const chosen: readonly (readonly [table: string, columns: Readonly<Record<string
   ['console_identities', { user_id: '(select id from SCHEMA.console_people limit 1)' }],
   ['console_passkeys', { user_id: '(select id from SCHEMA.console_people limit 1)' }],
   ['console_two_factors', { user_id: '(select id from SCHEMA.console_people limit 1)' }],
+  ['deposits', { account_id: '(select account_id from SCHEMA.grants limit 1)', held: '0' }],
   ['issued_ids', { expires_at: "'2100-01-01T00:00:00Z'" }],
   ['key_digests', { key_id: '(select id from SCHEMA.keys limit 1)' }],
   ['leases', { amount: '0', expires_at: "'2026-11-28T12:00:00Z'" }],
@@ -85,6 +86,24 @@ export async function otherRows({ orm, schema }: Database): Promise<void> {
     };
     await orm.execute(insertOf(name, given, schema));
   }
+}
+
+/** What the gateway does with what is left of an expired grant, later than this script waits. */
+export async function bookExpired({ orm, schema }: Database): Promise<void> {
+  const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
+  await orm.execute(sql`
+    with gone as (
+      select account_id, grant_id, remaining, expires_at from ${table('grant_balances')} where remaining > 0 and expires_at < now()
+    ), moved as (
+      update ${table('balances')} as balances set balance = balance - gone.remaining, funding = funding + gone.remaining
+      from gone where balances.account_id = gone.account_id returning balances.account_id, balance + held as total
+    ), entered as (
+      insert into ${table('ledger')} (account_id, kind, grant_id, amount, funding, balance_after, detail, created_at)
+      select account_id, 'EXPIRE', grant_id, -remaining, remaining, total,
+        json_build_object('reason', 'what was left of a grant expired', 'grant', grant_id), expires_at from gone join moved using (account_id)
+    )
+    update ${table('grant_balances')} as known set remaining = 0 from gone
+    where known.account_id = gone.account_id and known.grant_id = gone.grant_id`);
 }
 
 function insertOf(table: SQL, given: Readonly<Record<string, string>>, schema: string): SQL {
