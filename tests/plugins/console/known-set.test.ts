@@ -90,6 +90,13 @@ test('models, upstreams and accounts are what their calls come to; calls that we
     [known.made.length - noise(), counts(), noise()],
   );
   assert.deepEqual(pick(monitor), figures.moneyOf());
+  const failed = known.made.filter(({ result }) => result === 'client_error' || result === 'upstream_error');
+  const causes = Map.groupBy(failed, ({ result, cause }) => (result === 'client_error' ? cause : 'upstream_failed'));
+  const counted = (await boss(`/admin/monitor/causes?${figures.span}`)).rows;
+  assert.deepEqual(
+    new Map(counted.map(({ cause, requests }: { cause: string; requests: number }) => [cause, requests])),
+    new Map([...causes].map(([cause, some]) => [cause, some.length])),
+  );
   for (const by of ['model', 'provider', 'account'] as const) {
     const { rows } = await boss(`/admin/monitor/groups?${figures.span}&by=${by}&limit=100`);
     assert.ok(!rows.some(({ group }: { group: string }) => group === 'no-such-model'));
@@ -163,4 +170,32 @@ test('an expired rest is in the ledger at its end, and a new client has the gran
   const { balance, spendable } = (await dora.send('/wallet')).json;
   assert.deepEqual([balance, spendable, (await dora.send('/home')).json.pool.balance], ['1.00', '1.00', '1.00']);
   assert.deepEqual((await dora.send('/wallet/ledger')).json.rows.length, 1);
+});
+
+test('files of requests, of own usage and of the ledger have every row with the cost that it must have', async () => {
+  const linesOf = async (browser: typeof known.boss, path: string) => {
+    const [head = '', ...lines] = (await browser.send(path)).text.trimEnd().split('\r\n');
+    const names = head.split(',');
+    const cellsOf = (line: string) => line.match(/(?<=^|,)(?:"(?:[^"]|"")*"|[^,]*)/g)!;
+    return lines.map((line) => Object.fromEntries(cellsOf(line).map((cell, index) => [names[index], cell])));
+  };
+  const costs = new Map(figures.calls.map(({ id, cost, settled }) => [id, settled ? usd(cost) : '']));
+  for (const [browser, path, isOwn] of [
+    [known.boss, `/admin/requests.csv?${figures.span}`, () => true],
+    [
+      known.ada.browser,
+      `/usage.csv?${figures.span}`,
+      ({ account }: { account: string }) => account === known.ada.accountId,
+    ],
+  ] as const) {
+    const rows = await linesOf(browser, path);
+    assert.deepEqual(
+      new Map(rows.map((row) => [row['requestId'], row['cost']])),
+      new Map(known.made.filter(isOwn).map(({ id }) => [id, costs.get(id) ?? ''])),
+      path,
+    );
+  }
+  const ledger = await linesOf(known.boss, '/admin/ledger.csv?kind=CHARGE');
+  const charged = figures.calls.filter(({ cost }) => cost > 0n);
+  assert.equal(usd(sum(ledger.map(({ change }) => nano(change!)))), usd(-sum(charged.map(({ cost }) => cost))));
 });

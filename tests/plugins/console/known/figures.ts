@@ -113,6 +113,8 @@ export class Figures {
     await this.#refund();
     // What has expired is booked when it is looked at, and dated at its end.
     await known.ada.browser.send('/wallet');
+    // The grant of an account's plan is made when it is looked at.
+    await known.boss.send('/wallet');
     known.tick();
     this.flows = await flowsByRows(rows, table);
   }
@@ -130,6 +132,7 @@ export class Figures {
       known.tick();
       await known.change(`/admin/requests/${call.id}/refund`, { amount: usd(call.cost) });
       this.refunds.push({ at: known.now, amount: call.cost, call });
+      known.move(call.account === known.ada.accountId ? known.ada : known.bob, 'test', call.cost);
     }
   }
 }

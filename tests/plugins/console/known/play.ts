@@ -9,7 +9,7 @@ import { money } from '../../../../plugins/common/domain/money.ts';
 import { until } from '../../../helpers/until.ts';
 import type { Browser } from '../browser.ts';
 import { clientOf, operatorOf, startDemo, type TestConsole } from '../start-console.ts';
-import { ownCosts, type Units, unitsIn } from './prices.ts';
+import { nano as dollars, ownCosts, type Units, unitsIn } from './prices.ts';
 
 export const zones = ['Europe/Berlin', 'Asia/Kolkata'] as const;
 export type Zone = (typeof zones)[number];
@@ -39,10 +39,25 @@ export interface Made {
   readonly result: Result;
   /** Refused before serving: a wrong key, or a model that does not exist. */
   readonly isNoise: boolean;
+  /** The code of the client's mistake. */
+  readonly cause: string;
   readonly id: string;
   /** undefined: the client's answer does not say; null: nothing may be charged. */
   readonly units: Units | undefined | null;
   readonly ratio: string;
+}
+
+/** When money ends that does not expire. */
+export const undated = Number.MAX_SAFE_INTEGER;
+
+/** Money that came, or that was taken by something other than a call. */
+export interface Move {
+  readonly at: number;
+  readonly account: string;
+  readonly name: string;
+  readonly amount: bigint;
+  /** For grants of plans a number that only orders them. */
+  readonly expires: number;
 }
 
 export class Person {
@@ -77,6 +92,7 @@ interface Ask {
   readonly units?: keyof typeof unitsIn | Units;
   readonly result?: Result;
   readonly isNoise?: boolean;
+  readonly cause?: string;
   /** Refused before its key or its model is known. */
   readonly isUnknown?: boolean;
   /** The client leaves after the first bytes. */
@@ -98,6 +114,9 @@ const stream = { stream: true, stream_options: { include_usage: true } };
 export class KnownSet {
   readonly testbed: TestConsole;
   readonly made: Made[] = [];
+  readonly moves: Move[] = [];
+  batchBytes = 0;
+  taggedId = '';
   readonly ada = new Person('ada');
   readonly bob = new Person('bob');
   readonly cem = new Person('cem');
@@ -123,6 +142,10 @@ export class KnownSet {
     mock.timers.setTime(to);
   }
 
+  move({ accountId: account }: Person, name: string, amount: bigint, expires = undated): void {
+    this.moves.push({ at: this.now, account, name, amount, expires });
+  }
+
   async change(path: string, body: object): Promise<void> {
     const { status, text } = await this.boss.send(path, { body: { reason: 'test', ...body }, headers: once() });
     assert.equal(status, 200, text);
@@ -138,25 +161,33 @@ export class KnownSet {
     const service = this.testbed.gateway.find(ledger)!;
     await ada.key('laptop', { project: 'web', tags: ['team=search', 'env'] });
     await bob.key('server');
+    for (const person of [ada, bob]) this.move(person, 'plan free', dollars('1'), undated - 2);
     const promotion = { kind: 'promotion', reason: 'spring', reference: 'spring' };
-    await service.credit(ada.accountId, money(700_000_000n), { ...promotion, expiresAt: phases[1]! + 5 * minute });
+    await service.credit(ada.accountId, money(dollars('0.7')), { ...promotion, expiresAt: phases[1]! + 5 * minute });
+    this.move(ada, 'spring', dollars('0.7'), phases[1]! + 5 * minute);
     await this.#phase(ada, 3);
     this.tick(phases[1]);
     const paid = { kind: 'top-up', reason: 'payment', reference: 'stripe:cs_1' };
-    await service.credit(ada.accountId, money(10_000_000_000n), paid);
+    await service.credit(ada.accountId, money(dollars('10')), paid);
+    this.move(ada, 'payment', dollars('10'));
     await this.change(`/admin/accounts/${bob.accountId}/credit`, { amount: '30', reason: 'an invoice' });
+    this.move(bob, 'an invoice', dollars('30'));
     const gift = { kind: 'balance', amount: '2.5' };
     const { codes } = (await this.boss.send('/admin/codes', { body: { gift, count: 1, batch: 'spring' } })).json;
     await bob.browser.send('/wallet/redeem', { body: { code: codes[0] } });
+    this.move(bob, 'code', dollars('2.5'));
     await this.#phase(bob, 3);
     await this.#phase(ada, 2);
     this.tick(phases[2]);
     const bought = await ada.browser.send('/wallet/plans/saver', { method: 'POST', headers: once() });
     assert.equal(bought.status, 200);
     ada.ratio = '1.2';
+    this.move(ada, 'saver', dollars('-5'));
+    this.move(ada, 'plan saver', dollars('8'), undated - 1);
     await this.#phase(ada, 3);
     await this.#bounds();
     await this.change(`/admin/accounts/${bob.accountId}/debit`, { amount: '0.25', reason: 'a correction' });
+    this.move(bob, 'a correction', dollars('-0.25'));
     this.tick(phases[3]);
     await this.#phase(bob, 3);
     await this.#media(bob);
@@ -197,9 +228,16 @@ export class KnownSet {
     await this.#call(person, { ...broken, result: 'upstream_error' });
     await this.#call(person, { ...chat('[[sandbox: status=400]] No'), result: 'client_error' });
     const unknown = { ...chat('Hi'), model: 'no-such-model', body: { model: 'no-such-model', messages: said('Hi') } };
-    await this.#call(person, { ...unknown, result: 'client_error', isNoise: true });
+    await this.#call(person, { ...unknown, result: 'client_error', isNoise: true, cause: 'model_not_found' });
     const headers = { authorization: 'Bearer sk-wrong' };
-    await this.#call(person, { ...chat('Hi'), headers, result: 'client_error', isNoise: true, isUnknown: true });
+    await this.#call(person, {
+      ...chat('Hi'),
+      headers,
+      result: 'client_error',
+      isNoise: true,
+      cause: 'invalid_api_key',
+      isUnknown: true,
+    });
     const { units: __, ...slow } = chat('[[sandbox: chunks=12 chunk_delay=20ms]] A stream that is left', stream);
     await this.#call(person, { ...slow, result: 'left', isLeft: true });
   }
@@ -209,21 +247,27 @@ export class KnownSet {
     const { ada, cem } = this;
     await ada.key('slow', { limits: { rpm: 1 } });
     await this.#call(ada, chat('One a minute'), 'slow');
-    await this.#call(ada, { ...chat('And another one'), result: 'client_error' }, 'slow');
+    await this.#call(ada, { ...chat('And another one'), result: 'client_error', cause: 'rpm' }, 'slow');
     await ada.key('capped', { cap: { amount: '0.03', every: 'day' } });
     await this.#call(ada, chat('[[sandbox: tokens=4000]] A long answer', { max_tokens: 4_000 }), 'capped');
-    await this.#call(ada, { ...chat('Too much', { max_tokens: 4_000 }), result: 'client_error' }, 'capped');
+    await this.#call(
+      ada,
+      { ...chat('Too much', { max_tokens: 4_000 }), result: 'client_error', cause: 'key_cap_reached' },
+      'capped',
+    );
     const headers = { 'x-gateway-tags': 'env=prod' };
     await this.#call(ada, { ...chat('For production'), headers });
+    this.taggedId = this.made.at(-1)!.id;
     await this.#call(ada, {
       ...chat('For whom?'),
+      cause: 'invalid_tags',
       isUnknown: true,
       headers: { 'x-gateway-tags': 'colour=red' },
       result: 'client_error',
     });
     await cem.key('empty');
     await this.change(`/admin/accounts/${cem.accountId}/plan`, { plan: 'bare' });
-    await this.#call(cem, { ...chat('Hello?'), result: 'client_error' });
+    await this.#call(cem, { ...chat('Hello?'), result: 'client_error', cause: 'insufficient_balance' });
   }
 
   async #media(person: Person): Promise<void> {
@@ -243,7 +287,11 @@ export class KnownSet {
       body: { model: 'grok-imagine-image', prompt, response_format: 'b64_json' },
     });
     for (const prompt of ['a paper lighthouse', 'a paper ship']) await this.#call(person, image(prompt));
-    await this.#call(person, { ...image('[[sandbox: moderated]] a failed ship'), result: 'client_error' });
+    await this.#call(person, {
+      ...image('[[sandbox: moderated]] a failed ship'),
+      result: 'client_error',
+      cause: 'content_policy',
+    });
   }
 
   async #batch(person: Person): Promise<void> {
@@ -253,6 +301,7 @@ export class KnownSet {
     });
     const authorization = `Bearer ${person.keys.get('laptop')}`;
     const form = new FormData();
+    this.batchBytes = Buffer.byteLength(lines.join('\n'));
     form.set('purpose', 'batch');
     form.set('file', new Blob([lines.join('\n')]), 'lines.jsonl');
     const send = async (path: string, body?: FormData | string) => {
@@ -269,7 +318,13 @@ export class KnownSet {
     const output = await (await send(`/v1/files/${ended.output_file_id}/content`)).text();
     for (const line of output.trimEnd().split('\n')) {
       const { response } = JSON.parse(line) as { response: { request_id: string; body: object } };
-      this.#note(person, 'laptop', chat(''), response.request_id, unitsIn['chat']!(response.body as never));
+      this.#note(
+        person,
+        'laptop',
+        { ...chat(''), path: 'batch' },
+        response.request_id,
+        unitsIn['chat']!(response.body as never),
+      );
     }
   }
 
@@ -300,10 +355,10 @@ export class KnownSet {
   }
 
   #note(person: Person, key: string, ask: Ask, id: string, units: Made['units']): void {
-    const { model, path = '/v1/chat/completions', result = 'ok', isNoise = false } = ask;
+    const { model, path = '/v1/chat/completions', result = 'ok', isNoise = false, cause = 'invalid_request' } = ask;
     const { accountId: account, ratio } = person;
     const known = ask.isUnknown ? { account: '', key: '', model: '' } : { account, key, model };
-    this.made.push({ at: this.now, ...known, path, result, isNoise, id, units, ratio });
+    this.made.push({ at: this.now, ...known, path, result, isNoise, cause, id, units, ratio });
   }
 }
 

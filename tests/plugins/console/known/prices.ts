@@ -5,7 +5,12 @@ import { parse } from 'yaml';
 export type Units = Readonly<Record<string, number>>;
 type Prices = Readonly<Record<string, number>>;
 
-const catalogue = (parse(readFileSync('config/models.yaml', 'utf8')) as { models: Record<string, { price: Prices }> })
+interface Listed {
+  readonly display_name: string;
+  readonly price: Prices;
+}
+
+export const catalogue = (parse(readFileSync('config/models.yaml', 'utf8')) as { models: Record<string, Listed> })
   .models;
 /** The operator's own cost, as the gateway's file says it. */
 export const ownCosts: Readonly<Record<string, Prices>> = {

@@ -108,7 +108,7 @@ function PlanCard({ plan, pool, onBuy }: PlanCardProps) {
   function foot(price: string) {
     const term = pool?.term?.plan === plan.name ? pool.term : undefined;
     if (term !== undefined && term.endsAt === null) return <Note>{t('client.wallet.runsOn')}</Note>;
-    const missing = pool === undefined ? 0 : Math.ceil((chartNumber(price) - chartNumber(pool.spendable)) * 100) / 100;
+    const missing = pool === undefined ? 0 : Math.ceil((chartNumber(price) - lastingIn(pool)) * 100) / 100;
     return (
       <>
         <Button variant={current ? 'default' : 'filled'} disabled={missing > 0} onClick={onBuy} fullWidth mt="md">
@@ -126,6 +126,13 @@ function PlanCard({ plan, pool, onBuy }: PlanCardProps) {
     return plan.grant === null ? t('client.wallet.forever') : t(`client.wallet.perPeriod.${plan.grant.every}`);
   }
 }
+
+/** Plans are bought with money that does not expire. */
+const lastingIn = ({ spendable, grants }: Pool) =>
+  grants.reduce(
+    (rest, grant) => (grant.expiresAt === null ? rest : rest - chartNumber(grant.remaining)),
+    chartNumber(spendable),
+  );
 
 function Note({ children }: { readonly children: string }) {
   return (
