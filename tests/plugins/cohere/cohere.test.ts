@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from '../../../core/contract/schema.ts';
 import type { Play } from '../../matrix/scenario.ts';
-import { image, testVendor } from '../vendors/matrix.ts';
+import { image, testVendor, tool } from '../vendors/matrix.ts';
 import type { Body, Words } from '../vendors/stand-in.ts';
 
 const text = z.strictObject({ type: z.literal('text'), text: z.string() });
@@ -169,15 +169,6 @@ function usageOf({ usage: { input, output } }: Play) {
     tokens: { input_tokens: input + 1_400, output_tokens: output + 7 },
   };
 }
-
-const tool = {
-  type: 'function',
-  function: {
-    name: 'get_weather',
-    description: 'Tells the weather.',
-    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-  },
-};
 
 const stage = testVendor('cohere', words, {
   second: ({ isStream, client }) => {

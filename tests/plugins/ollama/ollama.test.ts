@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from '../../../core/contract/schema.ts';
 import type { Play } from '../../matrix/scenario.ts';
-import { image, testVendor } from '../vendors/matrix.ts';
+import { image, testVendor, tool } from '../vendors/matrix.ts';
 import type { Words } from '../vendors/stand-in.ts';
 
 const call = z.strictObject({
@@ -87,15 +87,6 @@ function endOf({ meaning, usage }: Play): object {
     eval_duration: 52_479_709,
   };
 }
-
-const tool = {
-  type: 'function',
-  function: {
-    name: 'get_weather',
-    description: 'Tells the weather.',
-    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-  },
-};
 
 const stage = testVendor('ollama', words, {
   second: ({ isStream, client }) => {

@@ -20,6 +20,16 @@ interface From {
   readonly isStream: boolean;
 }
 
+/** The tool of the second play, as vendors with functions have it. */
+export const tool = {
+  type: 'function',
+  function: {
+    name: 'get_weather',
+    description: 'Tells the weather.',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+};
+
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 export const image = { kind: 'image', mediaType: 'image/png', base64: pixel } as const;
 
