@@ -26,15 +26,23 @@ const legal = z.string().max(mostText, 'must be at most 64 KiB: name an address 
 
 export const brand = z
   .strictObject({
-    logo: image.describe('Picture beside the name: an https address, data:image/…;base64,…, or `${file:logo.svg}`.'),
-    favicon: image.describe('Picture of the browser tab, written like `logo`; empty: the logo.'),
+    logo: image.describe(
+      'Picture beside the name: an https address, data:image/…;base64,…, or `${file:logo.svg}`. Set it to your own.',
+    ),
+    favicon: image.describe(
+      'Picture of the browser tab, written like `logo`; empty: the logo. Set it where the logo is too wide.',
+    ),
     accent: z
       .string()
       .regex(/^(?:#[0-9a-fA-F]{6})?$/, 'must be a colour such as #0a7d55')
       .default('')
-      .describe('Colour of buttons and links, such as #0a7d55; darker or paler where words could not be read.'),
-    terms: legal.describe('Terms of use: an https address, or Markdown such as `${file:terms.md}`.'),
-    imprint: legal.describe('Imprint, written like `terms`.'),
+      .describe(
+        'Colour of buttons and links, such as #0a7d55; darker or paler where words could not be read. Set it to the colour of your brand.',
+      ),
+    terms: legal.describe(
+      'Terms of use: an https address, or Markdown such as `${file:terms.md}`. Set it before strangers sign up.',
+    ),
+    imprint: legal.describe('Imprint, written like `terms`. Set it where the law asks for one.'),
   })
   .prefault({})
   .describe('Logo, colour and legal pages of the operator, on all pages and in mails.');
