@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
 import type { CommandResult } from '../../core/contract/contract.ts';
 import { boot } from '../../core/gateway/boot.ts';
@@ -136,6 +137,15 @@ async function runGatewayCommand(line: string): Promise<void> {
 
 async function runLine(line: string): Promise<void> {
   const command = /^npm run -s gateway -- (.*)$/.exec(line)?.[1];
+  // The row of a request is written within a second of its end.
+  for (let tries = 100; command?.includes('$REQUEST_ID') && tries > 0; tries -= 1) {
+    const isWritten = await runGatewayCommand(command).then(
+      () => true,
+      () => false,
+    );
+    if (isWritten) return;
+    await pause(50);
+  }
   if (command !== undefined) return runGatewayCommand(command);
   if (!line.startsWith('curl ')) {
     assert.ok(
@@ -146,7 +156,8 @@ async function runLine(line: string): Promise<void> {
   }
   const here = `${line.replaceAll('http://localhost:8080', gateway.origin)} --silent --show-error --fail --dump-header -`;
   const { stdout } = await promisify(execFile)('bash', ['-c', here], { env: { ...process.env, ...variables } });
-  variables['REQUEST_ID'] = /^x-request-id: (\S+)/im.exec(stdout)?.[1] ?? variables['REQUEST_ID']!;
+  if (line.includes('/v1/chat/'))
+    variables['REQUEST_ID'] = /^x-request-id: (\S+)/im.exec(stdout)?.[1] ?? variables['REQUEST_ID']!;
 }
 
 test('each command of the pages runs as it is written, in the order of the pages', async () => {
