@@ -290,7 +290,7 @@ test('a vendor is added from nothing to its first answer by clicks: pasted key, 
   await page.getByRole('button', { name: 'Add vendor' }).click();
   await page.getByLabel('Name', { exact: true }).fill('strict');
   await page.getByRole('button', { name: 'Create' }).click();
-  await page.getByLabel('Base URL, chat').fill(vendor.baseUrl);
+  await page.getByLabel('Address (chat)').fill(vendor.baseUrl);
   const [paste, tried] = [page.getByLabel('Paste a key'), page.getByRole('button', { name: 'Test', exact: true })];
   await paste.fill('sk-wrong-0123456789abcdef');
   await tried.click();

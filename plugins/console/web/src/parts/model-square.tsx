@@ -156,6 +156,21 @@ function NotInPlan() {
   );
 }
 
+function ModelName({ of: { id, displayName } }: { readonly of: SquareModel }) {
+  return (
+    <span title={displayName}>
+      <Text span fz="sm" fw={550}>
+        {displayName}
+      </Text>
+      {displayName !== id && (
+        <Text span display="block" fz="xs" c="dimmed" className="mono">
+          {id}
+        </Text>
+      )}
+    </span>
+  );
+}
+
 function useColumns<Row extends SquareModel>(status: PublicStatus | undefined): readonly Column<Row>[] {
   const { t, i18n } = useTranslation();
   const modalitiesText = useModalities();
@@ -164,16 +179,7 @@ function useColumns<Row extends SquareModel>(status: PublicStatus | undefined): 
     {
       key: 'model',
       title: t('shell.word.model'),
-      cell: ({ id, displayName }) => (
-        <span title={displayName}>
-          <Text span fz="sm" fw={550}>
-            {displayName}
-          </Text>{' '}
-          <Text span fz="xs" c="dimmed" className="mono">
-            {displayName === id ? '' : id}
-          </Text>
-        </span>
-      ),
+      cell: (row) => <ModelName of={row} />,
       plain: ({ id }) => id,
       beside: ({ id }) => <CopyButton text={id} />,
     },
