@@ -105,7 +105,7 @@ export interface NetworkSettings {
   readonly family?: z.output<typeof familySchema>;
 }
 
-/** Whether settings whose secrets were filled in make a network. */
+/** Whether a network can be made from these settings, after their secrets were filled in. */
 export function isUsable({ proxy = '', tls }: NetworkSettings): boolean {
   return (proxy === '' || isProxy(proxy)) && (tls === undefined || tlsSchema.safeParse(tls).success);
 }

@@ -15,7 +15,7 @@ import type { Traits } from './traits.ts';
 /** A configured vendor. */
 export interface Provider {
   readonly name: string;
-  /** The vendor whose own addresses it has, by preset or name; absent: a stand-in, a local server or another one without TLS. */
+  /** The vendor, by preset or name, if the addresses are its own; absent: a stand-in, a local server or another one without TLS. */
   readonly vendor?: string;
   /** Protocol to base URL. Reading the URL of a vendor inside the process throws while that does not run; the keys are always there. */
   readonly speaks: Readonly<Record<string, string>>;

@@ -80,7 +80,7 @@ export interface SpendTableQuery {
   readonly keyIds?: readonly string[] | undefined;
   readonly models?: readonly string[] | undefined;
   /**
-   * Only calls with this tag: `NAME=VALUE`, or `NAME` for those of any value, which `by: 'tag'` tells apart. Then slots begin on quarters
+   * Only calls with this tag: `NAME=VALUE`, or `NAME` for all of its values, which `by: 'tag'` lists one by one. Then slots begin on quarters
    * of an hour.
    */
   readonly tag?: string | undefined;
