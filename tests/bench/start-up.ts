@@ -62,8 +62,8 @@ async function startOnce(checkout: string, home: string, knownKey: string | unde
     const whenReady = ports.map((port) => until(() => isOk(`http://127.0.0.1:${port}/readyz`)));
     let key = knownKey;
     const answered = await until(async () => {
-      // Printed at the first start alone, once the gateway listens.
-      key ??= /^ {6}(sk-\S+)$/m.exec(output)?.[1];
+      // Logged at the first start alone.
+      key ??= /"key":"(sk-[^"]+)"/.exec(output)?.[1];
       return key !== undefined && (await isOk(`http://127.0.0.1:${ports[0]}/v1/chat/completions`, call(key)));
     });
     const ready = Math.max(...(await Promise.all(whenReady)));
