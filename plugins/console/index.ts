@@ -52,6 +52,7 @@ export default definePlugin<ConsoleConfig>({
       services.uploadedFiles,
       services.fileAdmin,
       services.batchAdmin,
+      services.cacheReport,
       services.upstreamAdmin,
       services.upstreamProbes,
       services.vendorSecrets,

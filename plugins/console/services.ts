@@ -4,6 +4,7 @@ export { configFiles } from '../../core/contract/config-files.ts';
 export { accounts } from '../common/domain/accounts.ts';
 export { accountAdmin } from '../common/domain/admin/accounts.ts';
 export { batchAdmin } from '../common/domain/admin/batches.ts';
+export { cacheReport } from '../common/domain/admin/cache.ts';
 export { fileAdmin } from '../common/domain/admin/files.ts';
 export { ledgerQueries } from '../common/domain/admin/ledger.ts';
 export { priceQueries } from '../common/domain/admin/prices.ts';

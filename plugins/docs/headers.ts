@@ -20,6 +20,7 @@ export const headerTexts: readonly HeaderText[] = [
     'x-session-id',
     'Keeps the requests of one session at one target and key; further names: `route.affinity.headers`.',
   ),
+  client('cache-control', '`no-store`, `no-cache` or `max-age=N`, where the gateway has a cache of answers.'),
   client('traceparent', 'The trace that the request belongs to.'),
   gateway(
     'x-request-id',
@@ -28,6 +29,7 @@ export const headerTexts: readonly HeaderText[] = [
   gateway('retry-after', 'Seconds after which a repetition may succeed.'),
   gateway('x-should-retry', '`false`: a repetition cannot help or would be charged again; official SDKs obey it.'),
   gateway('x-gateway-dropped', 'Request fields that the target does not take, and that were left out.'),
+  gateway('x-cache', '`hit`, `similar` or `miss`, of calls that the cache of answers is for; `age` has the seconds since the answer was made.'),
   gateway('x-gateway-model', 'The model that served the call, where it is another one than the requested.'),
   gateway('x-gateway-estimated', '`true`: the count of tokens is the gateway’s own estimate.'),
   gateway('x-gateway-task', 'The task of an order that is answered with its result.'),

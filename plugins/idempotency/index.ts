@@ -14,9 +14,9 @@ import { caller } from '../common/domain/accounts.ts';
 import { attempts, call, keyedCalls, usageReport } from '../common/domain/calls.ts';
 import { type Database, database, isUndecided } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
+import { BodyCopy } from '../common/kit/body-copy.ts';
 import { readOrMakeOwner } from '../common/kit/jobs/owner.ts';
 import { Calls, type Ending } from './calls.ts';
-import { Copy } from './copy.ts';
 import { type KeyedCall, readKey } from './key.ts';
 import { CallRows, type KeyedRows, type Lifetimes } from './rows.ts';
 import { replayAnswer, storedAnswer, storedError } from './stored-answer.ts';
@@ -127,7 +127,7 @@ async function mayBeCharged(host: Host, requestId: string): Promise<boolean | 'o
 
 /** Runs the call and stores its answer, even if the client has disconnected. */
 async function run(exchange: Exchange, next: Next, keyed: KeyedCall, calls: Calls, config: Config): Promise<Answer> {
-  const copy = new Copy(config.max_bytes);
+  const copy = new BodyCopy(config.max_bytes);
   let answer: Answer | undefined;
   let failure: { readonly error: unknown } | undefined;
   exchange.defer(() => calls.end(keyed, endingOf(exchange, copy, answer, failure)));
@@ -147,7 +147,7 @@ async function run(exchange: Exchange, next: Next, keyed: KeyedCall, calls: Call
 /** Answers are stored, and failures of calls that may have run: running those again could be billed twice. */
 function endingOf(
   exchange: Exchange,
-  copy: Copy,
+  copy: BodyCopy,
   answer: Answer | undefined,
   failure: { readonly error: unknown } | undefined,
 ): Ending {

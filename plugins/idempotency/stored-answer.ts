@@ -1,8 +1,9 @@
 /** The stored form of an answer, and its replay. Pure. */
 
 import { type ErrorDetails, type ErrorKind, errorStatus, GatewayError } from '../../core/contract/errors.ts';
-import type { Answer, AnswerBody, Headers } from '../../core/contract/message.ts';
+import type { Answer, Headers } from '../../core/contract/message.ts';
 import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
+import { bytesOf, isWhole } from '../common/kit/body-copy.ts';
 
 /** A whole answer; an error is stored as such and rendered again at its replay. */
 export interface StoredAnswer {
@@ -83,12 +84,4 @@ export function decodeStoredAnswer(head: string, body: Uint8Array): StoredAnswer
   const { status, headers, error } = JSON.parse(head) as Omit<StoredAnswer, 'body'>;
   if (error !== undefined && !(error.kind in errorStatus)) throw new Error(`"${error.kind}" is no kind of error`);
   return { status, headers, body, error };
-}
-
-export function isWhole(body: AnswerBody): body is Uint8Array | string {
-  return typeof body === 'string' || body instanceof Uint8Array;
-}
-
-export function bytesOf(body: Uint8Array | string): Uint8Array {
-  return typeof body === 'string' ? Buffer.from(body) : body;
 }

@@ -193,6 +193,18 @@ const entrySchema = z.strictObject({
     .describe(
       'Ask for usage in chat streams by stream_options.include_usage. Turn it off for vendors that refuse the option.',
     ),
+  session_key: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Send a digest of the session as prompt_cache_key in chat and responses, where the client sends none; it names neither account nor session. Turn it on for vendors that keep a session's prompts together by it.",
+    ),
+  cache_marks: z
+    .enum(['auto', 'client', 'off'])
+    .optional()
+    .describe(
+      "Marks for the prompt cache in requests of the messages protocol. auto: added where the client has set none, at the end of tools, instructions and the last two user turns; client: the client's own alone; off: none. Use auto for clients that set none, off where the vendor refuses them. Default: relayed requests keep their own, translated ones are as auto, or as the trait cache_marks says.",
+    ),
   concurrency: z
     .int()
     .min(1)

@@ -144,6 +144,8 @@ function traitsOf(section: ProviderConfig): UpstreamTraits {
     firstByteTimeoutMs: section.timeouts.first_byte,
     idleTimeoutMs: section.timeouts.idle,
     ...uncheckedIdsOf(section),
+    ...(section.session_key ? { sessionKey: true } : {}),
+    ...(section.cache_marks === undefined ? {} : { cacheMarks: section.cache_marks }),
     ...(section.client_left === 'abort'
       ? {}
       : {

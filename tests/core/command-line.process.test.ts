@@ -30,7 +30,7 @@ test('the version is that of the package', async () => {
 });
 
 test('check accepts the shipped files, and exits 1 with sentences for a file with problems', async () => {
-  const files = ['demo', 'main', 'alt', 'demo-alt'].map((name) => `config/${name}.yaml`);
+  const files = ['demo', 'main', 'alt', 'demo-alt', 'company'].map((name) => `config/${name}.yaml`);
   const reports = await gateway<{ ok: boolean }[]>('check', ...files);
   assert.deepEqual(
     reports.map(({ ok }) => ok),

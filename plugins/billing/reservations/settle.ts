@@ -3,7 +3,10 @@ import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
 import { type Attempt, attempts, call, type SpendGuard, usageReport } from '../../common/domain/calls.ts';
 import { servedBy } from '../../common/domain/ledger.ts';
 import type { Model } from '../../common/domain/models.ts';
+import { type Money, money, type Ratio } from '../../common/domain/money.ts';
+import type { Usage } from '../../common/domain/usage.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
+import { chargeFor } from './charge.ts';
 import { type Hold, sentAttempts, serveBy } from './hold.ts';
 import { attemptNotes, judge, type Likely, type Verdict } from './outcome.ts';
 import type { Reservations } from './reservations.ts';
@@ -56,6 +59,14 @@ export class HoldGuard implements SpendGuard {
 
   serve(entry: Model, attempts: number): boolean {
     return serveBy(this.#hold, entry, attempts);
+  }
+
+  saving(usage: Usage, share: Ratio): Money {
+    const { terms } = this.#hold;
+    const whole = chargeFor(terms, usage, {}, []).cost;
+    if (share.numerator === 0n) return whole;
+    const served = { name: 'cache', usage, price: { ratio: share } };
+    return money(whole - chargeFor(terms, usage, { served }, []).cost);
   }
 
   charged(): ReturnType<NonNullable<SpendGuard['charged']>> {

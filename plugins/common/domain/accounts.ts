@@ -28,6 +28,8 @@ export interface Caller {
   readonly cap?: KeyCap;
   /** Orders of images are answered with the images where the request does not say otherwise. */
   readonly waitsForImages?: true;
+  /** `none`: nothing of its calls may be kept; absent: what the operator's settings say. */
+  readonly retention?: 'none';
 }
 
 /** Tags as they are logged and stored, in the order of their names: `env=prod,team=search`. */

@@ -3,7 +3,7 @@
 import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
 
 import type { Model } from './models.ts';
-import type { Money } from './money.ts';
+import type { Money, Ratio } from './money.ts';
 import type { Services } from './prices.ts';
 import type { Usage } from './usage.ts';
 
@@ -68,6 +68,12 @@ export const unrecorded = defineContextKey<true>('unrecorded');
 
 /** Set once the rules for prompts have passed the request. What costs something stands below the plugin that sets it. */
 export const ruled = defineContextKey<true>('passed rules for prompts');
+
+/**
+ * What else decides on the answer, beside request and model, as a digest: policies that judge or change it, and values that they put back
+ * into it. Set above what answers from earlier calls, which gives an answer again only under the same one.
+ */
+export const answerPolicies = defineContextKey<string>('answer policies');
 
 /** Provided where a call with an Idempotency-Key runs once, however often it is made within this time. */
 export const keyedCalls = defineService<{ readonly keepMs: number }>('keyed calls');
@@ -171,6 +177,8 @@ export interface SpendGuard {
   serve?(entry: Model, attempts: number): boolean;
   /** The charge, its usage, and the operator's cost as far as it is known; undefined: nothing, or it runs still. */
   charged?(): { readonly cost: Money; readonly usage: Usage; readonly own: Money | undefined } | undefined;
+  /** What this usage would cost the call, less what it costs at this share of it. */
+  saving?(usage: Usage, share: Ratio): Money;
 }
 
 /** The hold of the request, and what it comes to. Set by `billing`. */

@@ -146,6 +146,10 @@ export interface UpstreamTraits {
   readonly dropFields: Readonly<Record<string, readonly string[]>>;
   /** true: ask for usage in chat streams by `stream_options.include_usage`. */
   readonly streamUsageOption: boolean;
+  /** true: it gets a digest of the session as `prompt_cache_key`. */
+  readonly sessionKey?: true;
+  /** Marks for its prompt cache in requests of the messages protocol; absent: relayed as they are, and added to translated requests. */
+  readonly cacheMarks?: 'auto' | 'client' | 'off';
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;

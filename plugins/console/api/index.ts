@@ -21,6 +21,7 @@ import { operatorTaskRoutes } from './admin/tasks.ts';
 import { requestRoutes, trafficRoutes } from './admin/traffic.ts';
 import { upstreamRoutes } from './admin/upstreams.ts';
 import { vendorSecretRoutes } from './admin/vendor-secrets.ts';
+import { answerCacheRoutes } from './catalog/answer-cache.ts';
 import { cachedRoutes } from './catalog/cached.ts';
 import { comparisonRoutes } from './catalog/comparison.ts';
 import { modelRoutes } from './catalog/models.ts';
@@ -48,6 +49,7 @@ const topics = [
   activityRoutes,
   tagRoutes,
   cachedRoutes,
+  answerCacheRoutes,
   usageRoutes,
   comparisonRoutes,
   modelRoutes,

@@ -22,6 +22,7 @@ import {
   type Tools,
 } from '../dependencies.ts';
 import { sealPrefix } from '../encoding/sealed-text.ts';
+import { withSessionKey } from '../request/session-key.ts';
 import { type AnswerTransforms, answerTransforms } from '../transforms/chain.ts';
 import { RelayedAnswer } from '../transforms/relayed-answer.ts';
 import { makerOf, withoutConversation } from '../translate/call.ts';
@@ -40,10 +41,11 @@ export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) =
   if (vendorIds !== undefined) tools.ids.refuse(vendorIds.unknown, target);
   if (call.billable) refuseUncharged(attempt);
   const { variant } = upstream;
-  const changes = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
+  const own = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
+  const changes = target.upstream.sessionKey === true ? withSessionKey(attempt, own) : own;
   const relayedCall = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
-  const own = exchange.request.query.size === 0 ? relayedCall : withQuery(exchange, relayedCall);
-  const prepared = variant === undefined ? own : readdressed(relayedCall, variant, call, target);
+  const queried = exchange.request.query.size === 0 ? relayedCall : withQuery(exchange, relayedCall);
+  const prepared = variant === undefined ? queried : readdressed(relayedCall, variant, call, target);
   recordConversion(exchange, protocol.name, null, prepared.dropped, tools);
   if (prepared.dropped.length > 0) checkDropped(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));

@@ -29,6 +29,7 @@ import {
 } from '../dependencies.ts';
 import { type Answered, relayAnswer } from '../relay/relay.ts';
 import { relays, type SpokenProtocol } from '../relay/variants.ts';
+import { sessionKeyOf } from '../request/session-key.ts';
 import { compactionPrompt } from '../state/compaction.ts';
 import { mustEmulate } from '../state/emulation.ts';
 import { answerTransforms } from '../transforms/chain.ts';
@@ -128,7 +129,9 @@ export async function encodeRequest(
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
   const mine = withVendorIds(read.turns, () => callIdMarks(exchange, target, tools));
   const named = mine.turns === read.turns ? read : { ...read, turns: mine.turns };
-  const requested = opened.compaction === undefined ? named : compactionPrompt(named);
+  const sessionKey = named.cacheKey === undefined ? sessionKeyOf(attempt) : undefined;
+  const keyed = sessionKey === undefined ? named : { ...named, cacheKey: sessionKey };
+  const requested = opened.compaction === undefined ? keyed : compactionPrompt(keyed);
   const digest = new ConversationDigest(requested.turns);
   const whole = { ...requested, turns: tools.signatureCache.recall(account, makerOf(target), requested.turns, digest) };
   const mayCall = opened.compaction === undefined && opened.call.billable && requested.tools.length > 0;

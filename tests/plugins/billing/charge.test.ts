@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { boundOf, chargeFor } from '../../../plugins/billing/reservations/charge.ts';
+import { HoldGuard } from '../../../plugins/billing/reservations/settle.ts';
 import type { Terms } from '../../../plugins/billing/reservations/terms.ts';
 import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
@@ -271,3 +272,35 @@ test('M7: the hold covers the charge for any usage within the estimate', () => {
     { numRuns: 1_000 },
   );
 });
+
+test('an answer without an attempt costs its share of the whole price, rounded once half up, and saves the rest of it', () => {
+  const counts = fc.nat(5_000_000);
+  const usages = fc.record({ input: counts, cache_read: counts, output: counts, web_search: fc.nat(5) });
+  const shares = fc
+    .tuple(fc.bigInt(0n, 10n ** 9n), fc.constantFrom(1n, 3n, 10n, 10n ** 9n))
+    .map(([numerator, denominator]) => ({ numerator: numerator > denominator ? denominator : numerator, denominator }));
+  const ratios = fc.constantFrom(one, parseRatio('1.6'), parseRatio('0.000001'));
+  fc.assert(
+    fc.property(usages, shares, ratios, (usage, share, ratio) => {
+      const terms = { entry: undefined, at: 0, prices: version, ratio, context: {} } as unknown as Terms;
+      const served = { name: 'cache', usage, price: share.numerator === 0n ? ('free' as const) : { ratio: share } };
+      const { cost, own } = chargeFor(terms, usage, { served }, []);
+      const { input, cache_read: read, output, web_search: searches } = usage;
+      const { price } = version.priced(0, usage);
+      const millionths =
+        BigInt(input) * price.input! + BigInt(read) * price.cache_read! + BigInt(output) * price.output! + BigInt(searches) * price.web_search! * 1_000_000n;
+      assert.equal(cost, halfUp(millionths * share.numerator * ratio.numerator, share.denominator * ratio.denominator));
+      assert.equal(own, 0n);
+      const saved = new HoldGuard(undefined as never, { terms } as never).saving(usage, share);
+      assert.equal(saved, halfUp(millionths * ratio.numerator, ratio.denominator) - cost);
+      assert.ok(saved >= 0n);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+/** So many millionths of a nano-dollar over `divisor`. */
+function halfUp(millionths: bigint, divisor: bigint): bigint {
+  const whole = divisor * 1_000_000n;
+  return (2n * millionths + whole) / (2n * whole);
+}

@@ -17,6 +17,7 @@ const digests: Readonly<Record<string, string>> = {
   auth: '932b914e72bda96e5fde0a9e7cbd78da41b3dfd75ff5fe3e296265d86d52a41c',
   batches: '33c49163618b175566edfd526d8b35397f6c1b1ed1263f5efd258d7c11ca78cf',
   billing: 'd16a9c77f355be9396a3470576709ce5844a96461870d50360a8d3d23678145a',
+  cache: 'cb2a91c2f51e0f652449bf77fdaf6efd5945d245176bc183c8c46922d894e575',
   console: '94ac6cc3ea7a88e78a8cc130ae1fdd3c5e8b1f6165807f350cf69fe7acdac399',
   files: 'a34b98cc33a9ef70d59592cda30a566105eeaef1f93c34af8bd130cb8ccf4e93',
   idempotency: '2dbebae3e19ed1431bc32b52082e18d781894a4e50e75317d14b2bc7452ef381',

@@ -12,6 +12,7 @@ import { refuseCompaction } from './decode/compaction.ts';
 import { refuseThread } from './decode/threads.ts';
 import { renderError, streamError } from './errors.ts';
 import { preflightCountTokens, preflightMessages } from './preflight.ts';
+import { markEdits, withoutOwnMark } from './relay-marks.ts';
 import { MessagesUsageMeter } from './usage-meter.ts';
 
 const isNamedOpening = openingNamed('message_start', 'ping');
@@ -25,7 +26,14 @@ function open(call: Call, body: RequestBody, path: string): Opened {
     protocol: messages,
     call,
     json: body.json,
-    prepare: (target, members) => ({ path, ...editBody(body, target, { members }) }),
+    prepare(target, members) {
+      const { cacheMarks: marks } = target.upstream;
+      if (marks === undefined || marks === 'client') return { path, ...editBody(body, target, { members }) };
+      const unwanted = target.upstream.dropFields[target.protocol] ?? [];
+      const changed = new Set([...unwanted, ...Object.keys(members?.set ?? {}), ...(members?.remove ?? [])]);
+      const edits = markEdits(body, marks, changed);
+      return { path, ...editBody(body, target, { members: marks === 'off' ? withoutOwnMark(members) : members, edits }) };
+    },
   };
 }
 

@@ -52,6 +52,7 @@ export type NewKey = Answer<Routes['keys']['$post']>;
 export type RequestRow = RowOf<Get<'usage'>>;
 export type RequestStory = Answer<Routes['usage'][':id']['$get']>;
 export type CachedTokens = Answer<Routes['usage']['cached']['$get']>;
+export type AnswerCache = Answer<Routes['usage']['answer-cache']['$get']>;
 export type ComparedModel = RowOf<Answer<Routes['models']['comparison']['$get']>>;
 export type SavedView = RowOf<Get<'views'>>;
 export type OwnBody = Answer<Routes['usage'][':id']['body']['$get']>['request'];

@@ -15,15 +15,15 @@ export interface Marked extends Messages {
 /** Kinds of blocks that cannot have a mark. */
 const unmarkable = new Set(['thinking', 'redacted_thinking']);
 
-/** Places cache marks in the order of caching: tools, system, messages. `takesMarks` false: removes all marks. */
+/** Places cache marks in the order of caching: tools, system, messages. `client`: none but the client's own; `off`: none at all. */
 export function placeCacheMarks(
   request: Marked,
-  takesMarks: boolean,
+  mode: 'auto' | 'client' | 'off',
 ): { readonly request: Marked; readonly lost: boolean } {
   const marks = blocksOf(request).filter((block) => block['cache_control'] !== undefined);
-  if (!takesMarks) return { request: rewritten(request, () => undefined), lost: marks.length > 0 };
+  if (mode === 'off') return { request: rewritten(request, () => undefined), lost: marks.length > 0 };
   if (marks.length === 0) {
-    const chosen = new Set(usualPlaces(request));
+    const chosen = new Set(mode === 'auto' ? usualPlaces(request) : []);
     return { request: rewritten(request, (block) => (chosen.has(block) ? 'short' : undefined)), lost: false };
   }
   const kept = new Set(marks.length <= maxMarks ? marks : mostUseful(request, marks));

@@ -29,7 +29,8 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
   const reasoning = encodeReasoning(prompt.reasoning, context, maxTokens, turns.messages);
   const output = encodeOutput(prompt, declared, reasoning, namer, context);
   const stubs = output.tools.length === 0 ? stubTools(prompt, namer) : [];
-  const marks = placeCacheMarks({ ...turns, tools: [...output.tools, ...stubs] }, traits.cache_marks ?? true);
+  const placed = target.upstream.cacheMarks ?? ((traits.cache_marks ?? true) ? 'auto' : 'off');
+  const marks = placeCacheMarks({ ...turns, tools: [...output.tools, ...stubs] }, placed);
   if (marks.lost) context.dropped.drop('cacheMarks');
   const { messages, tools } = marks.request;
   // After the last mark: instructions for this answer alone must not change the cached prefix.

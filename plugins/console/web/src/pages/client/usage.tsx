@@ -7,6 +7,7 @@ import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import { keysQuery, useOwnProjects } from '../../api/models.ts';
 import type { RequestRow, UsageSums } from '../../api/types.ts';
 import { ActivityPanel, type Metric } from '../../parts/activity.tsx';
+import { AnswerCache } from '../../parts/answer-cache.tsx';
 import { CachedTokens } from '../../parts/cached-tokens.tsx';
 import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
@@ -49,6 +50,7 @@ export default function Usage() {
       </Group>
       <Activity filter={filter} span={span} />
       <CachedTokens path="/usage/cached" query={{ ...span.query, ...filter }} />
+      <AnswerCache path="/usage/answer-cache" query={span.query} />
       <TagsPanel path="/usage/tags" query={span.query} />
       <Panel flush>
         <DataTable<RequestRow>

@@ -17,6 +17,13 @@ export default {
     share: 'Share of prompts',
     saved: 'Saved',
   },
+  answerCache: {
+    title: 'Cache of answers',
+    words: '{{share}} of the calls that it is for were answered from the cache. That saved {{amount}}.',
+    hint: 'Whole days (UTC). Saved is what the hits would have cost beyond their price.',
+    hits: 'Hits',
+    share: 'Hit rate',
+  },
   compare: {
     title: 'Compare',
     list: 'List',

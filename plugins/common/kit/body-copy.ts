@@ -1,9 +1,16 @@
 /** Copies a body on its way to the client, within bounds. */
-import type { AnswerBody } from '../../core/contract/message.ts';
-import { bytesOf, isWhole } from './stored-answer.ts';
+import type { AnswerBody } from '../../../core/contract/message.ts';
+
+export function isWhole(body: AnswerBody): body is Uint8Array | string {
+  return typeof body === 'string' || body instanceof Uint8Array;
+}
+
+export function bytesOf(body: Uint8Array | string): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body) : body;
+}
 
 /** The bytes of a body that have passed. */
-export class Copy {
+export class BodyCopy {
   readonly #maxBytes: number;
   #chunks: Uint8Array[] = [];
   #bytes = 0;
@@ -39,9 +46,9 @@ export class Copy {
 
 class Copying implements AsyncIterableIterator<Uint8Array> {
   readonly #source: AsyncIterator<Uint8Array>;
-  readonly #copy: Copy;
+  readonly #copy: BodyCopy;
 
-  constructor(source: AsyncIterator<Uint8Array>, copy: Copy) {
+  constructor(source: AsyncIterator<Uint8Array>, copy: BodyCopy) {
     this.#source = source;
     this.#copy = copy;
   }
