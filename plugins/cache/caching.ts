@@ -65,7 +65,13 @@ export class Caching {
     parts.host.every(renewMs, 'keep marks of answers that are made', () => this.#renew());
   }
 
-  async answer(exchange: Exchange, next: Next, request: CachedRequest, wish: Wish, settings: Settings): Promise<Answer> {
+  async answer(
+    exchange: Exchange,
+    next: Next,
+    request: CachedRequest,
+    wish: Wish,
+    settings: Settings,
+  ): Promise<Answer> {
     if (!wish.reads) return this.#make(exchange, next, wish, settings, alone(request));
     const { place } = request;
     const id = `${place.accountId} ${place.key}`;
@@ -120,7 +126,8 @@ export class Caching {
     try {
       for (;;) {
         const { entry, isMade } = await store.find(place);
-        const landing = entry !== undefined && this.#isYoung(entry, wish) ? ({ entry, how: 'hit' } as const) : undefined;
+        const landing =
+          entry !== undefined && this.#isYoung(entry, wish) ? ({ entry, how: 'hit' } as const) : undefined;
         if (landing !== undefined && isClaimed) this.#release(place, exchange.id);
         // What another process has kept between the look and the mark is found by the look behind the mark.
         if (landing !== undefined || isClaimed) return { landing, isClaimed };
@@ -180,7 +187,11 @@ export class Caching {
     return { status: 200, headers: { ...sent.headers, age: `${ageS}`, 'x-cache': how }, body: sent.body };
   }
 
-  #sentAs(exchange: Exchange, { form, opened }: CachedRequest, entry: Entry): Pick<Entry, 'headers' | 'body'> | undefined {
+  #sentAs(
+    exchange: Exchange,
+    { form, opened }: CachedRequest,
+    entry: Entry,
+  ): Pick<Entry, 'headers' | 'body'> | undefined {
     if (entry.form === form) return entry;
     if (!hasForms(opened)) return undefined;
     const made = inFormOf(exchange, opened, entry, () => this.#parts.host.clock.now());
@@ -291,7 +302,15 @@ function entryOf(
   const requested = exchange.get(call);
   if (!isAsRequested(requested, report.services, report.media)) return undefined;
   const isStream = headers['content-type']?.startsWith('application/json') !== true && requested.stream;
-  const entry = { key: request.place.key, headers, body, form: request.form, isStream, usage: countsIn(report.usage), storedAt };
+  const entry = {
+    key: request.place.key,
+    headers,
+    body,
+    form: request.form,
+    isStream,
+    usage: countsIn(report.usage),
+    storedAt,
+  };
   return isWorthKeeping(entry, request.opened) ? entry : undefined;
 }
 

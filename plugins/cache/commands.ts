@@ -1,7 +1,7 @@
 /** `cache`: what the cache has answered and saved. */
 import type { Command } from '../../core/contract/commands.ts';
-import type { Clock } from '../../core/contract/host-tools.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
 import type { CacheReport, CacheSums } from '../common/domain/admin/cache.ts';
 import { formatUsd } from '../common/domain/money.ts';
 

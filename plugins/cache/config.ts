@@ -5,18 +5,16 @@ import { isLess, one, parseDecimal, type Ratio } from '../common/domain/money.ts
 const dayMs = 86_400_000;
 const leastBytes = 2 ** 20;
 
-const share = z
-  .union([z.number(), z.string()])
-  .transform((value, context): Ratio => {
-    try {
-      const ratio = parseDecimal(String(value));
-      if (!isLess(one, ratio)) return ratio;
-    } catch {
-      // As any other value that is no share.
-    }
-    context.addIssue({ code: 'custom', message: 'must be a number from 0 to 1, such as 0.1' });
-    return z.NEVER;
-  });
+const share = z.union([z.number(), z.string()]).transform((value, context): Ratio => {
+  try {
+    const ratio = parseDecimal(String(value));
+    if (!isLess(one, ratio)) return ratio;
+  } catch {
+    // As any other value that is no share.
+  }
+  context.addIssue({ code: 'custom', message: 'must be a number from 0 to 1, such as 0.1' });
+  return z.NEVER;
+});
 
 const name = z.string().min(1).max(200);
 
@@ -78,7 +76,9 @@ export const configSchema = z.strictObject({
   bytes: size()
     .refine((bytes) => bytes >= leastBytes, 'must be at least 1MB')
     .prefault('64MB')
-    .describe('What all answers may take in the store; those that were used longest ago go first. Raise it for more hits.'),
+    .describe(
+      'What all answers may take in the store; those that were used longest ago go first. Raise it for more hits.',
+    ),
   account: size()
     .refine((bytes) => bytes >= 2 ** 16, 'must be at least 64KB')
     .prefault('16MB')
@@ -95,7 +95,9 @@ export const configSchema = z.strictObject({
   scope: z
     .enum(['account', 'project', 'key'])
     .default('account')
-    .describe('Who gets an answer again: the account, the keys of one project, or one key. Narrow it where teams must not share.'),
+    .describe(
+      'Who gets an answer again: the account, the keys of one project, or one key. Narrow it where teams must not share.',
+    ),
   honour: z
     .array(z.enum(['cache-control']))
     .default(['cache-control'])
@@ -105,7 +107,9 @@ export const configSchema = z.strictObject({
   wait: duration()
     .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 600_000, 'must be from 1s to 10m')
     .prefault('2m')
-    .describe('How long a call waits for the answer to an equal one that runs; then it is made by itself. Raise it for slow models.'),
+    .describe(
+      'How long a call waits for the answer to an equal one that runs; then it is made by itself. Raise it for slow models.',
+    ),
   similar: similar.optional(),
 });
 

@@ -17,7 +17,12 @@ export function formOf({ request }: Pick<Exchange, 'request'>, opened: Opened | 
   const { call, json } = opened;
   if (!call.stream) return 'whole';
   const options = objectOf(json['stream_options']);
-  return JSON.stringify(['stream', options?.['include_usage'] === true, options?.['include_obfuscation'] ?? null, request.query.get('alt')]);
+  return JSON.stringify([
+    'stream',
+    options?.['include_usage'] === true,
+    options?.['include_obfuscation'] ?? null,
+    request.query.get('alt'),
+  ]);
 }
 
 /** Whether its answers can be made into another form: those of a dialect are read by its clients alone. */

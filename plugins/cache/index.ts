@@ -129,7 +129,10 @@ function storeOf(host: Host, config: CacheConfig): EntryStore | undefined {
 function problemsOf(host: Host, { store, similar, of }: CacheConfig): Fault[] {
   const problems: Fault[] = [];
   if (store === 'redis' && host.find(counters) === undefined)
-    problems.push({ path: ['store'], message: 'redis needs the address of the server in storage.counters: set REDIS_URL' });
+    problems.push({
+      path: ['store'],
+      message: 'redis needs the address of the server in storage.counters: set REDIS_URL',
+    });
   if (store === 'postgres' && host.find(database) === undefined)
     problems.push({ path: ['store'], message: 'postgres needs a database', lacks: { service: database } });
   if (similar !== undefined && of.length > 0) {
@@ -141,7 +144,10 @@ function problemsOf(host: Host, { store, similar, of }: CacheConfig): Fault[] {
       });
     const entry = host.find(catalog)?.find(similar.model);
     if (entry?.kind !== 'embedding')
-      problems.push({ path: ['similar', 'model'], message: `"${similar.model}" is no model of embeddings of the catalogue` });
+      problems.push({
+        path: ['similar', 'model'],
+        message: `"${similar.model}" is no model of embeddings of the catalogue`,
+      });
   }
   return problems;
 }

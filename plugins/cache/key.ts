@@ -122,7 +122,15 @@ export function modelMark(entry: Model, at: number): string {
   if (known !== undefined && known.version === version) return known.mark;
   const { id, targets, multiplier, batch } = entry;
   const served = targets.map(({ provider, model }) => [provider, model]);
-  const price = version && [version.name, version.from, version.until, version.base, version.tiers, version.image, version.second];
+  const price = version && [
+    version.name,
+    version.from,
+    version.until,
+    version.base,
+    version.tiers,
+    version.image,
+    version.second,
+  ];
   const text = JSON.stringify([id, served, multiplier, batch, price], plain);
   const mark = createHash('sha256').update(text).digest('hex');
   marks.set(entry, { version, mark });

@@ -84,7 +84,11 @@ function isSettled(json: JsonObject): boolean {
 }
 
 /** Services beyond the standard one were granted as requested: a hit is priced as the request says. */
-export function isAsRequested(requested: Call, services: Call['services'], media: readonly string[] | undefined): boolean {
+export function isAsRequested(
+  requested: Call,
+  services: Call['services'],
+  media: readonly string[] | undefined,
+): boolean {
   if (requested.media === undefined && media !== undefined) return false;
   const kinds = Object.entries(requested.services ?? {});
   return kinds.every(([kind, granted]) => (services?.[kind] ?? granted) === granted);

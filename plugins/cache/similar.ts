@@ -13,7 +13,10 @@ interface Question {
 }
 
 /** The last text of the user; undefined: there is none, or there is more in the request than texts. */
-export function questionIn(json: JsonObject, { texts, unread }: Pick<PromptTexts, 'texts' | 'unread'>): Question | undefined {
+export function questionIn(
+  json: JsonObject,
+  { texts, unread }: Pick<PromptTexts, 'texts' | 'unread'>,
+): Question | undefined {
   const last = texts.findLast(({ turn }) => turn > 0);
   if (last?.role !== 'user' || last.kind !== 'text' || last.text.trim() === '' || unread.length > 0) return undefined;
   const hole = holeAt(json, last.field, last.text);

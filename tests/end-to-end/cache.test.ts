@@ -4,46 +4,53 @@ import { after, before, beforeEach, test } from 'node:test';
 import {
   chatAnswer,
   chatStream,
-  manualClock,
   startGateway,
   startVendor,
   type TestGateway,
   type Vendor,
 } from '../../plugins/common/author/testing.ts';
-import { ledgerQueries } from '../../plugins/common/domain/admin/ledger.ts';
 import { cacheReport } from '../../plugins/common/domain/admin/cache.ts';
+import { ledgerQueries } from '../../plugins/common/domain/admin/ledger.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { until } from '../helpers/until.ts';
 
-const clock = manualClock();
 let vendor: Vendor;
 let gateway: TestGateway;
 
 before(async () => {
   vendor = await startVendor();
   const v1 = `${vendor.origin}/v1`;
-  const list = ['storage', 'request-log', 'auth', 'providers', 'models', 'prompts', 'billing', 'cache', 'route', 'protocol-convert', 'endpoints'];
-  gateway = await startGateway(
-    {
-      plugins: list,
-      cache: {
-        scope: 'project',
-        of: [
-          { models: ['m', 'e'], keep: '1h', price: 0.1 },
-          { models: ['near'], keep: '1h', price: 0 },
-        ],
-        similar: { model: 'vectors', at: 0.95 },
-      },
-      providers: { vendor: { keys: 'k', speaks: { chat: v1, 'openai-embeddings': v1 } } },
-      models: {
-        m: { owned_by: 'vendor', targets: ['vendor'], price: { input: 1.23, output: 4.57 } },
-        near: { owned_by: 'vendor', targets: ['vendor'], price: { input: 1, output: 1 } },
-        e: { kind: 'embedding', owned_by: 'vendor', targets: ['vendor'], price: { input: 3.33 } },
-        vectors: { kind: 'embedding', owned_by: 'vendor', targets: ['vendor'], price: 'free' },
-      },
+  const list = [
+    'storage',
+    'request-log',
+    'auth',
+    'providers',
+    'models',
+    'prompts',
+    'billing',
+    'cache',
+    'route',
+    'protocol-convert',
+    'endpoints',
+  ];
+  gateway = await startGateway({
+    plugins: list,
+    cache: {
+      scope: 'project',
+      of: [
+        { models: ['m', 'e'], keep: '1h', price: 0.1 },
+        { models: ['near'], keep: '1h', price: 0 },
+      ],
+      similar: { model: 'vectors', at: 0.95 },
     },
-    { clock },
-  );
+    providers: { vendor: { keys: 'k', speaks: { chat: v1, 'openai-embeddings': v1 } } },
+    models: {
+      m: { owned_by: 'vendor', targets: ['vendor'], price: { input: 1.23, output: 4.57 } },
+      near: { owned_by: 'vendor', targets: ['vendor'], price: { input: 1, output: 1 } },
+      e: { kind: 'embedding', owned_by: 'vendor', targets: ['vendor'], price: { input: 3.33 } },
+      vectors: { kind: 'embedding', owned_by: 'vendor', targets: ['vendor'], price: 'free' },
+    },
+  });
 });
 after(async () => {
   await gateway?.stop();
@@ -76,10 +83,22 @@ const post = (key: string, path: string, body: object, headers = {}) =>
   gateway.post(path, body, { authorization: `Bearer ${key}`, ...headers });
 
 /** A client's requests for the same answer, whole and as a stream. */
-const clients: Record<string, { path: (stream: boolean) => string; body: (text: string, stream: boolean) => object; words: (text: string) => string }> = {
+const clients: Record<
+  string,
+  {
+    path: (stream: boolean) => string;
+    body: (text: string, stream: boolean) => object;
+    words: (text: string) => string;
+  }
+> = {
   chat: {
     path: () => '/v1/chat/completions',
-    body: (content, stream) => ({ model: 'm', messages: [{ role: 'user', content }], stream, ...(stream ? { stream_options: { include_usage: true } } : {}) }),
+    body: (content, stream) => ({
+      model: 'm',
+      messages: [{ role: 'user', content }],
+      stream,
+      ...(stream ? { stream_options: { include_usage: true } } : {}),
+    }),
     words: (text) => [...text.matchAll(/"content":"([^"]*)"/g)].map(([, word]) => word).join(''),
   },
   responses: {
@@ -129,14 +148,20 @@ test('300 equal calls at once: one upstream call, and the bill is exact to a nan
   const { body } = chatAnswer('Once.');
   vendor.play({ body: body!, after: gate.promise });
   const calls = Array.from({ length: 300 }, async () => {
-    const answer = await post(who.key, '/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content: 'once' }] });
+    const answer = await post(who.key, '/v1/chat/completions', {
+      model: 'm',
+      messages: [{ role: 'user', content: 'once' }],
+    });
     await answer.text();
     return answer;
   });
   await until('the vendor is asked', () => vendor.requests.length > 0);
   gate.resolve();
   const all = await Promise.all(calls);
-  assert.deepEqual(all.map(({ status }) => status).filter((status) => status !== 200), []);
+  assert.deepEqual(
+    all.map(({ status }) => status).filter((status) => status !== 200),
+    [],
+  );
   assert.equal(all.filter(({ headers }) => headers.get('x-cache') === 'hit').length, 299);
   assert.equal(made(), 1);
   // 10 tokens in, 1 out: 12,300 and 4,570 nano-USD; a tenth of it is 1,687 exactly.
@@ -145,13 +170,17 @@ test('300 equal calls at once: one upstream call, and the bill is exact to a nan
   assert.equal(charge.servedBy, 'cache');
   assert.deepEqual(charge.attempts, []);
   assert.deepEqual(((await gateway.run('audit')) as { ok: boolean }).ok, true);
-  const sums = await gateway.find(cacheReport)!.sums({ from: clock.now(), until: clock.now(), accountId: who.id });
-  assert.deepEqual(sums, [{ model: 'm', operation: 'chat', hits: 299, similar: 0, misses: 1, saved: 299n * (16_870n - 1_687n) }]);
+  const sums = await gateway.find(cacheReport)!.sums({ from: Date.now(), until: Date.now(), accountId: who.id });
+  assert.deepEqual(sums, [
+    { model: 'm', operation: 'chat', hits: 299, similar: 0, misses: 1, saved: 299n * (16_870n - 1_687n) },
+  ]);
 });
 
 /** Its row is written a moment after the answer. */
 function chargeOf({ headers }: Response) {
-  return until('the charge is written', () => gateway.find(ledgerQueries)!.charge(headers.get('x-request-id')!, undefined));
+  return until('the charge is written', () =>
+    gateway.find(ledgerQueries)!.charge(headers.get('x-request-id')!, undefined),
+  );
 }
 
 test('embeddings are answered again; another account and another project are not, nor is a refusal or a stream that breaks off', async () => {
@@ -171,12 +200,25 @@ test('embeddings are answered again; another account and another project are not
   assert.equal(await embed(await keyOf(account, 'search')), 'miss');
   assert.equal(await embed((await customer()).key), 'miss');
   const ask = async (content: string, stream = false) => {
-    const answer = await post(who.key, '/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content }], stream });
+    const answer = await post(who.key, '/v1/chat/completions', {
+      model: 'm',
+      messages: [{ role: 'user', content }],
+      stream,
+    });
     await answer.text();
     return answer.headers.get('x-cache');
   };
   const refusal = { index: 0, message: { role: 'assistant', content: '' }, finish_reason: 'content_filter' };
-  vendor.play({ body: JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [refusal], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }) });
+  vendor.play({
+    body: JSON.stringify({
+      id: 'x',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [refusal],
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+    }),
+  });
   assert.deepEqual([await ask('filtered'), await ask('filtered')], ['miss', 'miss']);
   const whole = chatStream('Cu', 't');
   vendor.play({ ...whole, body: String(whole.body).replace('data: [DONE]\n\n', '').replace('"stop"', 'null') });
@@ -190,9 +232,14 @@ test('nearly the same question is answered by the same answer, of the same accou
   const ask = async (question: string, more: { system?: string; temperature?: number } = {}, key = who.key) => {
     const { system = 'Be brief.', ...settings } = more;
     const data = [{ object: 'embedding', index: 0, embedding: vectors[question] }];
-    const embedded = { body: JSON.stringify({ object: 'list', model: 'vectors', data, usage: { prompt_tokens: 1, total_tokens: 1 } }) };
+    const embedded = {
+      body: JSON.stringify({ object: 'list', model: 'vectors', data, usage: { prompt_tokens: 1, total_tokens: 1 } }),
+    };
     vendor.play(embedded, chatAnswer(`An answer to ${question}.`));
-    const messages = [{ role: 'system', content: system }, { role: 'user', content: question }];
+    const messages = [
+      { role: 'system', content: system },
+      { role: 'user', content: question },
+    ];
     const answer = await post(key, '/v1/chat/completions', { model: 'near', messages, ...settings });
     asked.push(await answer.text());
     return answer.headers.get('x-cache');
@@ -210,8 +257,16 @@ test('a text with the form of its system text in it does not open another group'
   const who = await customer();
   const ask = async (system: string, question: string) => {
     const data = [{ object: 'embedding', index: 0, embedding: [1, 0] }];
-    vendor.play({ body: JSON.stringify({ object: 'list', model: 'vectors', data, usage: { prompt_tokens: 1, total_tokens: 1 } }) }, chatAnswer('Yes.'));
-    const messages = [{ role: 'system', content: system }, { role: 'user', content: question }];
+    vendor.play(
+      {
+        body: JSON.stringify({ object: 'list', model: 'vectors', data, usage: { prompt_tokens: 1, total_tokens: 1 } }),
+      },
+      chatAnswer('Yes.'),
+    );
+    const messages = [
+      { role: 'system', content: system },
+      { role: 'user', content: question },
+    ];
     const answer = await post(who.key, '/v1/chat/completions', { model: 'near', messages });
     await answer.text();
     return answer.headers.get('x-cache');

@@ -17,7 +17,8 @@ export function sessionKeyOf({ exchange, upstream, target, tools }: Attempt): st
   const session = exchange.find(conversation);
   const name = session?.name ?? exchange.request.headers[header] ?? session?.opening();
   if (name === undefined) return undefined;
-  const digest = (part: string) => tools.sealer.marks(`session ${part} ${target.provider} ${name}`, accountOf(exchange))[0];
+  const digest = (part: string) =>
+    tools.sealer.marks(`session ${part} ${target.provider} ${name}`, accountOf(exchange))[0];
   return digest('one') + digest('two');
 }
 

@@ -288,7 +288,10 @@ test('an answer without an attempt costs its share of the whole price, rounded o
       const { input, cache_read: read, output, web_search: searches } = usage;
       const { price } = version.priced(0, usage);
       const millionths =
-        BigInt(input) * price.input! + BigInt(read) * price.cache_read! + BigInt(output) * price.output! + BigInt(searches) * price.web_search! * 1_000_000n;
+        BigInt(input) * price.input! +
+        BigInt(read) * price.cache_read! +
+        BigInt(output) * price.output! +
+        BigInt(searches) * price.web_search! * 1_000_000n;
       assert.equal(cost, halfUp(millionths * share.numerator * ratio.numerator, share.denominator * ratio.denominator));
       assert.equal(own, 0n);
       const saved = new HoldGuard(undefined as never, { terms } as never).saving(usage, share);

@@ -45,7 +45,14 @@ test('another account, project or key as the scope says, policy, price, price ve
       const { send } = await startNode({ scope });
       const withBody = (by: typeof one) => exchangeOf({ ...by, body: { model: 'm', input: 'x' } } as Requested);
       await send(withBody(one));
-      const names = ['account', 'policies', 'price', 'version', 'target', ...(scope === 'account' ? [] : [scope])] as const;
+      const names = [
+        'account',
+        'policies',
+        'price',
+        'version',
+        'target',
+        ...(scope === 'account' ? [] : [scope]),
+      ] as const;
       const isSame = names.every((name) => one[name] === other[name]);
       assert.equal(await send(withBody(other)), isSame ? 'hit' : 'miss');
     }),
@@ -84,7 +91,10 @@ const never: Record<string, [Requested, ((exchange: FakeExchange) => void)?]> = 
   'an account of which nothing is kept': [{ caller: { retention: 'none' } }],
   'a member that stands twice': [{ body: '{"model":"m","input":"x","input":"y"}' }],
   'a number that cannot be read exactly': [{ body: '{"model":"m","input":"x","seed":9007199254740993}' }],
-  'one that goes where its answer is stored': [{}, (exchange) => exchange.set(pinned, { provider: 'v', credential: 'c', protocol: undefined })],
+  'one that goes where its answer is stored': [
+    {},
+    (exchange) => exchange.set(pinned, { provider: 'v', credential: 'c', protocol: undefined }),
+  ],
   "a line of a vendor's batch": [{}, (exchange) => exchange.set(vendorBatch, 'answer')],
 };
 for (const [what, [requested, more]] of Object.entries(never))
@@ -151,7 +161,10 @@ test('an answer that breaks off, and one that fails, are not kept, and those tha
   });
   gate.resolve();
   const ends = await Promise.allSettled(calls);
-  assert.deepEqual(ends.map((end) => (end.status === 'fulfilled' ? end.value : end.status)), ['rejected', 'miss', 'miss', 'miss', 'miss']);
+  assert.deepEqual(
+    ends.map((end) => (end.status === 'fulfilled' ? end.value : end.status)),
+    ['rejected', 'miss', 'miss', 'miss', 'miss'],
+  );
   assert.equal(made(), 5);
 });
 
@@ -233,7 +246,9 @@ test('a hit is in the story of its request and in the sums, with what it has sav
   exchange.set(timeline, []);
   exchange.set(spendGuard, { observe: () => true, saving: (_usage, { numerator }) => money(90n * numerator) });
   await send(exchange);
-  assert.deepEqual(wordsIn(exchange.get(timeline)), ['answered from the cache: the answer to an equal request, 3 s old']);
+  assert.deepEqual(wordsIn(exchange.get(timeline)), [
+    'answered from the cache: the answer to an equal request, 3 s old',
+  ]);
   assert.deepEqual(await host.get(cacheReport).sums({ from: 0, until: host.clock.now(), accountId: 'ada' }), [
     { model: 'm', operation: 'embeddings', hits: 1, similar: 0, misses: 1, saved: 90n },
   ]);

@@ -72,9 +72,13 @@ function storeTests(name: string, open: () => Promise<EntryStore>, numRuns: numb
   test(`${name}: the newest answers of a group are compared, of one account alone`, async () => {
     const store = await open();
     const neighbour = (x: number) => ({ group: 'g', vector: Float32Array.of(x, 0.5) });
-    for (const [index, key] of ['a', 'b', 'c'].entries()) await store.put('ada', entryOf(key), 60_000, neighbour(index));
+    for (const [index, key] of ['a', 'b', 'c'].entries())
+      await store.put('ada', entryOf(key), 60_000, neighbour(index));
     const near = await store.near('ada', 'g', 2);
-    assert.deepEqual(near.map(({ key, vector }) => [key, ...vector]).toSorted(), [['b', 1, 0.5], ['c', 2, 0.5]]);
+    assert.deepEqual(near.map(({ key, vector }) => [key, ...vector]).toSorted(), [
+      ['b', 1, 0.5],
+      ['c', 2, 0.5],
+    ]);
     assert.deepEqual(await store.near('bob', 'g', 2), []);
     assert.deepEqual(await store.near('ada', 'h', 2), []);
   });
@@ -91,7 +95,8 @@ describe('postgres', () => {
   });
   after(() => opened.close());
   const empty = async () => {
-    for (const table of ['cache_entries', 'cache_bytes', 'cache_flights']) await opened.orm.execute(`delete from "${opened.schema}".${table}`);
+    for (const table of ['cache_entries', 'cache_bytes', 'cache_flights'])
+      await opened.orm.execute(`delete from "${opened.schema}".${table}`);
   };
   storeTests(
     'postgres',
@@ -165,6 +170,11 @@ test('an entry that another key has, or that is not what was written, is none', 
   const head = encodeHead(entry);
   assert.deepEqual(decodeEntry('a', head, entry.body), entry);
   assert.equal(decodeEntry('b', head, entry.body), undefined);
-  for (const [from, to] of [['"input":3', '"input":-3'], ['"input"', '"gold"'], ['"content-type":"a"', '"content-type":1'], ['{"key"', '["key"']])
+  for (const [from, to] of [
+    ['"input":3', '"input":-3'],
+    ['"input"', '"gold"'],
+    ['"content-type":"a"', '"content-type":1'],
+    ['{"key"', '["key"'],
+  ])
     assert.equal(decodeEntry('a', head.replace(from!, to!), entry.body), undefined);
 });

@@ -28,15 +28,31 @@ const models = new Map<string, Model>();
 function modelOf({ price = 1_000n, version = 'v1', target = 'vendor' }: Requested): Model {
   const id = `${price} ${version} ${target}`;
   const targets = [{ provider: target, model: 'm', weight: 0 }];
-  const known = models.get(id) ?? ({ id: 'm', kind: 'embedding', targets, prices: flatBook({ input: price }, version) } as unknown as Model);
+  const known =
+    models.get(id) ??
+    ({ id: 'm', kind: 'embedding', targets, prices: flatBook({ input: price }, version) } as unknown as Model);
   models.set(id, known);
   return known;
 }
 
 export function exchangeOf(requested: Requested = {}): FakeExchange {
-  const { account = 'ada', key = 'k1', project, policies, body = { model: 'm', input: 'Hello' }, headers = {} } = requested;
+  const {
+    account = 'ada',
+    key = 'k1',
+    project,
+    policies,
+    body = { model: 'm', input: 'Hello' },
+    headers = {},
+  } = requested;
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const known: Partial<Call> = { protocol: 'embeddings', model: 'm', stream: false, billable: true, choices: 1, ...requested.call };
+  const known: Partial<Call> = {
+    protocol: 'embeddings',
+    model: 'm',
+    stream: false,
+    billable: true,
+    choices: 1,
+    ...requested.call,
+  };
   return fakeExchange({
     endpoint: { operation: 'embeddings', path: '/v1/embeddings', setsOnOpen: [call], body: 'json' },
     request: { body: Buffer.from(text), bodyBytes: text.length, headers, path: '/v1/embeddings' },
@@ -61,7 +77,13 @@ export const rule = { keep: '1h', price: 0.1 };
 
 /** The answer of the model, which has ended well. */
 export const answered = (exchange: FakeExchange, body: string | AsyncIterable<Uint8Array> = '{"data":[]}'): Answer => {
-  exchange.set(usageReport, { usage: { input: 7 }, estimated: false, terminal: true, upstreamId: undefined, finish: undefined });
+  exchange.set(usageReport, {
+    usage: { input: 7 },
+    estimated: false,
+    terminal: true,
+    upstreamId: undefined,
+    finish: undefined,
+  });
   return { status: 200, headers: { 'content-type': 'application/json' }, body };
 };
 
@@ -76,8 +98,7 @@ export async function startNode(section: object = {}, host: FakeHost = fakeHost(
         made += 1;
         return upstream();
       });
-      if (typeof answer.body !== 'string' && !(answer.body instanceof Uint8Array))
-        for await (const _ of answer.body);
+      if (typeof answer.body !== 'string' && !(answer.body instanceof Uint8Array)) for await (const _ of answer.body);
       const served = exchange.find(servedBy);
       if (served !== undefined) exchange.watcher!.head(200, {});
       await exchange.end(answer.status === 200 ? {} : { status: answer.status });

@@ -3,14 +3,25 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type RelayRequest, relay, wholeAnswer } from './harness.ts';
 
-const answered = JSON.stringify({ type: 'message', role: 'assistant', content: [{ type: 'text', text: 'x' }], usage: { input_tokens: 1, output_tokens: 1 } });
+const answered = JSON.stringify({
+  type: 'message',
+  role: 'assistant',
+  content: [{ type: 'text', text: 'x' }],
+  usage: { input_tokens: 1, output_tokens: 1 },
+});
 const chatAnswered = '{"choices":[{}],"usage":{"prompt_tokens":1,"completion_tokens":1}}';
 
-async function sent(path: string, body: string, upstream: NonNullable<RelayRequest['target']>['upstream'], answer = answered): Promise<string> {
+async function sent(
+  path: string,
+  body: string,
+  upstream: NonNullable<NonNullable<RelayRequest['target']>['upstream']>,
+  answer = answered,
+): Promise<string> {
   const { sent: request } = await relay({ path, body, target: { upstream } }, wholeAnswer(answer));
   return Buffer.from(request.body as Uint8Array).toString();
 }
-const marked = (body: string, cacheMarks: 'auto' | 'client' | 'off', dropFields = {}) => sent('/v1/messages', body, { cacheMarks, dropFields });
+const marked = (body: string, cacheMarks: 'auto' | 'client' | 'off', dropFields = {}) =>
+  sent('/v1/messages', body, { cacheMarks, dropFields });
 
 const mark = '"cache_control":{"type":"ephemeral"}';
 const agent =

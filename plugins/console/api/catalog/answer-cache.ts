@@ -17,9 +17,15 @@ const answer = z
   .object({ ...counts, rows: z.array(z.object({ model: z.string(), operation: z.string(), ...counts })) })
   .openapi('AnswerCache');
 const asked = spanQuery.extend(zoneQuery.shape);
-const own = route('get', '/usage/answer-cache', 'What the cache of answers saved, by model; whole days (UTC)', answers(answer), {
-  query: asked,
-});
+const own = route(
+  'get',
+  '/usage/answer-cache',
+  'What the cache of answers saved, by model; whole days (UTC)',
+  answers(answer),
+  {
+    query: asked,
+  },
+);
 const everybodys = route(
   'get',
   '/admin/monitor/answer-cache',
@@ -37,7 +43,11 @@ export function answerCacheRoutes(services: ConsoleServices) {
 }
 
 /** Empty where this gateway has no such cache. */
-async function answersIn(services: ConsoleServices, span: { from: number; until: number }, accountId: string | undefined) {
+async function answersIn(
+  services: ConsoleServices,
+  span: { from: number; until: number },
+  accountId: string | undefined,
+) {
   const sums = (await services.find(cacheReport)?.sums({ ...span, accountId })) ?? [];
   const rows = sums.map(({ model, operation, hits, similar, misses, saved }) => ({
     ...{ model, operation, calls: hits + similar + misses, hits: hits + similar, similar, saved },

@@ -32,7 +32,10 @@ function open(call: Call, body: RequestBody, path: string): Opened {
       const unwanted = target.upstream.dropFields[target.protocol] ?? [];
       const changed = new Set([...unwanted, ...Object.keys(members?.set ?? {}), ...(members?.remove ?? [])]);
       const edits = markEdits(body, marks, changed);
-      return { path, ...editBody(body, target, { members: marks === 'off' ? withoutOwnMark(members) : members, edits }) };
+      return {
+        path,
+        ...editBody(body, target, { members: marks === 'off' ? withoutOwnMark(members) : members, edits }),
+      };
     },
   };
 }

@@ -29,7 +29,8 @@ export function markEdits(body: RequestBody, mode: 'auto' | 'off', without: Read
     const place = without.has(String(path[0])) ? undefined : findPlace(bytes, path);
     if (place === undefined) return [];
     if (mode === 'off') return editsFor(scanObject(bytes, place.valueStart), { remove: new Set([member]) });
-    if (bytes[place.valueStart] === 0x7b) return editsFor(scanObject(bytes, place.valueStart), { insert: { [member]: mark } });
+    if (bytes[place.valueStart] === 0x7b)
+      return editsFor(scanObject(bytes, place.valueStart), { insert: { [member]: mark } });
     const { valueStart: start, end } = place;
     return [
       { start, end: start, text: '[{"type":"text","text":' },

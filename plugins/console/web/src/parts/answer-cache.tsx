@@ -30,7 +30,12 @@ export function AnswerCache({ path, query }: { readonly path: string; readonly q
       <Text fz="sm" px="md" pb="sm" data-testid="answer-cache">
         {t('client.answerCache.words', { share, amount })}
       </Text>
-      <RowsTable label={label} rows={data.rows} columns={columns} rowKey={({ model, operation }) => `${operation} ${model}`} />
+      <RowsTable
+        label={label}
+        rows={data.rows}
+        columns={columns}
+        rowKey={({ model, operation }) => `${operation} ${model}`}
+      />
     </Panel>
   );
 }
