@@ -52,6 +52,12 @@ interface Landed {
   readonly owner?: string | undefined;
 }
 
+interface Looked {
+  readonly landing: Exclude<Landing, string> | undefined;
+  /** The answer is marked as made here. */
+  readonly isClaimed: boolean;
+}
+
 export class Caching {
   readonly #parts: CachingParts;
   readonly #flights = new Flights();
@@ -119,29 +125,40 @@ export class Caching {
   }
 
   /** Looks until it is there, or this process is the one that makes it. A store that is away is as one that has nothing. */
-  async #look(exchange: Exchange, { place }: CachedRequest, wish: Wish, longestMs: number) {
-    const { store, host } = this.#parts;
-    const until = host.clock.monotonic() + longestMs;
-    let isClaimed = false;
+  async #look(exchange: Exchange, { place }: CachedRequest, wish: Wish, longestMs: number): Promise<Looked> {
+    const { clock } = this.#parts.host;
+    const until = clock.monotonic() + longestMs;
     try {
       for (;;) {
-        const { entry, isMade } = await store.find(place);
-        const landing =
-          entry !== undefined && this.#isYoung(entry, wish) ? ({ entry, how: 'hit' } as const) : undefined;
-        if (landing !== undefined && isClaimed) this.#release(place, exchange.id);
-        // What another process has kept between the look and the mark is found by the look behind the mark.
-        if (landing !== undefined || isClaimed) return { landing, isClaimed };
-        isClaimed = !isMade && (await store.claim(place, exchange.id, holdMs));
-        if (isClaimed) this.#claims.set(exchange.id, place);
-        else if (host.clock.monotonic() >= until) return { landing, isClaimed };
-        else await pause(lookMs, undefined, { signal: exchange.signal });
+        const looked = await this.#lookOnce(exchange, place, wish);
+        if (looked.landing !== undefined || looked.isClaimed || clock.monotonic() >= until) return looked;
+        await pause(lookMs, undefined, { signal: exchange.signal });
       }
     } catch (error) {
+      this.#release(place, exchange.id);
       exchange.signal.throwIfAborted();
       exchange.log.warn({ error }, 'the cache cannot be read');
-      if (isClaimed) this.#release(place, exchange.id);
       return { landing: undefined, isClaimed: false };
     }
+  }
+
+  async #lookOnce(exchange: Exchange, place: Place, wish: Wish): Promise<Looked> {
+    const { store } = this.#parts;
+    const { landing, isMade } = await this.#find(place, wish);
+    if (landing !== undefined || isMade || !(await store.claim(place, exchange.id, holdMs)))
+      return { landing, isClaimed: false };
+    this.#claims.set(exchange.id, place);
+    // What another process has kept between the look and the mark.
+    const meanwhile = await this.#find(place, wish);
+    if (meanwhile.landing === undefined) return { landing: undefined, isClaimed: true };
+    this.#release(place, exchange.id);
+    return { landing: meanwhile.landing, isClaimed: false };
+  }
+
+  async #find(place: Place, wish: Wish): Promise<Pick<Looked, 'landing'> & { readonly isMade: boolean }> {
+    const { entry, isMade } = await this.#parts.store.find(place);
+    const isUsable = entry !== undefined && this.#isYoung(entry, wish);
+    return { landing: isUsable ? { entry, how: 'hit' } : undefined, isMade };
   }
 
   /** The answer to nearly the same question, if there is one, and what this question is found by. */

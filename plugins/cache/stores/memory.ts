@@ -95,7 +95,8 @@ export class MemoryStore implements EntryStore {
   }
 
   #dropFirst(ids: Iterable<string>): void {
-    for (const id of ids) return this.#drop(id, this.#kept.get(id)!);
+    const [id] = ids;
+    if (id !== undefined) this.#drop(id, this.#kept.get(id)!);
   }
 
   #drop(id: string, { accountId, bytes, neighbour }: Kept): void {

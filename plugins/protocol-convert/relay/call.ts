@@ -7,6 +7,7 @@ import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
 import type { ReplyContext } from '../../common/canonical/codec.ts';
 import type { Call } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
+import type { MemberChanges } from '../../common/kit/body-edits.ts';
 import { keepAliveFrame } from '../../common/kit/sse.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { asksForTools, refuseUnmetered, refuseUnpriced } from '../../common/wire/named.ts';
@@ -41,8 +42,7 @@ export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) =
   if (vendorIds !== undefined) tools.ids.refuse(vendorIds.unknown, target);
   if (call.billable) refuseUncharged(attempt);
   const { variant } = upstream;
-  const own = variant === undefined ? undefined : changesFor(variant, exchange, opened, target);
-  const changes = target.upstream.sessionKey === true ? withSessionKey(attempt, own) : own;
+  const changes = changesOf(attempt);
   const relayedCall = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
   const queried = exchange.request.query.size === 0 ? relayedCall : withQuery(exchange, relayedCall);
   const prepared = variant === undefined ? queried : readdressed(relayedCall, variant, call, target);
@@ -171,6 +171,13 @@ async function relayVariant(relayedCall: RelayedCall, { answering }: Variant, ne
 }
 
 type Variant = NonNullable<SpokenProtocol['variant']>;
+
+/** What the request differs by beside its dialect; undefined: nothing. */
+function changesOf(attempt: Attempt): MemberChanges | undefined {
+  const { variant } = attempt.upstream;
+  const own = variant === undefined ? undefined : changesFor(variant, attempt.exchange, attempt.opened, attempt.target);
+  return attempt.target.upstream.sessionKey === true ? withSessionKey(attempt, own) : own;
+}
 
 function changesFor(variant: Variant, { request }: Exchange, { json }: Opened, { traits }: Target) {
   return changedMembers(variant, { json, headers: request.headers, traits });

@@ -129,8 +129,7 @@ export async function encodeRequest(
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
   const mine = withVendorIds(read.turns, () => callIdMarks(exchange, target, tools));
   const named = mine.turns === read.turns ? read : { ...read, turns: mine.turns };
-  const sessionKey = named.cacheKey === undefined ? sessionKeyOf(attempt) : undefined;
-  const keyed = sessionKey === undefined ? named : { ...named, cacheKey: sessionKey };
+  const keyed = withSessionKeyIn(named, attempt);
   const requested = opened.compaction === undefined ? keyed : compactionPrompt(keyed);
   const digest = new ConversationDigest(requested.turns);
   const whole = { ...requested, turns: tools.signatureCache.recall(account, makerOf(target), requested.turns, digest) };
@@ -154,6 +153,12 @@ export async function encodeRequest(
   if (opened.call.billable) refuseUnpriced(upstream.name, encoded.body, isPriced);
   // Media that were fetched may be large too.
   return { encoded, dropped: droppedParameters.dropped, large: large || prompt !== whole, precedent };
+}
+
+/** A client's own key stays. */
+function withSessionKeyIn(prompt: Prompt, attempt: Attempt): Prompt {
+  const key = prompt.cacheKey === undefined ? sessionKeyOf(attempt) : undefined;
+  return key === undefined ? prompt : { ...prompt, cacheKey: key };
 }
 
 /** Media given by URL become bytes, if the model takes such media. Throws invalid_request with the URL. */

@@ -29,8 +29,7 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
   const reasoning = encodeReasoning(prompt.reasoning, context, maxTokens, turns.messages);
   const output = encodeOutput(prompt, declared, reasoning, namer, context);
   const stubs = output.tools.length === 0 ? stubTools(prompt, namer) : [];
-  const placed = target.upstream.cacheMarks ?? ((traits.cache_marks ?? true) ? 'auto' : 'off');
-  const marks = placeCacheMarks({ ...turns, tools: [...output.tools, ...stubs] }, placed);
+  const marks = placeCacheMarks({ ...turns, tools: [...output.tools, ...stubs] }, marksFor(context));
   if (marks.lost) context.dropped.drop('cacheMarks');
   const { messages, tools } = marks.request;
   // After the last mark: instructions for this answer alone must not change the cached prefix.
@@ -178,4 +177,9 @@ function withoutFields(body: JsonObject, { target, dropped }: EncodeContext): Js
   if (fields.length === 0) return body;
   for (const name of fields) if (body[name] !== undefined && settings[name]) dropped.drop(settings[name]);
   return Object.fromEntries(Object.entries(body).filter(([name]) => !fields.includes(name)));
+}
+
+/** What the provider's setting says, else its trait. */
+function marksFor({ target, traits }: EncodeContext): 'auto' | 'client' | 'off' {
+  return target.upstream.cacheMarks ?? (traits.cache_marks === false ? 'off' : 'auto');
 }
