@@ -7,7 +7,7 @@ import { serveWithoutAttempt } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import type { Usage } from '../common/domain/usage.ts';
-import { BodyCopy } from '../common/kit/body-copy.ts';
+import { BodyCopy } from '../common/wire/answer-body.ts';
 import { type PromptRules, promptRules } from '../common/wire/prompt-rules.ts';
 import type { CacheConfig } from './config.ts';
 import type { Entry, Neighbour } from './entry.ts';

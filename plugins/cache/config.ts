@@ -31,7 +31,9 @@ const rule = z
       .min(1)
       .max(1_000)
       .optional()
-      .describe('Models that it is for, by id or as clients name them; * stands for any letters. Default: all.'),
+      .describe(
+        'Models that it is for, by id or as clients name them; * stands for any letters. Name those whose answers do not age. Default: all.',
+      ),
     without: z
       .union([z.enum(['tools', 'media']), z.array(z.enum(['tools', 'media']))])
       .transform((written) => [written].flat())

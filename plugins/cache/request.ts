@@ -72,7 +72,7 @@ function surroundings(exchange: Exchange, by: Caller | undefined, { scope, now }
     scope === 'key' ? by?.keyId : scope === 'project' ? by?.project : undefined,
     endpoint.operation,
     endpoint.path,
-    // Of chat it says how the answer is sent, beside the model.
+    // In chat it says how the answer is sent, beside the model.
     protocol === undefined ? request.path : protocol.name,
     exchange.get(call).model,
     entry && modelMark(entry, now()),

@@ -29,7 +29,10 @@ export const headerTexts: readonly HeaderText[] = [
   gateway('retry-after', 'Seconds after which a repetition may succeed.'),
   gateway('x-should-retry', '`false`: a repetition cannot help or would be charged again; official SDKs obey it.'),
   gateway('x-gateway-dropped', 'Request fields that the target does not take, and that were left out.'),
-  gateway('x-cache', '`hit`, `similar` or `miss`, of calls that the cache of answers is for; `age` has the seconds since the answer was made.'),
+  gateway(
+    'x-cache',
+    '`hit`, `similar` or `miss`, of calls that the cache of answers is for; `age` has the seconds since the answer was made.',
+  ),
   gateway('x-gateway-model', 'The model that served the call, where it is another one than the requested.'),
   gateway('x-gateway-estimated', '`true`: the count of tokens is the gateway’s own estimate.'),
   gateway('x-gateway-task', 'The task of an order that is answered with its result.'),

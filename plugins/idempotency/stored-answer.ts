@@ -3,7 +3,7 @@
 import { type ErrorDetails, type ErrorKind, errorStatus, GatewayError } from '../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
 import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
-import { bytesOf, isWhole } from '../common/kit/body-copy.ts';
+import { asBytes, isWhole } from '../common/wire/answer-body.ts';
 
 /** A whole answer; an error is stored as such and rendered again at its replay. */
 export interface StoredAnswer {
@@ -43,7 +43,7 @@ export function storedError(error: GatewayError | UpstreamRefusal): StoredAnswer
   }
   if (!isWhole(answer.body)) return undefined;
   return {
-    ...storedAnswer(answer.status, answer.headers, bytesOf(answer.body)),
+    ...storedAnswer(answer.status, answer.headers, asBytes(answer.body)),
     error: { ...stored, hasAnswer: true },
   };
 }

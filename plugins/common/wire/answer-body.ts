@@ -1,5 +1,5 @@
-/** The body of a vendor's answer, which is whole or pulled in chunks. */
-import type { Answer } from '../../../core/contract/message.ts';
+/** The body of an answer, which is whole or pulled in chunks: read to its end, or copied as it passes. */
+import type { Answer, AnswerBody } from '../../../core/contract/message.ts';
 
 export function isWhole(body: Answer['body']): body is Uint8Array | string {
   return typeof body === 'string' || body instanceof Uint8Array;
@@ -20,4 +20,65 @@ export async function wholeBody(body: Answer['body'], maxBytes: number): Promise
     if (bytes > maxBytes) break;
   }
   return Buffer.concat(chunks);
+}
+
+/** The bytes of a body that have passed. */
+export class BodyCopy {
+  readonly #maxBytes: number;
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #ended = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Returns the body to send in its place. */
+  of(body: AnswerBody): AnswerBody {
+    if (!isWhole(body)) return new Copying(body[Symbol.asyncIterator](), this);
+    this.add(asBytes(body));
+    this.end();
+    return body;
+  }
+
+  add(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes <= this.#maxBytes) this.#chunks.push(chunk);
+    else this.#chunks = [];
+  }
+
+  end(): void {
+    this.#ended = true;
+  }
+
+  /** Undefined: it has not ended, or is larger than the limit. */
+  whole(): Uint8Array | undefined {
+    return this.#ended && this.#bytes <= this.#maxBytes ? Buffer.concat(this.#chunks) : undefined;
+  }
+}
+
+class Copying implements AsyncIterableIterator<Uint8Array> {
+  readonly #source: AsyncIterator<Uint8Array>;
+  readonly #copy: BodyCopy;
+
+  constructor(source: AsyncIterator<Uint8Array>, copy: BodyCopy) {
+    this.#source = source;
+    this.#copy = copy;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array>> {
+    const step = await this.#source.next();
+    if (step.done === true) this.#copy.end();
+    else this.#copy.add(step.value);
+    return step;
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    await this.#source.return?.();
+    return { done: true, value: undefined };
+  }
 }

@@ -40,9 +40,9 @@ export function relayCall(attempt: Attempt, next: Next, give: (answer: Answer) =
   const { exchange, opened, upstream, target, tools } = attempt;
   const { protocol, call, conversation, vendorIds } = opened;
   if (vendorIds !== undefined) tools.ids.refuse(vendorIds.unknown, target);
-  if (call.billable) refuseUncharged(attempt);
+  refuseUncharged(attempt);
   const { variant } = upstream;
-  const changes = changesOf(attempt);
+  const changes = variant === undefined && target.upstream.sessionKey !== true ? undefined : changesOf(attempt);
   const relayedCall = withoutSeals(exchange, opened, opened.prepare(target, changes), tools);
   const queried = exchange.request.query.size === 0 ? relayedCall : withQuery(exchange, relayedCall);
   const prepared = variant === undefined ? queried : readdressed(relayedCall, variant, call, target);
@@ -96,7 +96,8 @@ function named(opened: Opened, reshape: Reshape | undefined, { config }: Tools):
 
 /** Refuses other models and tools that the vendor would run uncharged. */
 function refuseUncharged({ exchange, opened, target, tools }: Attempt): void {
-  const { protocol, json } = opened;
+  const { protocol, json, call } = opened;
+  if (!call.billable) return;
   // Members that this provider does not get.
   const left = target.upstream.dropFields[target.protocol] ?? [];
   // The vendor reads such names as its own: the client's name for its model may be that of another one there.

@@ -60,7 +60,7 @@ test('another account, project or key as the scope says, policy, price, price ve
   );
 });
 
-test('texts of two different requests are never the same, and what is read twice is not kept', () => {
+test('two different requests never have the same text, and members that stand twice are counted twice', () => {
   const requests = fc.json({ maxDepth: 4 }).map((text) => ({ model: 'm', input: JSON.parse(text) as unknown }));
   fc.assert(
     fc.property(requests, requests, (one, other) => {
@@ -202,7 +202,7 @@ test('when the client of the call that is made leaves, one of those that wait ma
   assert.equal(made(), 2);
 });
 
-test('cache-control: no-store keeps and reads nothing, no-cache makes it anew, max-age sets the oldest that is wanted', async () => {
+test('cache-control: no-store keeps and reads nothing, no-cache makes it again, max-age sets the oldest that is wanted', async () => {
   const { host, send, made } = await startNode();
   const by = (control: string) => send(exchangeOf({ headers: { 'cache-control': control } }));
   assert.equal(await by('no-store'), 'miss');

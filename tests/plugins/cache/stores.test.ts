@@ -33,7 +33,7 @@ const steps = fc.array(
 );
 
 function storeTests(name: string, open: () => Promise<EntryStore>, numRuns: number): void {
-  test(`${name}: what is put is found by its account and key, with every byte, until it has ended`, async () => {
+  test(`${name}: an entry is found by its account and key, with every byte, until it has ended`, async () => {
     const store = await open();
     const entry = { ...entryOf('a'), body: Buffer.from([0, 10, 255, 13]) };
     await store.put('ada', entry, 60_000);
@@ -165,7 +165,7 @@ async function twoNodes(store: string, provide: (host: ReturnType<typeof fakeHos
     for (const { name, work } of host.intervals) if (name.startsWith('write sums')) await work();
 }
 
-test('an entry that another key has, or that is not what was written, is none', () => {
+test('an entry of another key, and one that was changed, is not read', () => {
   const entry = entryOf('a');
   const head = encodeHead(entry);
   assert.deepEqual(decodeEntry('a', head, entry.body), entry);
