@@ -14,7 +14,7 @@ import type { Entry, Neighbour } from './entry.ts';
 import { Flights, type Landing, waited } from './flights.ts';
 import { hasForms, inFormOf, isWorthKeeping } from './form.ts';
 import type { CachedRequest } from './request.ts';
-import { isAsRequested } from './rules.ts';
+import { hasPolicies, isAsRequested } from './rules.ts';
 import { nearest, questionIn, vectorOf } from './similar.ts';
 import type { EntryStore, Place } from './stores/store.ts';
 import type { Sums } from './sums.ts';
@@ -315,7 +315,7 @@ function entryOf(
   const report = exchange.find(usageReport);
   const body = copy.whole();
   if (kind === 'failed' || error !== undefined || report?.terminal !== true || body === undefined) return undefined;
-  if (exchange.find(model) !== request.model) return undefined;
+  if (exchange.find(model) !== request.model || !hasPolicies(exchange, request.policies)) return undefined;
   const requested = exchange.get(call);
   if (!isAsRequested(requested, report.services, report.media)) return undefined;
   const isStream = headers['content-type']?.startsWith('application/json') !== true && requested.stream;

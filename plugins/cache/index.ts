@@ -61,16 +61,20 @@ export default definePlugin<CacheConfig>({
     host.every(pruneMs, 'forget old sums of the cache', () => sums.prune());
     const entries = storeOf(host, config);
     const caching = entries && new Caching({ host, store: entries, sums });
+    let current = config;
     const instance: PluginInstance<CacheConfig> = {
       ...layerOf(host, config, caching),
-      checks: { problems: () => problemsOf(host, config), notices: () => noticesOf(host, config) },
+      checks: { problems: () => problemsOf(host, current), notices: () => noticesOf(host, current) },
       commandLine: { commands: [cacheCommand(sums, host.clock)] },
       reload: {
         members: ['of', 'scope', 'honour', 'largest', 'wait', 'similar'],
         prepare(changed) {
           const [first] = problemsOf(host, changed);
           if (first !== undefined) throw new Error(`cache.${first.path.join('.')}: ${first.message}`);
-          return () => void Object.assign(instance, layerOf(host, changed, caching));
+          return () => {
+            current = changed;
+            Object.assign(instance, layerOf(host, changed, caching));
+          };
         },
       },
       lifecycle: {

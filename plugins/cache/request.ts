@@ -18,6 +18,8 @@ export interface CachedRequest {
   readonly opened: Opened | undefined;
   readonly model: Model | undefined;
   readonly json: JsonObject;
+  /** The digest of the policies that its answer is made under. */
+  readonly policies: string | undefined;
   /** The key of all but this text. */
   readonly groupWithout: (hole: Hole) => string | undefined;
 }
@@ -46,7 +48,8 @@ export function cachedRequest(exchange: Exchange, settings: KeySettings): Cached
   if (text === undefined || text.members !== membersIn(body)) return undefined;
   const by = exchange.find(caller);
   const entry = exchange.find(model);
-  const around = surroundings(exchange, by, settings);
+  const policies = exchange.find(answerPolicies)?.digest();
+  const around = surroundings(exchange, by, policies, settings);
   return {
     place: { accountId: by?.accountId ?? anybody, key: digestOf([...around, text.text]) },
     rule,
@@ -54,6 +57,7 @@ export function cachedRequest(exchange: Exchange, settings: KeySettings): Cached
     opened: request,
     model: entry,
     json,
+    policies,
     groupWithout(hole) {
       const rest = canonicalText(json, request !== undefined, hole)?.text;
       return rest === undefined ? undefined : digestOf(['similar', ...around, rest]);
@@ -62,7 +66,12 @@ export function cachedRequest(exchange: Exchange, settings: KeySettings): Cached
 }
 
 /** Everything but the body that decides on the answer, or on who gets it. */
-function surroundings(exchange: Exchange, by: Caller | undefined, { scope, now }: KeySettings): (string | undefined)[] {
+function surroundings(
+  exchange: Exchange,
+  by: Caller | undefined,
+  policies: string | undefined,
+  { scope, now }: KeySettings,
+): (string | undefined)[] {
   const { endpoint, request } = exchange;
   const protocol = exchange.find(opened)?.protocol;
   const entry = exchange.find(model);
@@ -76,7 +85,7 @@ function surroundings(exchange: Exchange, by: Caller | undefined, { scope, now }
     protocol === undefined ? request.path : protocol.name,
     exchange.get(call).model,
     entry && modelMark(entry, now()),
-    exchange.find(answerPolicies),
+    policies,
     queryOf(request.query),
     headersOf(request.headers, protocol?.passedHeaders ?? ['accept']),
   ];

@@ -2,7 +2,15 @@
 import type { Exchange } from '../../core/contract/contract.ts';
 import { type JsonObject, listOf, objectOf } from '../../core/json/json.ts';
 import { caller } from '../common/domain/accounts.ts';
-import { type Call, call, conversation, pinned, unrecorded, vendorBatch } from '../common/domain/calls.ts';
+import {
+  answerPolicies,
+  type Call,
+  call,
+  conversation,
+  pinned,
+  unrecorded,
+  vendorBatch,
+} from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
 import type { Ratio } from '../common/domain/money.ts';
 import { type Opened, opened } from '../common/wire/protocols.ts';
@@ -53,7 +61,14 @@ function hasTools(json: JsonObject): boolean {
 export function mayRepeat(exchange: Exchange): boolean {
   if (!exchange.get(call).billable) return false;
   if (exchange.find(vendorBatch) !== undefined || exchange.find(unrecorded) === true) return false;
-  return exchange.find(pinned) === undefined && exchange.find(caller)?.retention !== 'none';
+  if (exchange.find(pinned) !== undefined || exchange.find(caller)?.retention === 'none') return false;
+  return hasPolicies(exchange, exchange.find(answerPolicies)?.digest());
+}
+
+/** Whether the policies of the call are those of this digest, and let its answer be given to others; true without any. */
+export function hasPolicies(exchange: Exchange, digest: string | undefined): boolean {
+  const policies = exchange.find(answerPolicies);
+  return policies === undefined || (digest !== undefined && policies.digest() === digest);
 }
 
 /**

@@ -69,11 +69,17 @@ export const unrecorded = defineContextKey<true>('unrecorded');
 /** Set once the rules for prompts have passed the request. What costs something stands below the plugin that sets it. */
 export const ruled = defineContextKey<true>('passed rules for prompts');
 
-/**
- * What else decides on the answer, beside request and model, as a digest: policies that judge or change it, and values that they put back
- * into it. Set above what answers from earlier calls, which gives an answer again only under the same one.
- */
-export const answerPolicies = defineContextKey<string>('answer policies');
+/** What else decides on an answer, beside request and model. */
+export interface AnswerPolicies {
+  /**
+   * A digest of the policies that judge or change the answer, and of values that they put back into it. Asked before the call is made and when its
+   * answer has ended: an answer is given again only under the same one. undefined: to no other request, as it was refused, or is for this one alone.
+   */
+  digest(): string | undefined;
+}
+
+/** Set above what answers from earlier calls, by the plugin that has such policies. */
+export const answerPolicies = defineContextKey<AnswerPolicies>('answer policies');
 
 /** Provided where a call with an Idempotency-Key runs once, however often it is made within this time. */
 export const keyedCalls = defineService<{ readonly keepMs: number }>('keyed calls');

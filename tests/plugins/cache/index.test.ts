@@ -6,7 +6,14 @@ import plugin from '../../../plugins/cache/index.ts';
 import { canonicalText, membersIn } from '../../../plugins/cache/key.ts';
 import { wishIn } from '../../../plugins/cache/wish.ts';
 import { cacheReport } from '../../../plugins/common/domain/admin/cache.ts';
-import { call, pinned, spendGuard, usageReport, vendorBatch } from '../../../plugins/common/domain/calls.ts';
+import {
+  answerPolicies,
+  call,
+  pinned,
+  spendGuard,
+  usageReport,
+  vendorBatch,
+} from '../../../plugins/common/domain/calls.ts';
 import { model } from '../../../plugins/common/domain/models.ts';
 import { money } from '../../../plugins/common/domain/money.ts';
 import { timeline } from '../../../plugins/common/domain/timeline.ts';
@@ -95,6 +102,7 @@ const never: Record<string, [Requested, ((exchange: FakeExchange) => void)?]> = 
     {},
     (exchange) => exchange.set(pinned, { provider: 'v', credential: 'c', protocol: undefined }),
   ],
+  'one whose answer is for it alone': [{}, (exchange) => exchange.set(answerPolicies, { digest: () => undefined })],
   "a line of a vendor's batch": [{}, (exchange) => exchange.set(vendorBatch, 'answer')],
 };
 for (const [what, [requested, more]] of Object.entries(never))
@@ -126,6 +134,10 @@ const bad: Record<string, (exchange: FakeExchange) => Answer> = {
     const answer = answered(exchange);
     exchange.set(usageReport, { ...exchange.get(usageReport), terminal: false });
     return answer;
+  },
+  'refused by a policy': (exchange) => {
+    exchange.set(answerPolicies, { digest: () => undefined });
+    return answered(exchange);
   },
   'of another model': (exchange) => {
     exchange.set(model, { ...exchange.get(model), id: 'other' });

@@ -104,7 +104,7 @@ describe('postgres', () => {
       await empty();
       return new PostgresStore(opened, bounds);
     },
-    8,
+    4,
   );
 
   test('two processes on one database: equal calls at both reach the model once, and sums are written', async () => {
@@ -132,7 +132,7 @@ if (hasRedis)
       await server.stop();
     });
     let count = 0;
-    storeTests('redis', async () => new RedisStore(opened, `test${count++}`, bounds), 20);
+    storeTests('redis', async () => new RedisStore(opened, `test${count++}`, bounds), 10);
 
     test('two processes on one server: equal calls at both reach the model once', async () => {
       await twoNodes('redis', (host) => host.provide(counters, opened));

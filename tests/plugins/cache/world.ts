@@ -60,7 +60,9 @@ export function exchangeOf(requested: Requested = {}): FakeExchange {
       [call, known],
       [model, modelOf(requested)],
       [caller, { accountId: account, keyId: key, ...(project === undefined ? {} : { project }), ...requested.caller }],
-      ...(policies === undefined ? [] : [[answerPolicies, policies] as [typeof answerPolicies, string]]),
+      ...(policies === undefined
+        ? []
+        : [[answerPolicies, { digest: () => policies }] as [typeof answerPolicies, object]]),
     ],
   });
 }

@@ -207,6 +207,7 @@ test('the gateways list their plugins in a valid order', () => {
     'idempotency',
     'billing',
     'shop',
+    'cache',
     'route',
     'protocol-convert',
     'bedrock',
@@ -226,6 +227,8 @@ test('the gateways list their plugins in a valid order', () => {
   const ofClouds = ['google', 'bedrock', 'vertex'];
   const embedded = order.filter((name) => name !== 'payments' && !ofClouds.includes(name));
   assert.deepEqual(read('demo.yaml').plugins, [...embedded.slice(0, 7), 'sandbox', ...embedded.slice(7), 'welcome']);
+  const company = order.filter((name) => name !== 'payments').toSpliced(order.indexOf('idempotency'), 0, 'prompts');
+  assert.deepEqual(read('company.yaml').plugins, company);
   assert.deepEqual(read('passthrough.yaml').plugins, ['passthrough']);
 });
 

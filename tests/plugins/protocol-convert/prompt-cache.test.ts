@@ -83,3 +83,35 @@ test('session_key: one digest a session, another for another one, none where the
   const unwanted = { sessionKey: true, dropFields: { chat: ['prompt_cache_key'] } } as const;
   assert.equal(keyIn(await sent('/v1/chat/completions', chat('Hello'), unwanted, chatAnswered)), undefined);
 });
+
+async function translated(path: string, body: object, target: NonNullable<RelayRequest['target']>, answer: string) {
+  const { sent: request } = await relay({ path, body, target }, wholeAnswer(answer));
+  return Buffer.from(request.body as Uint8Array).toString();
+}
+
+test('session_key: a session of another protocol gets a digest too, which does not show its name', async () => {
+  const answer =
+    '{"choices":[{"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}';
+  const keyOf = async (session: string) => {
+    const messages = [{ role: 'user', content: 'Hi' }];
+    const body = { model: 'm', max_tokens: 5, metadata: { user_id: session }, messages };
+    const upstream = { sessionKey: true } as const;
+    return keyIn(await translated('/v1/messages', body, { protocol: 'chat', upstream }, answer));
+  };
+  const one = await keyOf('session-1');
+  assert.match(one!, /^[\w+/=-]{16}$/);
+  assert.equal(await keyOf('session-1'), one);
+  assert.notEqual(await keyOf('session-2'), one);
+});
+
+test('client: a translated request gets no marks of the gateway’s own, as it does by default', async () => {
+  const tools = [{ type: 'function', function: { name: 'a', parameters: { type: 'object' } } }];
+  const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], tools };
+  const hasMarks = async (upstream: NonNullable<NonNullable<RelayRequest['target']>['upstream']>) =>
+    (await translated('/v1/chat/completions', body, { protocol: 'messages', upstream }, answered)).includes(
+      'cache_control',
+    );
+  assert.equal(await hasMarks({}), true);
+  assert.equal(await hasMarks({ cacheMarks: 'client' }), false);
+  assert.equal(await hasMarks({ cacheMarks: 'off' }), false);
+});

@@ -1,0 +1,106 @@
+/** The cache below the real billing, on its ledger and journal: what equal calls come to, and what the audit says of it. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import type { Answer } from '../../../core/contract/message.ts';
+import plugin from '../../../plugins/cache/index.ts';
+import { call, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { servedBy } from '../../../plugins/common/domain/ledger.ts';
+import { model } from '../../../plugins/common/domain/models.ts';
+import { formatUsd } from '../../../plugins/common/domain/money.ts';
+import { type FakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
+import { fc } from '../../helpers/properties.ts';
+import { leaveWorlds, modelOf, newCall, newWorld, report, send, type World } from '../billing/world.ts';
+
+after(leaveWorlds);
+
+/** One object, as the catalogue has it. */
+const entry = modelOf();
+/** At 2 and 10 USD a million: 44,000 nano-USD. */
+const usage = { input: 7, output: 3 };
+const whole = 44_000n;
+
+function equalCall(text: string): FakeExchange {
+  const exchange = newCall({ facts: [[model, entry]] });
+  const body = Buffer.from(JSON.stringify({ model: 'test-model', input: text }));
+  Object.assign(exchange.request, { body, bodyBytes: body.length });
+  Object.assign(exchange.endpoint, { setsOnOpen: [call], body: 'json' });
+  return exchange;
+}
+
+async function upstream(exchange: FakeExchange): Promise<Answer> {
+  Object.assign(await send(exchange), { result: 'answered', status: 200 });
+  exchange.set(usageReport, report(usage));
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: '{"data":[]}' };
+}
+
+/** All of these calls at once, through billing and the cache. Resolves with how each was answered. */
+async function answerAll(
+  world: World,
+  price: string,
+  exchanges: readonly FakeExchange[],
+  breaksOff = (_: number) => false,
+) {
+  const cache = await setUp(plugin, fakeHost(), { of: [{ keep: '1h', price }] });
+  const gate = Promise.withResolvers<void>();
+  const answers = exchanges.map(async (exchange, index) => {
+    const answer = await world.part.handle!(exchange, () =>
+      cache.handle!(exchange, () => gate.promise.then(() => upstream(exchange))),
+    );
+    // The head and the body, as they are written to the client's socket.
+    const isBroken = exchange.find(servedBy) !== undefined && breaksOff(index);
+    if (!isBroken) exchange.watcher?.head(answer.status, {});
+    if (!isBroken) exchange.watcher?.chunk(Buffer.from('x'));
+    await exchange.end(isBroken ? { kind: 'failed' } : {});
+    return isBroken ? 'broken' : answer.headers['x-cache'];
+  });
+  gate.resolve();
+  return Promise.all(answers);
+}
+
+/** Until so many at least are in the ledger, and nothing waits for it. */
+async function writeAll(world: World, calls: number): Promise<void> {
+  for (let round = 1; round < 100; round++) {
+    await world.tick('write the ledger');
+    const [row] = await world.rows<{ n: number }>(sql`select count(*)::int as n from ${world.table('calls')}`);
+    if (row!.n >= calls && round > 2) return;
+  }
+  assert.fail('the ledger lacks calls');
+}
+
+test('10,000 equal calls at once: one is made, and the bill is one whole price and 9,999 shares, each rounded once', async () => {
+  await using world = await newWorld({ credit: '100' });
+  const all = await answerAll(
+    world,
+    '0.33333',
+    Array.from({ length: 10_000 }, () => equalCall('same')),
+  );
+  assert.equal(all.filter((how) => how === 'miss').length, 1);
+  assert.equal(all.filter((how) => how === 'hit').length, 9_999);
+  // 14,666.52 nano-USD a hit.
+  assert.equal(formatUsd(await world.balance()), formatUsd(100_000_000_000n - whole - 9_999n * 14_667n));
+});
+
+test('any shares, questions and answers that break off: the balance is exact, and the audit finds nothing', async () => {
+  const calls = fc.array(fc.record({ text: fc.constantFrom('a', 'b', 'c'), breaks: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 12,
+  });
+  await fc.assert(
+    fc.asyncProperty(calls, fc.integer({ min: 0, max: 100_000 }), async (list, millionths) => {
+      await using world = await newWorld({ credit: '1' });
+      const price = (millionths / 100_000).toFixed(5);
+      const exchanges = list.map(({ text }) => equalCall(text));
+      const all = await answerAll(world, price, exchanges, (index) => list[index]!.breaks);
+      const made = new Set(list.map(({ text }) => text)).size;
+      const count = (what: string) => all.filter((how) => how === what).length;
+      assert.equal(count('miss'), made);
+      const share = (2n * whole * BigInt(millionths) + 100_000n) / 200_000n;
+      const spent = BigInt(made) * whole + BigInt(count('hit')) * share;
+      assert.equal(await world.balance(), 1_000_000_000n - spent);
+      await writeAll(world, made);
+      assert.deepEqual((await world.audit()).violations, []);
+    }),
+    { numRuns: 12 },
+  );
+});
