@@ -1,7 +1,7 @@
 /** Messages on their way to sinks: each is tried a few times, by one process. */
 import type { Host } from '../../core/contract/contract.ts';
-import { Unfetchable } from '../../core/tools/guarded-fetch.ts';
 import type { AlertMessage, AlertSink } from '../common/domain/admin/alerts.ts';
+import { faultOf } from '../common/kit/fetch/post.ts';
 import type { AlertRows, DueMessage } from './rows.ts';
 
 /** After 10 s, 40 s, about 3, 11 and 43 minutes. */
@@ -11,9 +11,6 @@ const sendTimeoutMs = 10_000;
 /** Longer than sending takes, so that no other process sends the same message. */
 const takenMs = 60_000;
 const mostAtOnce = 20;
-
-/** A fault that operators see; names no address and no secret. */
-export class Refused extends Error {}
 
 export class Deliveries {
   readonly #host: Pick<Host, 'clock' | 'log'>;
@@ -60,12 +57,4 @@ export class Deliveries {
       return faultOf(error);
     }
   }
-}
-
-/** Errors of networks and libraries may quote addresses and passwords: only texts that cannot are shown. */
-function faultOf(error: unknown): string {
-  if (error instanceof Refused || error instanceof Unfetchable) return error.message.slice(0, 200);
-  const { name, code } = Object(error) as { name?: unknown; code?: unknown };
-  if (name === 'TimeoutError' || name === 'AbortError') return 'it did not answer in time';
-  return typeof code === 'string' && /^[A-Z_]{2,40}$/.test(code) ? `the connection failed (${code})` : 'it failed';
 }

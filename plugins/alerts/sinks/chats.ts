@@ -2,8 +2,8 @@
 import { createHmac } from 'node:crypto';
 import { secretText, z } from '../../../core/contract/schema.ts';
 import type { AlertMessage, AlertSinkType } from '../../common/domain/admin/alerts.ts';
-import { Refused } from '../deliveries.ts';
-import { address, allowPrivate, post } from './post.ts';
+import { post, Refused } from '../../common/kit/fetch/post.ts';
+import { address, allowPrivate } from './addresses.ts';
 
 const config = z.strictObject({
   webhook: address.describe(

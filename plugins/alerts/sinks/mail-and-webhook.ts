@@ -1,9 +1,9 @@
 /** Alerts by mail, with the mail server of the console, and as signed JSON (https://www.standardwebhooks.com). */
 import { z } from '../../../core/contract/schema.ts';
 import { type AlertMessage, type AlertSinkType, mailers } from '../../common/domain/admin/alerts.ts';
+import { post, Refused } from '../../common/kit/fetch/post.ts';
 import { signedHeaders, webhookSecrets } from '../../common/kit/fetch/webhooks.ts';
-import { Refused } from '../deliveries.ts';
-import { address, allowPrivate, post } from './post.ts';
+import { address, allowPrivate } from './addresses.ts';
 
 const mailConfig = z.strictObject({
   to: z

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { Rule } from '../../../plugins/alerts/config.ts';
-import { Deliveries, mostAttempts, Refused } from '../../../plugins/alerts/deliveries.ts';
+import { Deliveries, mostAttempts } from '../../../plugins/alerts/deliveries.ts';
 import { Engine } from '../../../plugins/alerts/engine.ts';
 import { AlertRows } from '../../../plugins/alerts/rows.ts';
 import type { AlertKind, AlertMessage, Measurement } from '../../../plugins/common/domain/admin/alerts.ts';
+import { Refused } from '../../../plugins/common/kit/fetch/post.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
 
