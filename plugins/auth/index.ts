@@ -11,6 +11,7 @@ import {
 import { count, secretList, z } from '../../core/contract/schema.ts';
 import { accounts, type Caller, caller, keyRules, keyring, tagsText } from '../common/domain/accounts.ts';
 import { accountAdmin } from '../common/domain/admin/accounts.ts';
+import { accountEnds } from '../common/domain/admin/notices.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
@@ -23,6 +24,7 @@ import { openAccounts } from './accounts.ts';
 import { type AdmissionRules, Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
+import { openAccountEnds } from './ends.ts';
 import { LastUsed } from './last-used.ts';
 import { changing, loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from './peppers.ts';
 import { openStore, type Store } from './store.ts';
@@ -80,7 +82,7 @@ export default definePlugin<Settings>({
   services: {
     requires: [database],
     optional: [ledger, plans, priceFloor],
-    provides: [accounts, accountAdmin, keyring, keyRules],
+    provides: [accounts, accountAdmin, accountEnds, keyring, keyRules],
   },
   sets: [caller, bodyOwner],
 
@@ -119,6 +121,10 @@ export async function setUpAuth(
     openAccountAdmin({ store: accountAdminService, accountService, clock, floor: () => host.find(priceFloor) }),
   );
 
+  host.provide(
+    accountEnds,
+    openAccountEnds(db, () => clock.now()),
+  );
   provideRules(host, () => current);
   const lastUsed = new LastUsed(store);
   const authenticator = openAuthenticator(host, settings, { db, store, peppers, lastUsed });

@@ -15,6 +15,7 @@ import { accounts, caller } from '../common/domain/accounts.ts';
 import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries, payments } from '../common/domain/admin/ledger.ts';
+import { movedAccounts } from '../common/domain/admin/notices.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, conversation, ruled, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
@@ -42,6 +43,7 @@ import { openCallRows } from './ledger/call-rows.ts';
 import { callSums } from './ledger/call-sums.ts';
 import { statementOf } from './reports/ledger-pages.ts';
 import { openLedgerQueries, withPages } from './reports/ledger-queries.ts';
+import { openMovedAccounts } from './reports/moved.ts';
 import { journalOf } from './reports/nodes.ts';
 import { admitByBalance, requireFunds } from './reservations/admission.ts';
 import { noticesOfOverdraft } from './reservations/bound.ts';
@@ -74,7 +76,7 @@ export default definePlugin<Config>({
       ...[accountAdmin, accounts, catalog, multipliers, plans, rateLimits],
       ...[requestSumsAudit, requestSumTable, alertEvents, payments, sealedFiles, admittedOrders],
     ],
-    provides: [ledger, pool, funds, authorizations, ledgerQueries, callRows],
+    provides: [ledger, pool, funds, authorizations, ledgerQueries, movedAccounts, callRows],
   },
   requires: [call, caller, model],
   optional: [plan, priceRatio, instead, conversation, ruled, admitted],
@@ -212,6 +214,7 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
   const charges = { orm: store.orm, schema: store.schema, archive: archive.reader, now: () => host.clock.now() };
   const queries = openLedgerQueries({ store: charges, audit: check, self, journal, mismatch });
   host.provide(ledgerQueries, withPages(queries, charges, store.pages));
+  host.provide(movedAccounts, openMovedAccounts(store));
   const commands = commandsOf({
     ...{ host, store, archive, watch, ledger: ledgerService.ledger, pool: ledgerService.pool },
     statement: (accountId, limit) => statementOf(charges, accountId, limit),

@@ -13,6 +13,7 @@ import type { Fault } from '../../core/contract/remarks.ts';
 import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
 import { alertAdmin, consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
+import { accountPeople } from '../common/domain/admin/notices.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import type { Plans } from '../common/domain/plans.ts';
 import { type ConsoleConfig, config } from './config.ts';
@@ -23,7 +24,8 @@ import { addedPages, problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
 import { type ProviderAdmin, providerAdmin } from './people/providers/provider-admin.ts';
 import { rotatedPeople } from './people/secrets.ts';
-import { consoleTables } from './people/tables.ts';
+import { mailsOf } from './people/store.ts';
+import { consoleTables, peopleTables } from './people/tables.ts';
 import * as services from './services.ts';
 
 const operation = 'console';
@@ -65,8 +67,9 @@ export default definePlugin<ConsoleConfig>({
       payments,
       priceFloor,
       alertAdmin,
+      services.noticeAdmin,
     ],
-    provides: [mailers, consolePages],
+    provides: [mailers, consolePages, accountPeople],
   },
 
   async setup(host: Host, settings: ConsoleConfig): Promise<PluginInstance<ConsoleConfig>> {
@@ -81,6 +84,7 @@ export default definePlugin<ConsoleConfig>({
     const mails = new Mailers(settings.smtp, host.log);
     let listening = '';
     host.provide(mailers, mails);
+    host.provide(accountPeople, { mailsOf: mailsOf(store.orm, peopleTables(store.schema)) });
     host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
     const commandLine = commandLineOf({ host, store, secrets: settings.secret }, links, settings);
     const problems = () => [...problemsOf(addedPages(host)), ...unknownPlans(settings, host.find(services.plans))];

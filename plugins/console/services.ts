@@ -7,6 +7,7 @@ export { batchAdmin } from '../common/domain/admin/batches.ts';
 export { cacheReport } from '../common/domain/admin/cache.ts';
 export { fileAdmin } from '../common/domain/admin/files.ts';
 export { ledgerQueries } from '../common/domain/admin/ledger.ts';
+export { noticeAdmin } from '../common/domain/admin/notices.ts';
 export { priceQueries } from '../common/domain/admin/prices.ts';
 export { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
 export { requestQueries } from '../common/domain/admin/requests.ts';

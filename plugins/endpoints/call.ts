@@ -3,14 +3,14 @@ import { type Exchange, type Next, upstreamRequest } from '../../core/contract/c
 import type { Clock } from '../../core/contract/host-tools.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
 import { UpstreamRefusal } from '../../core/contract/upstream-failures.ts';
-import { asBuffer, isObject, tryParseBytes } from '../../core/json/json.ts';
+import { asBuffer, isObject, type JsonObject, tryParseBytes } from '../../core/json/json.ts';
 import { applyEdits, findPlace } from '../../core/json/splice.ts';
 import { dropped, type UsageReport, usageReport } from '../common/domain/calls.ts';
-import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
+import { defineEvent, recordEvent, recordVendorWords } from '../common/domain/timeline.ts';
 import type { Target } from '../common/domain/upstreams.ts';
 import type { Usage } from '../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../common/kit/scrub.ts';
-import { classify, classifyBody, notAnAnswer } from '../common/kit/upstream-errors.ts';
+import { classify, classifyBody, classifyFrame, notAnAnswer } from '../common/kit/upstream-errors.ts';
 import { buildUpstreamRequest } from '../common/kit/upstream-request.ts';
 import { asBytes, isWhole, wholeBody } from '../common/wire/answer-body.ts';
 import type { AnswerContext, AnswerReader, Opened, Prepared } from './description.ts';
@@ -47,7 +47,11 @@ export async function makeCall(
   recordEvent(exchange, clock.now(), attemptEvent, [target.protocol, prepared.converted, leftOut]);
   exchange.set(upstreamRequest, requestFor(exchange, prepared, target));
   const answer = await next();
-  const context = { call: opened.call, exchange, shapeOf: shape() };
+  const failed = (event: JsonObject) => {
+    const now = clock.now();
+    recordVendorWords(exchange, now, classifyFrame(event, now, target.key.reveal()).vendor);
+  };
+  const context = { call: opened.call, exchange, shapeOf: shape(), failed };
   const read = { context, opened, prepared, target, clock, namesRequested: namesRequested() && !prepared.converted };
   try {
     if (answer.status >= 300 || isPage(answer.headers)) return await refuse(read, answer);

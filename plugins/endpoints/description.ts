@@ -2,6 +2,7 @@
 import { defineContextKey, type Exchange } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer, AnswerBody, RepeatableBody } from '../../core/contract/message.ts';
+import type { JsonObject } from '../../core/json/json.ts';
 import type { Call, UsageReport } from '../common/domain/calls.ts';
 import type { ModelKind } from '../common/domain/models.ts';
 import type { Target } from '../common/domain/upstreams.ts';
@@ -80,6 +81,8 @@ export interface AnswerContext {
   readonly exchange: Exchange;
   /** Members of the gateway's own error bodies; absent: it has no shape of its own. */
   readonly shapeOf?: ((error: GatewayError, requestId: string) => object) | undefined;
+  /** Records the vendor's words of an error event: behind the beginning of an answer it is no refusal of the attempt. */
+  readonly failed: (event: JsonObject) => void;
 }
 
 /** The content of a whole body. */

@@ -23,8 +23,10 @@ export class EventMeter implements StreamMeter {
     this.#reader = new FrameReader((raw) => {
       const event = tryParse(parseFrame(raw)?.data ?? '');
       if (!isObject(event)) return;
-      if (event['type'] === 'error' || isObject(event['error'])) this.#fail();
-      else if (read(event)) this.#isComplete = true;
+      if (event['type'] === 'error' || isObject(event['error'])) {
+        context.failed(event);
+        this.#fail();
+      } else if (read(event)) this.#isComplete = true;
     }, maxFrameBytes);
   }
 

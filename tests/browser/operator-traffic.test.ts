@@ -16,8 +16,13 @@ const upstream = (name: string) =>
     .list()
     .find(({ provider }) => provider === name)!;
 
-test('the monitor’s figures link to their requests', { skip: cannotRun }, async () => {
+test('the monitor’s figures are compared with the time before, and link to their requests', {
+  skip: cannotRun,
+}, async () => {
   const page = await stage.page();
+  await page.goto('/console/admin/monitor?span=24h');
+  // Success, errors of clients, whole answers and margin, against the day before.
+  await page.locator('.stats-slim .change').nth(2).waitFor();
   await page.goto('/console/admin/monitor?span=30d');
   await page.getByRole('button', { name: /^Upstream errors \d/ }).click();
   await page.waitForURL(/metric=errors/);

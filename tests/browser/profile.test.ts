@@ -49,14 +49,34 @@ test('the second factor is enabled with a code, and its backup codes are shown o
   await page.context().close();
 });
 
-test('a new name is in the header at once, and sessions are listed', { skip }, async () => {
+test('a new name is in the header at once, sessions are listed, and notices are chosen and tried', {
+  skip,
+}, async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/profile`);
   const name = `Ada ${Date.now()}`;
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill(name);
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('button', { name }).waitFor();
   await page.getByText('this one').waitFor();
+  const balance = page.getByRole('textbox', { name: 'Low balance: threshold' });
+  const webhook = page.getByRole('checkbox', { name: 'Low balance: Webhook' });
+  const address = page.getByRole('textbox', { name: 'Address of the webhook' });
+  const save = page.getByRole('button', { name: 'Save notices' });
+  await balance.fill('12.5');
+  await webhook.check();
+  await address.fill('http://127.0.0.1:9/x');
+  await save.click();
+  await page.getByText('The address of the webhook cannot be called').waitFor();
+  await address.fill('https://hooks.example.test/x');
+  await save.click();
+  await page.getByRole('button', { name: 'Test: Webhook' }).click();
+  await page.getByRole('status').filter({ hasText: /\w/ }).waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'Test: Webhook' }).waitFor();
+  assert.equal(Number(await balance.inputValue()), 12.5);
+  assert.ok(await webhook.isChecked());
+  assert.equal(await address.inputValue(), 'https://hooks.example.test/x');
   await page.context().close();
 });
 

@@ -78,6 +78,8 @@ export const examples: Readonly<Record<string, unknown>> = {
   'telemetry.otlp.endpoint': 'http://127.0.0.1:4318',
   'alerts.rules.NAME.least': 20,
   'alerts.rules.NAME.sinks': ['team'],
+  'notices.kinds.NAME.channels': ['mail', 'webhook'],
+  'notices.kinds.NAME.threshold': 10,
   'alerts.sinks.NAME.type': 'slack',
   'alerts.sinks.NAME (mail).to': ['operators@example.com'],
   'alerts.sinks.NAME (webhook).secret': '${ALERT_WEBHOOK_SECRET}',

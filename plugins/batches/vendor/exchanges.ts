@@ -147,8 +147,11 @@ export async function deliverLine(
   const read = await lineAnswer(batch, answer, mostBytes);
   if (!isGiven && laterMsOf(answer) !== undefined) throw new Error('a result cannot be read at the moment');
   const report = snapshotOf(made?.find(usageReport));
-  const isAnswered = isGiven && (made?.find(attempts)?.at(-1)?.result === 'answered' || report !== undefined);
-  return { answer: { ...read, requestId: line.id }, report, attempts: [attemptAt(vendor, isGiven, isAnswered)] };
+  const own = made?.find(attempts)?.at(-1);
+  const isAnswered = isGiven && (own?.result === 'answered' || report !== undefined);
+  const said = isGiven ? { status: own?.status, error: own?.error } : {};
+  const attempt = { ...attemptAt(vendor, isGiven, isAnswered), ...said };
+  return { answer: { ...read, requestId: line.id }, report, attempts: [attempt] };
 }
 
 /** What a vendor has made is delivered even if the key was revoked meanwhile. */

@@ -40,6 +40,7 @@ export * from '../domain/admin/accounts.ts';
 export * from '../domain/admin/admin-pages.ts';
 export * from '../domain/admin/alerts.ts';
 export * from '../domain/admin/ledger.ts';
+export * from '../domain/admin/notices.ts';
 export * from '../domain/admin/pages.ts';
 export * from '../domain/admin/prices.ts';
 export * from '../domain/admin/recorded-bodies.ts';

@@ -31,6 +31,7 @@ import { fileRoutes } from './files/files.ts';
 import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
+import { noticeRoutes } from './notices.ts';
 import { projectRoutes } from './projects.ts';
 import { documentOf } from './routing/document.ts';
 import { guard, renderError } from './routing/guard.ts';
@@ -59,6 +60,7 @@ const topics = [
   batchRoutes,
   walletRoutes,
   paymentRoutes,
+  noticeRoutes,
   projectRoutes,
   trafficRoutes,
   alertRoutes,

@@ -14,6 +14,7 @@ import {
   batchAdmin,
   configFiles,
   ledgerQueries,
+  noticeAdmin,
   plans,
   pool,
   priceQueries,
@@ -49,6 +50,7 @@ const features = {
   config: configFiles,
   payments,
   alerts: alertAdmin,
+  notices: noticeAdmin,
 } as const;
 type Feature = keyof typeof features;
 const featureNames = Object.keys(features) as Feature[];

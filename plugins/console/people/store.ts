@@ -197,6 +197,20 @@ function sessionStatements(orm: Orm, { user, session, account, verification }: P
   };
 }
 
+/** Confirmed addresses of people who may sign in, by account. */
+export function mailsOf(orm: Orm, { user }: Pick<PeopleTables, 'user'>) {
+  return async (accountIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> => {
+    const { email, gatewayAccountId: accountId, blocked, emailVerified } = user;
+    const rows = await orm
+      .select({ email, accountId })
+      .from(user)
+      .where(and(inArray(accountId, [...accountIds]), eq(blocked, false), eq(emailVerified, true)))
+      .orderBy(email);
+    const byAccount = Map.groupBy(rows, (row) => row.accountId!);
+    return new Map([...byAccount].map(([id, people]) => [id, people.map((row) => row.email)]));
+  };
+}
+
 interface Row extends Omit<PersonView, 'accountId' | 'createdAt' | 'seenAt'> {
   readonly accountId: string | null;
   readonly createdAt: Date;

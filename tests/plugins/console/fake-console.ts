@@ -7,6 +7,7 @@ import { alertAdmin } from '../../../plugins/common/domain/admin/alerts.ts';
 import { batchAdmin } from '../../../plugins/common/domain/admin/batches.ts';
 import { fileAdmin } from '../../../plugins/common/domain/admin/files.ts';
 import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
+import { noticeAdmin } from '../../../plugins/common/domain/admin/notices.ts';
 import { priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
 import { recordedBodies } from '../../../plugins/common/domain/admin/recorded-bodies.ts';
 import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
@@ -29,6 +30,7 @@ import { fakeAlerts } from './fakes/alerts.ts';
 import { fakeBodies } from './fakes/bodies.ts';
 import { fakeHistory } from './fakes/config-history.ts';
 import { fakeBatches, fakeFiles } from './fakes/files.ts';
+import { fakeNotices } from './fakes/notices.ts';
 import { fakeAudit, fakePeople, fakeTokens, fakeViews } from './fakes/persons.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
 import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
@@ -115,6 +117,7 @@ function provideServices(host: FakeHost, world: World): void {
   host.provide(catalog, fakeCatalog());
   host.provide(priceQueries, fakePrices());
   host.provide(alertAdmin, fakeAlerts(world.now));
+  host.provide(noticeAdmin, fakeNotices(world.now));
   host.provide(configFiles, fakeConfig(world.now));
 }
 

@@ -1,8 +1,10 @@
 /** Speech and transcriptions: relayed byte for byte, metered by characters, tokens or seconds, broken answers, bad forms. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { mp3Silence, wavTone } from '../../../plugins/sandbox/endpoints/tones.ts';
 import { fc } from '../../helpers/properties.ts';
+import { until } from '../../helpers/until.ts';
 import { openTestbed, type Testbed } from './setup.ts';
 
 let testbed: Testbed;
@@ -169,6 +171,24 @@ test("without counters the length in the file's header is charged, and marked", 
   });
   const other = await charged(() => transcribe({}));
   assert.deepEqual([other.usage, other.estimated], [{ input: 30, output: 2, audio: 3 }, true]);
+});
+
+test("an error event within a stream of speech or of a transcription keeps the vendor's words, masked, for operators", async () => {
+  const event = JSON.stringify({ type: 'error', error: { message: 'No voice is left at key-of-first' } });
+  const queries = testbed.gateway.gateway.find(requestQueries)!;
+  for (const [begun, call] of [
+    [delta, () => speak(asEvents)],
+    ['data: {"type":"transcript.text.delta","delta":"hi"}\n\n', () => transcribe({ model: 'counted', stream: 'true' })],
+  ] as const) {
+    testbed.first.play({ headers: events, body: `${begun}event: error\ndata: ${event}\n\n` });
+    let id = '';
+    await charged(async () => {
+      id = (await call()).headers.get('x-request-id')!;
+    });
+    await until('its row is written', async () => (await queries.find(id, undefined)) !== undefined);
+    const row = (await queries.find(id, undefined))!;
+    assert.deepEqual(row.vendorWords, [{ attempt: 1, message: 'No voice is left at ***', requestId: null }]);
+  }
 });
 
 test('any reported tokens are charged exactly, whole and at the end of a stream', async () => {

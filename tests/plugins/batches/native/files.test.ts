@@ -7,6 +7,7 @@ import { accounts } from '../../../../plugins/common/domain/accounts.ts';
 import { batchAdmin } from '../../../../plugins/common/domain/admin/batches.ts';
 import { fileAdmin } from '../../../../plugins/common/domain/admin/files.ts';
 import { ledgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
+import { requestQueries } from '../../../../plugins/common/domain/admin/requests.ts';
 import { database } from '../../../../plugins/common/domain/database.ts';
 import { pool } from '../../../../plugins/common/domain/ledger.ts';
 import { until } from '../../../helpers/until.ts';
@@ -51,7 +52,13 @@ test('a batch is one order at the vendor, and each line a call at the batch pric
   const { usage, ...row } = await world.request(one.request_id);
   assert.deepEqual(row, { status: 200, outcome: 'complete', provider: 'vendor' });
   assert.deepEqual(usage, { input: 10, output: 5 });
+  assert.deepEqual(
+    charge!.attempts.map(({ status, result }) => ({ status, result })),
+    [{ status: 200, result: 'answered' }],
+  );
   assert.equal((await world.request(two.request_id)).status, 400);
+  const refused = await world.gateway.find(requestQueries)!.find(two.request_id, undefined);
+  assert.deepEqual(refused!.vendorWords, [{ attempt: 1, message: 'This is not allowed.', requestId: null }]);
 });
 
 test('a cancelled batch is cancelled at its vendor, and its finished lines are paid', async () => {

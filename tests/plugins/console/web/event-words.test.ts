@@ -127,7 +127,14 @@ test('an event says its amounts, counts and times in words of the language', asy
   assert.equal(say('en', 'billing.end', null, '12349', false, null), '$0.000012349 charged');
   assert.equal(say('en', 'route.attempt', 1, 'refused', 529, 12), 'attempt 1: refused · 529 after 12 ms');
   assert.equal(failureWords('the upstream answered 500', { t: all.get('zh')!, language: 'zh' }), '上游返回 500');
-  assert.equal(failureWords('connect ECONNREFUSED', { t: all.get('zh')!, language: 'zh' }), 'connect ECONNREFUSED');
+  const failed = (text: string, language = 'de') => failureWords(text, { t: all.get(language)!, language });
+  const refused = 'connect ECONNREFUSED 10.0.0.1:443';
+  assert.equal(failed(refused, 'zh'), `无法连接 (${refused})`);
+  assert.equal(failed('Headers Timeout Error'), 'es kam nicht rechtzeitig eine Antwort');
+  assert.equal(failed('Connect Timeout Error (timeout: 10000ms)', 'en'), 'no connection came about in time');
+  assert.equal(failed('unable to verify the first certificate').split(' (')[0], 'der Verbindung wird nicht vertraut');
+  assert.equal(failed('Another attempt of this request answered first.'), 'aufgegeben, weil ein anderer zuerst kam');
+  assert.equal(failed('something of a plugin'), 'something of a plugin');
 });
 
 test('an event of an added plugin, or with a code of another version, is shown in English', async () => {

@@ -6,12 +6,13 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { sendVerification } from '../../api/auth.ts';
 import { send } from '../../api/client.ts';
-import { meQuery, queries, useInfo, usePerson } from '../../api/session.ts';
+import { has, meQuery, queries, useInfo, useMe, usePerson } from '../../api/session.ts';
 import type { Me } from '../../api/types.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useErrorText } from '../../parts/states.tsx';
 import profile from '../../texts/en/profile.ts';
 import { languageName, languages, speak } from '../../texts/index.ts';
+import { Notices } from './profile-notices.tsx';
 import { Passkeys } from './profile-passkeys.tsx';
 import { NoPassword, Password } from './profile-password.tsx';
 import { SecondFactor } from './profile-second.tsx';
@@ -23,6 +24,7 @@ i18next.addResourceBundle('en', 'translation', { client: profile }, true);
 export default function Profile() {
   const { t } = useTranslation();
   const { hasPassword, providerOnly } = usePerson();
+  const me = useMe();
   return (
     <Page title={t('shell.profile')}>
       <Grid gap="md">
@@ -38,6 +40,11 @@ export default function Profile() {
             {!providerOnly && <Passkeys />}
           </Stack>
         </Grid.Col>
+        {me.account !== null && has(me, 'notices') && (
+          <Grid.Col span={12}>
+            <Notices />
+          </Grid.Col>
+        )}
         <Grid.Col span={12}>
           <Sessions />
         </Grid.Col>

@@ -48,4 +48,18 @@ export default {
   hedge: 'attempt {{second}} was begun beside attempt {{first}}, which had been silent for {{time}}',
   vendor: 'attempt {{number}} failed at its vendor',
   failedStatus: 'the upstream answered {{status}}',
+  failed: {
+    headSlow: 'no answer came in time',
+    bodySlow: 'it fell silent in the middle of its answer',
+    connectSlow: 'no connection came about in time',
+    proxy: 'the proxy did not let the request through',
+    certificate: 'the connection is not trusted',
+    name: 'its name is not known',
+    unreachable: 'it cannot be reached',
+    closed: 'it closed the connection',
+    unfinished: 'its answer has no end',
+    reported: 'its stream reported an error',
+    tooLarge: 'its answer is too large',
+    unreadable: 'its answer cannot be read',
+  },
 };

@@ -38,6 +38,7 @@ export default function Monitor() {
   const every = useLiveInterval(10_000);
   useMonitorRefresh();
   const sums = useAnswer<Sums>('/admin/monitor', span.query, every);
+  const before = useAnswer<Sums>('/admin/monitor', span.previous).data;
   return (
     <Page
       title={t('operator.traffic.monitor.title')}
@@ -51,9 +52,9 @@ export default function Monitor() {
     >
       <ProjectFilter />
       {sums.data?.requests === 0 && <Nothing />}
-      <Activity sums={sums.data} span={span} />
+      <Activity sums={sums.data} before={before} span={span} />
       <Loaded of={sums} height={48}>
-        {(data) => <Others sums={data} span={span} />}
+        {(data) => <Others sums={data} before={before} span={span} />}
       </Loaded>
       <Parts span={span} />
     </Page>
@@ -73,10 +74,15 @@ function Nothing() {
   );
 }
 
+/** Beside the sums of the shown time. */
+interface Compared {
+  readonly before: Sums | undefined;
+  readonly span: ChosenSpan;
+}
+
 /** The figures that are drawn, each with its change. */
-function Activity({ sums, span }: { readonly sums: Sums | undefined; readonly span: ChosenSpan }) {
+function Activity({ sums, before, span }: Compared & { readonly sums: Sums | undefined }) {
   const { t } = useTranslation();
-  const before = useAnswer<Sums>('/admin/monitor', span.previous).data;
   const names = useAccountNames();
   const withAccounts = has(useMe(), 'accounts');
   const hasProjects = useProjects().length > 0;
@@ -176,8 +182,8 @@ function useMetrics(now: Sums | undefined, before: Sums | undefined, span: Chose
   ];
 }
 
-/** The parts that are not drawn. */
-function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan }) {
+/** The figures that are not drawn, each with its change. */
+function Others({ sums, before, span }: Compared & { readonly sums: Sums }) {
   const { t, i18n } = useTranslation();
   const { requests, refused, results, total } = sums;
   const count = (value: number) => countText(value, i18n.language);
@@ -191,6 +197,7 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan
         label={t('operator.traffic.monitor.successRate')}
         value={shareText(results.ok, requests, i18n.language)}
         note={t('operator.traffic.monitor.successHint', { shown: count(results.ok) })}
+        change={[successOf(sums), successOf(before)]}
         {...rows('ok')}
       />
       <Stat
@@ -202,18 +209,23 @@ function Others({ sums, span }: { readonly sums: Sums; readonly span: ChosenSpan
             {refused > 0 && ` · ${t('client.usage.unserved', { number: count(refused) })}`}
           </>
         }
+        change={[results.client_error, before?.results.client_error]}
         {...rows('client_error')}
       />
       <Stat
         label={t('operator.traffic.monitor.total')}
         value={durationText(total.p50)}
         note={t('operator.traffic.monitor.percentiles', { p95: durationText(total.p95), p99: durationText(total.p99) })}
+        change={[total.p50, before?.total.p50]}
         {...rows()}
       />
-      {sums.cost !== null && <MarginStat sums={sums} to="/admin/money" search={span.search} />}
+      {sums.cost !== null && <MarginStat sums={sums} before={before} to="/admin/money" search={span.search} />}
     </StatRow>
   );
 }
+
+const successOf = (sums: Sums | undefined) =>
+  sums === undefined || sums.requests === 0 ? undefined : sums.results.ok / sums.requests;
 
 /** Where the traffic comes from and goes to, why it fails and how long it takes: one at a time. */
 function Parts({ span }: { readonly span: ChosenSpan }) {

@@ -44,10 +44,32 @@ const ofAttempt = new Set(['route.goes', 'route.attempt', 'route.again', 'route.
 export const attemptOf = ({ kind, values }: EventLine): number | undefined =>
   ofAttempt.has(kind) && typeof values[0] === 'number' ? values[0] : undefined;
 
-/** Why an attempt failed, as it is stored: the status of the answer in words, anything else as it stands. */
+/** Failures of attempts by their stored texts: the gateway's own, and those of libraries, which are quoted too. */
+const failures: readonly (readonly [text: RegExp, words: string, isQuoted?: true])[] = [
+  [/^the upstream sends nothing$/, 'headSlow'],
+  [/headers timeout/i, 'headSlow'],
+  [/body timeout/i, 'bodySlow'],
+  [/connect timeout|takes too long$/i, 'connectSlow'],
+  [/^the proxy /, 'proxy', true],
+  [/certificate|\bCERT_|\bTLS\b|\bSSL\b|EPROTO/i, 'certificate', true],
+  [/ENOTFOUND|EAI_AGAIN/, 'name', true],
+  [/ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ETIMEDOUT/, 'unreachable', true],
+  [/ECONNRESET|EPIPE|other side closed|socket hang up|^terminated$|^the upstream closed/i, 'closed', true],
+  [/^the stream ended without its end$/, 'unfinished'],
+  [/^the stream reported an error$/, 'reported'],
+  [/too large$|more than \d+ times its size$/, 'tooLarge'],
+  [/content-encoding$|cannot be read/, 'unreadable', true],
+  [/^Another attempt of this request answered first\.$/, 'lost'],
+];
+
+/** Why an attempt failed, as it is stored, in words; what is not known stands as it is. */
 export function failureWords(text: string, reader: Reader): string {
   const status = /^the upstream answered (\d+)$/.exec(text)?.[1];
-  return status === undefined ? text : say(reader, 'failedStatus', { status });
+  if (status !== undefined) return say(reader, 'failedStatus', { status });
+  const [, name, isQuoted] = failures.find(([form]) => form.test(text)) ?? [];
+  if (name === undefined) return text;
+  const known = name === 'lost' ? say(reader, 'why.lost') : say(reader, `failed.${name}`);
+  return isQuoted ? `${known} (${text})` : known;
 }
 
 const reasons: Readonly<Record<string, string>> = {

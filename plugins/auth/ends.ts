@@ -1,0 +1,65 @@
+/** What comes to an end, or has a ceiling: keys that expire, plans that end, keys with a spend cap. */
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
+import type { KeyCap } from '../common/domain/accounts.ts';
+import type { AccountEnds } from '../common/domain/admin/notices.ts';
+import { type Database, isUuid } from '../common/domain/database.ts';
+import { money } from '../common/domain/money.ts';
+import { authTables } from './tables.ts';
+
+/** Is before all others. */
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+export function openAccountEnds({ orm, schema }: Pick<Database, 'orm' | 'schema'>, now: () => number): AccountEnds {
+  const { accounts, keys } = authTables(schema);
+  const within = (withinMs: number) => ({ from: new Date(now()), until: new Date(now() + withinMs) });
+  const behind = (after: string) => (isUuid(after) ? after : firstId);
+  return {
+    async cappedKeys(accountIds) {
+      const ids = accountIds.filter(isUuid);
+      if (ids.length === 0) return [];
+      const { id: keyId, accountId, name, capAmount, capEvery } = keys;
+      const rows = await orm
+        .select({ keyId, accountId, name, capAmount, capEvery })
+        .from(keys)
+        .where(and(inArray(keys.accountId, ids), isNotNull(keys.capAmount), isNull(keys.revokedAt)));
+      return rows.map(({ capAmount: amount, capEvery: every, ...key }) => ({
+        ...key,
+        cap: { amount: money(amount!), every: every as KeyCap['every'] },
+      }));
+    },
+
+    async endingKeys(withinMs, after, most) {
+      const { from, until } = within(withinMs);
+      const { id: keyId, accountId, name, prefix, expiresAt } = keys;
+      const rows = await orm
+        .select({ keyId, accountId, name, prefix, expiresAt })
+        .from(keys)
+        .innerJoin(accounts, eq(accounts.id, keys.accountId))
+        .where(
+          and(
+            ...[isNull(keys.revokedAt), gt(keys.expiresAt, from), lte(keys.expiresAt, until)],
+            ...[eq(accounts.disabled, false), gt(keys.accountId, behind(after))],
+          ),
+        )
+        .orderBy(asc(keys.accountId), asc(keys.expiresAt), asc(keys.id))
+        .limit(most);
+      return rows.map(({ expiresAt: endsAt, ...key }) => ({ ...key, endsAt: endsAt!.getTime() }));
+    },
+
+    async endingPlans(withinMs, after, most) {
+      const { from, until } = within(withinMs);
+      const rows = await orm
+        .select({ accountId: sql<string>`${accounts.id}::text`, plan: accounts.plan, endsAt: accounts.planEndsAt })
+        .from(accounts)
+        .where(
+          and(
+            ...[gt(accounts.planEndsAt, from), lte(accounts.planEndsAt, until)],
+            ...[eq(accounts.disabled, false), gt(accounts.id, behind(after))],
+          ),
+        )
+        .orderBy(asc(accounts.id))
+        .limit(most);
+      return rows.map(({ endsAt, ...plan }) => ({ ...plan, endsAt: endsAt!.getTime() }));
+    },
+  };
+}

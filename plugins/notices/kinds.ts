@@ -1,0 +1,155 @@
+/** The kinds of notices that every gateway has, and what they say in each language. */
+import type { NoticeFields, NoticeKind, NoticeLanguage } from '../common/domain/admin/notices.ts';
+import { parseUsd } from '../common/domain/money.ts';
+
+type ByLanguage<Value> = Readonly<Record<NoticeLanguage, Value>>;
+type Line = (fields: NoticeFields) => string;
+interface Words {
+  readonly title: ByLanguage<string>;
+  readonly line: ByLanguage<Line>;
+}
+
+export const testTexts: ByLanguage<{ readonly title: string; readonly text: string }> = {
+  en: { title: 'A test notice', text: 'Notices of your account arrive here.' },
+  de: { title: 'Eine Testmitteilung', text: 'Mitteilungen Ihres Kontos kommen hier an.' },
+  ja: { title: 'テスト通知', text: 'アカウントの通知はここに届きます。' },
+  zh: { title: '测试通知', text: '您账户的通知会发送到这里。' },
+};
+
+/** `2026-12-01 10:00 UTC`, of ISO 8601. */
+const time = (iso = '') => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+
+const lowBalance: Words = {
+  title: { en: 'Low balance', de: 'Niedriges Guthaben', ja: '残高が少なくなっています', zh: '余额不足' },
+  line: {
+    en: ({ balance }) => `The balance of your account is $${balance}.`,
+    de: ({ balance }) => `Das Guthaben Ihres Kontos beträgt ${balance} $.`,
+    ja: ({ balance }) => `アカウントの残高は $${balance} です。`,
+    zh: ({ balance }) => `您的账户余额为 $${balance}。`,
+  },
+};
+
+const everyWords: ByLanguage<Readonly<Record<string, string>>> = {
+  en: { day: 'today', week: 'this week', month: 'this month', ever: 'in total' },
+  de: { day: 'heute', week: 'diese Woche', month: 'diesen Monat', ever: 'insgesamt' },
+  ja: { day: '今日', week: '今週', month: '今月', ever: '合計' },
+  zh: { day: '今日', week: '本周', month: '本月', ever: '累计' },
+};
+const every = (language: NoticeLanguage, name = '') => everyWords[language][name] ?? name;
+
+const capShare: Words = {
+  title: {
+    en: 'A key nears its spend cap',
+    de: 'Ein Schlüssel nähert sich seiner Ausgabengrenze',
+    ja: 'キーが利用上限に近づいています',
+    zh: '密钥接近支出上限',
+  },
+  line: {
+    en: ({ key, spent, limit, period }) => `The key "${key}" has spent $${spent} of $${limit} ${every('en', period)}.`,
+    de: ({ key, spent, limit, period }) =>
+      `Der Schlüssel „${key}“ hat ${every('de', period)} ${spent} $ von ${limit} $ ausgegeben.`,
+    ja: ({ key, spent, limit, period }) =>
+      `キー「${key}」の利用額（${every('ja', period)}）は $${limit} のうち $${spent} です。`,
+    zh: ({ key, spent, limit, period }) => `密钥“${key}”${every('zh', period)}已支出 $${spent}，上限为 $${limit}。`,
+  },
+};
+
+const windowWords: ByLanguage<Readonly<Record<string, string>>> = {
+  en: { '5h': 'five hours', day: 'day', week: 'week', month: 'month' },
+  de: { '5h': 'fünf Stunden', day: 'Tag', week: 'Woche', month: 'Monat' },
+  ja: { '5h': '5時間', day: '1日', week: '1週間', month: '1か月' },
+  zh: { '5h': '5 小时', day: '一天', week: '一周', month: '一个月' },
+};
+const windowName = (language: NoticeLanguage, name = '') => windowWords[language][name] ?? name;
+
+const windowShare: Words = {
+  title: {
+    en: 'A window of your plan is nearly used up',
+    de: 'Ein Zeitfenster Ihres Tarifs ist fast aufgebraucht',
+    ja: 'プランの利用枠が残りわずかです',
+    zh: '套餐的时间窗口即将用尽',
+  },
+  line: {
+    en: ({ window, spent, limit, ends_at: endsAt }) =>
+      `$${spent} of $${limit} is used in the window of ${windowName('en', window)}, which ends ${time(endsAt)}.`,
+    de: ({ window, spent, limit, ends_at: endsAt }) =>
+      `${spent} $ von ${limit} $ sind im Fenster (${windowName('de', window)}) verbraucht; es endet ${time(endsAt)}.`,
+    ja: ({ window, spent, limit, ends_at: endsAt }) =>
+      `${windowName('ja', window)}の枠で $${limit} のうち $${spent} を利用しました。枠の終了は ${time(endsAt)} です。`,
+    zh: ({ window, spent, limit, ends_at: endsAt }) =>
+      `${windowName('zh', window)}窗口已使用 $${spent}，限额 $${limit}，窗口于 ${time(endsAt)} 结束。`,
+  },
+};
+
+const planEnd: Words = {
+  title: {
+    en: 'Your plan ends soon',
+    de: 'Ihr Tarif endet bald',
+    ja: 'プランがまもなく終了します',
+    zh: '套餐即将到期',
+  },
+  line: {
+    en: ({ plan, ends_at: endsAt, renews }) =>
+      `The plan "${plan}" ends ${time(endsAt)}.${renews === 'true' ? ' It is renewed then if the balance covers its price.' : ''}`,
+    de: ({ plan, ends_at: endsAt, renews }) =>
+      `Der Tarif „${plan}“ endet ${time(endsAt)}.${renews === 'true' ? ' Er wird dann verlängert, wenn das Guthaben für den Preis reicht.' : ''}`,
+    ja: ({ plan, ends_at: endsAt, renews }) =>
+      `プラン「${plan}」は ${time(endsAt)} に終了します。${renews === 'true' ? '残高が料金に足りていれば更新されます。' : ''}`,
+    zh: ({ plan, ends_at: endsAt, renews }) =>
+      `套餐“${plan}”将于 ${time(endsAt)} 到期。${renews === 'true' ? '余额足够时将自动续订。' : ''}`,
+  },
+};
+
+const keyExpiry: Words = {
+  title: {
+    en: 'A key expires soon',
+    de: 'Ein Schlüssel läuft bald ab',
+    ja: 'キーの有効期限が近づいています',
+    zh: '密钥即将过期',
+  },
+  line: {
+    en: ({ key, prefix, ends_at: endsAt }) => `The key "${key}" (${prefix}…) expires ${time(endsAt)}.`,
+    de: ({ key, prefix, ends_at: endsAt }) => `Der Schlüssel „${key}“ (${prefix}…) läuft ${time(endsAt)} ab.`,
+    ja: ({ key, prefix, ends_at: endsAt }) => `キー「${key}」（${prefix}…）は ${time(endsAt)} に失効します。`,
+    zh: ({ key, prefix, ends_at: endsAt }) => `密钥“${key}”（${prefix}…）将于 ${time(endsAt)} 过期。`,
+  },
+};
+
+const fromWords = (language: NoticeLanguage, iso: string | undefined) => {
+  if (iso === undefined) return '';
+  const at = time(iso);
+  return { en: ` from ${at} on`, de: ` ab ${at}`, ja: `（${at} から）`, zh: `（自 ${at} 起）` }[language];
+};
+
+const priceChange: Words = {
+  title: { en: 'Prices change', de: 'Preise ändern sich', ja: '価格が変更されます', zh: '价格变更' },
+  line: {
+    en: ({ model, before, after, from }) => `${model}${fromWords('en', from)}: ${before} → ${after}`,
+    de: ({ model, before, after, from }) => `${model}${fromWords('de', from)}: ${before} → ${after}`,
+    ja: ({ model, before, after, from }) => `${model}${fromWords('ja', from)}: ${before} → ${after}`,
+    zh: ({ model, before, after, from }) => `${model}${fromWords('zh', from)}：${before} → ${after}`,
+  },
+};
+
+type Terms = Pick<NoticeKind, 'unit' | 'beyond' | 'threshold' | 'first' | 'channels'>;
+
+const kind = (name: string, terms: Terms, { title, line }: Words): NoticeKind => ({
+  ...{ name, title, ...terms },
+  line: (fields, language) => line[language](fields),
+});
+
+/** A new account has crossed nothing; shares begin at zero, and what ends was further away before. */
+const balance = { unit: 'usd', beyond: 'below', first: 'silent', channels: ['mail'] } as const;
+const share = { unit: 'share', beyond: 'above', first: 'sent', threshold: parseUsd('0.8') } as const;
+const days = { unit: 'days', beyond: 'below', first: 'sent', channels: ['mail'] } as const;
+const change = { unit: 'none', beyond: 'above', first: 'sent', threshold: 0n, channels: ['mail'] } as const;
+
+export const kinds: readonly NoticeKind[] = [
+  kind('low_balance', { ...balance, threshold: parseUsd('5') }, lowBalance),
+  kind('cap_share', { ...share, channels: ['mail'] }, capShare),
+  // Windows of hours fill again and again: a mail each time is for those who ask for it.
+  kind('window_share', { ...share, channels: [] }, windowShare),
+  kind('plan_end', { ...days, threshold: parseUsd('3') }, planEnd),
+  kind('key_expiry', { ...days, threshold: parseUsd('7') }, keyExpiry),
+  kind('price_change', change, priceChange),
+];

@@ -1,0 +1,237 @@
+/** The upkeep: looks at accounts whose money has moved, at what ends, and at prices; one process at a time, never in a call's path. */
+import { sql } from 'drizzle-orm';
+import type { Host } from '../../core/contract/contract.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import {
+  accountEnds,
+  type MovedAccounts,
+  movedAccounts,
+  type NoticeObservation,
+} from '../common/domain/admin/notices.ts';
+import { priceQueries } from '../common/domain/admin/prices.ts';
+import { requestQueries } from '../common/domain/admin/requests.ts';
+import { pool } from '../common/domain/ledger.ts';
+import { plans } from '../common/domain/plans.ts';
+import { inMs, instant, jsonOf, millisecondsOf } from '../common/kit/sql.ts';
+import { capSharesOf, keyExpiry, lowBalance, planEnd, windowSharesOf } from './observations.ts';
+import { changeOf, type PriceChange, type SeenPrice, seenPrice } from './prices.ts';
+import type { NoticeRows } from './rows.ts';
+import type { Observed, Sender } from './sender.ts';
+
+const movementsAtOnce = 5_000;
+/** What is behind them is read by the next look. */
+const mostBatches = 20;
+const accountsAtOnce = 200;
+const endsEveryMs = 3_600_000;
+const endsAtOnce = 500;
+const dayMs = 86_400_000;
+/** A charge may be committed after one with a higher number, and some time after its request was counted. */
+const looksAfterTraffic = 3;
+const usedWithinMs = 30 * dayMs;
+/** What the ledger sums up at once. */
+const mostAccounts = 1_500;
+
+export class Look {
+  readonly #host: Host;
+  readonly #rows: NoticeRows;
+  readonly #sender: Sender;
+  readonly #everyMs: () => number;
+  readonly #holder: string;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #triedAt = Number.NEGATIVE_INFINITY;
+  #written = -1;
+  #left = 0;
+  /** The last movement that the look before has read. */
+  #previous: bigint | undefined;
+
+  constructor(host: Host, rows: NoticeRows, sender: Sender, everyMs: () => number) {
+    this.#host = host;
+    this.#rows = rows;
+    this.#sender = sender;
+    this.#everyMs = everyMs;
+    this.#holder = host.random.bytes(12).toString('hex');
+  }
+
+  /** Call it every so often. undefined: nothing can have changed, and no statement is sent. */
+  whenDue(): Promise<void> | undefined {
+    const now = this.#host.clock.monotonic();
+    if (now - this.#lookedAt < this.#everyMs()) return undefined;
+    this.#lookedAt = now;
+    const written = this.#host.find(requestQueries)?.written() ?? 0;
+    this.#left = written === this.#written ? this.#left - 1 : looksAfterTraffic;
+    this.#written = written;
+    if (this.#left <= 0 && now - this.#triedAt < endsEveryMs) return undefined;
+    return this.look();
+  }
+
+  async look(): Promise<void> {
+    this.#triedAt = this.#host.clock.monotonic();
+    const taken = await this.#take();
+    if (taken === undefined) return;
+    await this.#lookAtMoved(taken.movement);
+    if (taken.endsMs >= endsEveryMs) {
+      await this.#lookAtEnds();
+      await this.#lookAtPrices();
+      const at = instant(this.#host.clock.now());
+      await this.#rows.query(sql`update ${this.#rows.table('look')} set ends_at = ${at}`);
+    }
+  }
+
+  /** Another process can look at once. */
+  async release(): Promise<void> {
+    await this.#rows.query(sql`update ${this.#rows.table('look')} set holder = null, held_until = '-infinity'
+      where holder = ${this.#holder}`);
+  }
+
+  /** undefined: another process looks. */
+  async #take() {
+    const now = this.#host.clock.now();
+    const [row] = await this.#rows.query<{ movement: string | null; ends: number | null }>(
+      sql`update ${this.#rows.table('look')} set holder = ${this.#holder}, held_until = ${inMs(3 * this.#everyMs())}
+        where holder = ${this.#holder} or held_until <= now()
+        returning movement::text as movement,
+          case when ends_at > '-infinity' then ${millisecondsOf(sql`ends_at`)} end as ends`,
+    );
+    if (row === undefined) return undefined;
+    return {
+      movement: row.movement === null ? undefined : BigInt(row.movement),
+      endsMs: row.ends === null ? Number.POSITIVE_INFINITY : now - row.ends,
+    };
+  }
+
+  async #lookAtMoved(from: bigint | undefined): Promise<void> {
+    const moved = this.#host.find(movedAccounts);
+    if (moved === undefined) return;
+    if (from === undefined) return this.#store(await moved.latest());
+    let after = from;
+    for (let batch = 0; batch < mostBatches; batch++) {
+      const { accountIds, upTo, isFull } = await moved.behind(after, movementsAtOnce);
+      for (let at = 0; at < accountIds.length; at += accountsAtOnce)
+        await this.#lookAtAccounts(moved, accountIds.slice(at, at + accountsAtOnce));
+      if (isFull) {
+        after = upTo;
+        await this.#store(after);
+        continue;
+      }
+      const kept = this.#previous !== undefined && this.#previous > after ? this.#previous : after;
+      if (kept > from) await this.#store(kept);
+      this.#previous = upTo;
+      return;
+    }
+  }
+
+  async #store(movement: bigint): Promise<void> {
+    await this.#rows.query(
+      sql`update ${this.#rows.table('look')} set movement = ${String(movement)}::text::bigint where holder = ${this.#holder}`,
+    );
+  }
+
+  async #lookAtAccounts(moved: MovedAccounts, accountIds: readonly string[]): Promise<void> {
+    const chosen = await this.#sender.chosen(accountIds);
+    const wanting = (kind: string) =>
+      accountIds.filter((accountId) => (chosen.get(accountId)!.get(kind)?.channels.length ?? 0) > 0);
+    const seen: Observed[] = [];
+    const add = (accountId: string, ...some: NoticeObservation[]) => void seen.push({ accountId, seen: some });
+    const balances = await moved.balances(wanting('low_balance'));
+    for (const [accountId, balance] of balances) add(accountId, lowBalance(balance));
+    seen.push(...(await this.#capShares(wanting('cap_share'))));
+    for (const accountId of this.#hasWindows() ? wanting('window_share') : []) {
+      const view = await this.#host.find(pool)?.view(accountId);
+      add(accountId, ...windowSharesOf(view?.windows ?? []));
+    }
+    const byAccount = Map.groupBy(seen, ({ accountId }) => accountId);
+    const all = [...byAccount].map(([accountId, parts]) => ({ accountId, seen: parts.flatMap((part) => part.seen) }));
+    await this.#sender.observeAll(all, chosen);
+  }
+
+  #hasWindows(): boolean {
+    return (
+      this.#host
+        .find(plans)
+        ?.list()
+        .some(({ windows }) => Object.keys(windows ?? {}).length > 0) ?? false
+    );
+  }
+
+  async #capShares(accountIds: readonly string[]): Promise<Observed[]> {
+    const [ends, money] = [this.#host.find(accountEnds), this.#host.find(ledgerQueries)];
+    if (ends === undefined || money === undefined || accountIds.length === 0) return [];
+    const keys = await ends.cappedKeys(accountIds);
+    const found: Observed[] = [];
+    for (const [accountId, ofAccount] of Map.groupBy(keys, (key) => key.accountId)) {
+      const seen = await capSharesOf(money, accountId, ofAccount, this.#host.clock.now());
+      found.push({ accountId, seen });
+    }
+    return found;
+  }
+
+  async #lookAtEnds(): Promise<void> {
+    const ends = this.#host.find(accountEnds);
+    if (ends === undefined) return;
+    const now = this.#host.clock.now();
+    const offers = this.#host.find(plans);
+    await this.#eachAccount('key_expiry', ends.endingKeys, (key) => keyExpiry(key, now));
+    await this.#eachAccount('plan_end', ends.endingPlans, (plan) =>
+      planEnd(plan, offers?.offer(plan.plan)?.renew ?? false, now),
+    );
+  }
+
+  /** Page by page, each account in one page. */
+  async #eachAccount<Row extends { readonly accountId: string }>(
+    kind: string,
+    read: (withinMs: number, after: string, most: number) => Promise<readonly Row[]>,
+    observe: (row: Row) => NoticeObservation,
+  ): Promise<void> {
+    const withinMs = await this.#sender.mostDays(kind);
+    for (let after = ''; withinMs > 0; ) {
+      const page = await read(withinMs, after, endsAtOnce);
+      const byAccount = [...Map.groupBy(page, ({ accountId }) => accountId)];
+      const isFull = page.length === endsAtOnce;
+      // The rest of the last account is on the next page.
+      if (isFull && byAccount.length > 1) byAccount.pop();
+      await this.#sender.observeAll(byAccount.map(([accountId, rows]) => ({ accountId, seen: rows.map(observe) })));
+      const last = byAccount.at(-1);
+      if (!isFull || last === undefined) return;
+      after = last[0];
+    }
+  }
+
+  async #lookAtPrices(): Promise<void> {
+    const [prices, now] = [this.#host.find(priceQueries), this.#host.clock.now()];
+    if (prices === undefined) return;
+    const stored = await this.#rows.query<{ model: string; price: string }>(
+      sql`select model, price::text as price from ${this.#rows.table('prices')}`,
+    );
+    const before = new Map(stored.map(({ model, price }) => [model, JSON.parse(price) as SeenPrice]));
+    const seen = prices.list().flatMap((model) => {
+      const price = seenPrice(model, now);
+      return price === undefined ? [] : [{ model: model.id, price }];
+    });
+    const changed = seen.filter(({ model, price }) => JSON.stringify(before.get(model)) !== JSON.stringify(price));
+    const changes = changed.flatMap(({ model, price }) => {
+      const known = before.get(model);
+      return (known && changeOf(model, known, price)) ?? [];
+    });
+    await this.#notifyOfPrices(changes, now);
+    for (const { model, price } of changed)
+      await this.#rows.query(sql`insert into ${this.#rows.table('prices')} (model, price) values (${model}, ${jsonOf(price)})
+        on conflict (model) do update set price = excluded.price`);
+  }
+
+  /** To the accounts that have used these models lately. */
+  async #notifyOfPrices(changes: readonly PriceChange[], now: number): Promise<void> {
+    const money = this.#host.find(ledgerQueries);
+    const byAccount = new Map<string, NoticeObservation[]>();
+    for (const change of changes) {
+      const { model, digest, before, after, from } = change;
+      const span = { from: now - usedWithinMs, until: now + 1 };
+      const fields = { model, before, after, ...(from === undefined ? {} : { from }) };
+      const observation = { kind: 'price_change', subject: model, period: digest, value: 0n, of: 1n, fields };
+      for (const { group } of (await money?.spend({ ...span, model }, 'account', mostAccounts)) ?? [])
+        byAccount.set(group, [...(byAccount.get(group) ?? []), observation]);
+    }
+    const all = [...byAccount].map(([accountId, seen]) => ({ accountId, seen }));
+    for (let at = 0; at < all.length; at += accountsAtOnce)
+      await this.#sender.observeAll(all.slice(at, at + accountsAtOnce));
+  }
+}

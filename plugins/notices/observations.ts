@@ -1,0 +1,86 @@
+/** Observed values by kind, with what their messages say. */
+import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
+import type { AccountEnds, CappedKey, NoticeObservation } from '../common/domain/admin/notices.ts';
+import type { WindowView } from '../common/domain/ledger.ts';
+import { formatUsd, type Money } from '../common/domain/money.ts';
+
+const dayMs = 86_400_000;
+const nanoPerUsd = 1_000_000_000n;
+type EndingKey = Awaited<ReturnType<AccountEnds['endingKeys']>>[number];
+type EndingPlan = Awaited<ReturnType<AccountEnds['endingPlans']>>[number];
+
+export function lowBalance(balance: Money): NoticeObservation {
+  const fields = { balance: formatUsd(balance) };
+  return { kind: 'low_balance', subject: '', period: '', value: balance, of: nanoPerUsd, fields };
+}
+
+/** What keys have spent in the running periods of their caps. */
+export async function capSharesOf(
+  money: LedgerQueries,
+  accountId: string,
+  keys: readonly CappedKey[],
+  now: number,
+): Promise<NoticeObservation[]> {
+  const found: NoticeObservation[] = [];
+  for (const [every, ofPeriod] of Map.groupBy(keys, ({ cap }) => cap.every)) {
+    const from = startOf(every, now);
+    const ids = ofPeriod.map(({ keyId }) => keyId);
+    const groups = await money.spend({ accountId, keys: { ids }, from, until: now + 1 }, 'key', ids.length);
+    const spent = new Map(groups.map(({ group, cost }) => [group, cost] as const));
+    for (const { keyId, name, cap } of ofPeriod) {
+      const value = spent.get(keyId) ?? 0n;
+      const amounts = { spent: formatUsd(value), limit: formatUsd(cap.amount) };
+      const period = new Date(from).toISOString();
+      const fields = { key: name, ...amounts, period: every };
+      found.push({ kind: 'cap_share', subject: keyId, period, value, of: cap.amount, fields });
+    }
+  }
+  return found;
+}
+
+/** Where the period that contains `at` begins, by the calendar in UTC. */
+function startOf(every: CappedKey['cap']['every'], at: number): number {
+  const day = at - (((at % dayMs) + dayMs) % dayMs);
+  const date = new Date(at);
+  switch (every) {
+    case 'day':
+      return day;
+    case 'week':
+      // Weeks begin on Monday.
+      return day - ((date.getUTCDay() + 6) % 7) * dayMs;
+    case 'month':
+      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+    case 'ever':
+      return 0;
+  }
+}
+
+export function windowSharesOf(windows: readonly WindowView[]): NoticeObservation[] {
+  const fuller = (one: WindowView, other: WindowView | undefined) =>
+    other === undefined || one.spent * other.limit > other.spent * one.limit;
+  // Plans of several sources have windows of one name: the fuller one counts.
+  const byName = new Map<string, WindowView>();
+  for (const window of windows)
+    if (window.limit > 0n && fuller(window, byName.get(window.name))) byName.set(window.name, window);
+  return [...byName.values()].map(({ name, limit, spent, startsAt, endsAt }) => ({
+    ...{ kind: 'window_share', subject: name, period: new Date(startsAt).toISOString(), value: spent, of: limit },
+    fields: {
+      ...{ window: name, spent: formatUsd(spent), limit: formatUsd(limit) },
+      ends_at: new Date(endsAt).toISOString(),
+    },
+  }));
+}
+
+export function keyExpiry({ keyId, name, prefix, endsAt }: EndingKey, now: number): NoticeObservation {
+  const period = new Date(endsAt).toISOString();
+  const fields = { key: name, prefix, ends_at: period };
+  return { ...{ kind: 'key_expiry', subject: keyId, period, fields }, ...remaining(endsAt, now) };
+}
+
+export function planEnd({ plan, endsAt }: EndingPlan, renews: boolean, now: number): NoticeObservation {
+  const period = new Date(endsAt).toISOString();
+  const fields = { plan, ends_at: period, renews: String(renews) };
+  return { ...{ kind: 'plan_end', subject: plan, period, fields }, ...remaining(endsAt, now) };
+}
+
+const remaining = (endsAt: number, now: number) => ({ value: BigInt(endsAt - now), of: BigInt(dayMs) });

@@ -1,0 +1,157 @@
+/** A plugin of notices over a real database, with made-up accounts, a mailbox and a receiver of webhooks. */
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { sql } from 'drizzle-orm';
+import { mailers } from '../../../plugins/common/domain/admin/alerts.ts';
+import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
+import {
+  accountEnds,
+  accountPeople,
+  movedAccounts,
+  noticeAdmin,
+  noticeSender,
+} from '../../../plugins/common/domain/admin/notices.ts';
+import { type PricedModel, priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
+import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { pool, type WindowView } from '../../../plugins/common/domain/ledger.ts';
+import { type Money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { plans } from '../../../plugins/common/domain/plans.ts';
+import { tableOf } from '../../../plugins/common/kit/sql.ts';
+import notices from '../../../plugins/notices/index.ts';
+import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+import { type FakeHost, fakeHost, setUp } from '../../helpers/fakes.ts';
+
+export const ada = '01980000-0000-7000-8000-000000000001';
+export const bob = '01980000-0000-7000-8000-000000000002';
+const minute = 60_000;
+
+/** What the gateway's other plugins would say. */
+export interface Facts {
+  balances: Map<string, Money>;
+  windows: WindowView[];
+  cap: { amount: Money; spent: Money } | undefined;
+  keyEndsAt: number | undefined;
+  planEndsAt: number | undefined;
+  models: PricedModel[];
+  /** Accounts that have used the models. */
+  users: string[];
+  /** Requests so far. */
+  written: number;
+}
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface Node {
+  readonly host: FakeHost;
+  /** Looks for crossings, and sends what is due. */
+  round(): Promise<void>;
+}
+
+export async function openWorld(section: object = {}) {
+  const store = await openDatabase({ plugins: ['notices'] });
+  const facts: Facts = {
+    balances: new Map(),
+    ...{ windows: [], cap: undefined, keyEndsAt: undefined, planEndsAt: undefined, models: [], users: [], written: 0 },
+  };
+  // It has looked before: the first look of all only notes where movements end.
+  await store.orm.execute(sql`update ${tableOf(store, 'notice_look')} set movement = 0`);
+  const mails: Mail[] = [];
+  const clock = fakeHost();
+  const node = () => openNode(store, clock, facts, mails, section);
+  const first = await node();
+  return {
+    ...{ store, facts, mails, clock, node },
+    admin: first.host.get(noticeAdmin),
+    sender: first.host.get(noticeSender),
+    round: first.round,
+    host: first.host,
+    close: () => store.close(),
+  };
+}
+
+async function openNode(
+  store: TestDatabase,
+  { clock, advance }: FakeHost,
+  facts: Facts,
+  mails: Mail[],
+  section: object,
+): Promise<Node> {
+  const random = { bytes: randomBytes, fraction: Math.random };
+  const host: FakeHost = { ...fakeHost({ schema: store.schema }), clock, advance, random };
+  host.provide(database, store);
+  let movement = 0n;
+  host.provide(movedAccounts, {
+    latest: async () => 0n,
+    behind: async () => ({ accountIds: [...facts.balances.keys()], upTo: ++movement, isFull: false }),
+    balances: async (ids) => new Map(ids.map((id) => [id, facts.balances.get(id)!])),
+  });
+  host.provide(accountPeople, {
+    mailsOf: async (ids) => new Map(ids.map((id) => [id, [`${nameOf(id)}@example.test`]])),
+  });
+  host.provide(mailers, { find: () => ({ send: async (mail) => void mails.push(mail) }) });
+  provideEnds(host, facts);
+  provideMoney(host, facts);
+  const part = await setUp(notices, host, section as never);
+  await part.lifecycle!.start!();
+  return {
+    host,
+    async round() {
+      advance(minute);
+      facts.written++;
+      for (const { name, work } of host.intervals) if (/notices$/.test(name) && !/old/.test(name)) await work();
+    },
+  };
+}
+
+const nameOf = (id: string) => (id === ada ? 'ada' : 'bob');
+
+function provideEnds(host: FakeHost, facts: Facts): void {
+  const within = (endsAt: number | undefined, ms: number) => endsAt !== undefined && endsAt <= host.clock.now() + ms;
+  host.provide(accountEnds, {
+    cappedKeys: async (ids) =>
+      facts.cap === undefined || !ids.includes(ada)
+        ? []
+        : [{ accountId: ada, keyId: 'k1', name: 'build', cap: { amount: facts.cap.amount, every: 'day' } }],
+    endingKeys: async (ms, after) =>
+      within(facts.keyEndsAt, ms) && after < ada
+        ? [{ accountId: ada, keyId: 'k1', name: 'build', prefix: 'sk-1', endsAt: facts.keyEndsAt! }]
+        : [],
+    endingPlans: async (ms, after) =>
+      within(facts.planEndsAt, ms) && after < ada ? [{ accountId: ada, plan: 'pro', endsAt: facts.planEndsAt! }] : [],
+  });
+}
+
+function provideMoney(host: FakeHost, facts: Facts): void {
+  host.provide(pool, { view: async () => ({ windows: facts.windows }) } as never);
+  host.provide(plans, {
+    list: () => [{ name: 'pro', limits: {}, windows: { week: parseUsd('10') } }],
+    offer: () => ({ renew: true }),
+  } as never);
+  const groups = (by: string) =>
+    by === 'key' ? [{ group: 'k1', cost: facts.cap?.spent }] : facts.users.map((group) => ({ group }));
+  host.provide(ledgerQueries, { spend: async (_: unknown, by: string) => groups(by) } as never);
+  host.provide(priceQueries, { list: () => facts.models } as never);
+  host.provide(requestQueries, { written: () => facts.written } as never);
+}
+
+/** Answers webhooks with `status`, and keeps them. */
+export async function openReceiver() {
+  const got: { headers: Record<string, string>; text: string }[] = [];
+  const answer = { status: 204 };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      got.push({ headers: request.headers as Record<string, string>, text: Buffer.concat(chunks).toString() });
+      response.writeHead(answer.status).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/notices`;
+  return { got, answer, url, close: () => server.close() };
+}
