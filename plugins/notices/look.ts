@@ -41,6 +41,7 @@ export class Look {
   #triedAt = Number.NEGATIVE_INFINITY;
   #written = -1;
   #left = 0;
+  #isHolder = false;
   /** The last movement that the look before has read. */
   #previous: bigint | undefined;
 
@@ -79,6 +80,8 @@ export class Look {
 
   /** Another process can look at once. */
   async release(): Promise<void> {
+    if (!this.#isHolder) return;
+    this.#isHolder = false;
     await this.#rows.query(sql`update ${this.#rows.table('look')} set holder = null, held_until = '-infinity'
       where holder = ${this.#holder}`);
   }
@@ -92,6 +95,7 @@ export class Look {
         returning movement::text as movement,
           case when ends_at > '-infinity' then ${millisecondsOf(sql`ends_at`)} end as ends`,
     );
+    this.#isHolder = row !== undefined;
     if (row === undefined) return undefined;
     return {
       movement: row.movement === null ? undefined : BigInt(row.movement),

@@ -75,8 +75,11 @@ export function applyVerdict(
 ): Failure {
   const { exchange, tools, config, failures, streamed } = judging;
   const { host } = tools;
-  if (exchange.find(vendorBatch) !== undefined) return unjudged(slot, verdict);
   const { result, status, error, number, credential } = attempt;
+  if (exchange.find(vendorBatch) !== undefined) {
+    recordVendorWords(exchange, host.clock.now(), verdict.vendor, number);
+    return unjudged(slot, verdict);
+  }
   const fields = {
     ...{ number, provider: attempt.provider, credential, model: candidate.model, result, status, error },
     ...{ vendor_message: verdict.vendor?.message, vendor_request_id: verdict.vendor?.requestId },

@@ -1,6 +1,7 @@
 /** The whole API as one app, and its type for typed clients. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Schema } from 'hono/types';
+import { noticeRoutes } from '../notices/routes.ts';
 import { viewRoutes } from '../saved-views/routes.ts';
 import { activityRoutes } from './activity.ts';
 import { accountChangeRoutes } from './admin/account-changes.ts';
@@ -31,7 +32,6 @@ import { fileRoutes } from './files/files.ts';
 import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
-import { noticeRoutes } from './notices.ts';
 import { projectRoutes } from './projects.ts';
 import { documentOf } from './routing/document.ts';
 import { guard, renderError } from './routing/guard.ts';

@@ -115,7 +115,7 @@ test('a price change is sent to accounts that have used the model, when it is an
   await world.close();
 });
 
-test('a chosen threshold, channel and language count; a threshold that is changed begins with what is then', async () => {
+test('a chosen threshold, channel and language count, and another threshold begins with the present value', async () => {
   const world = await openWorld();
   const { facts, mails, round, admin } = world;
   await admin.change(ada, {

@@ -2,10 +2,10 @@
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { noticeChannels, noticeLanguages } from '../../common/domain/admin/notices.ts';
+import { type ConsoleServices, need, ownAccount } from '../api/routing/router.ts';
+import { Routes, route } from '../api/routing/routes.ts';
+import { answers, instant, takes, writerOf } from '../api/schemas.ts';
 import { noticeAdmin } from '../services.ts';
-import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
-import { Routes, route } from './routing/routes.ts';
-import { answers, instant, takes, writerOf } from './schemas.ts';
 
 const channel = z.enum(noticeChannels);
 const channels = z.array(channel).max(noticeChannels.length);
