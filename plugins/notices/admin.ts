@@ -19,7 +19,7 @@ import type { NoticeRows, StoredSettings } from './rows.ts';
 
 const shownMessages = 20;
 
-export interface AdminParts {
+interface AdminParts {
   readonly host: Host;
   readonly rows: NoticeRows;
   readonly deliveries: Deliveries;
@@ -89,10 +89,10 @@ function viewOf(
 
 function checked(choice: NoticeChoice, at: number, kinds: readonly NoticeKind[]): NoticeChoice {
   const kind = kinds.find(({ name }) => name === choice.kind);
-  if (kind === undefined) throw invalid(`There is no kind of notice "${choice.kind}".`, `choices.${at}.kind`);
+  if (kind === undefined) throw invalid(`There is no kind of notice "${choice.kind}".`, `kinds.${at}.kind`);
   if (choice.threshold === undefined) return choice;
   const fault = thresholdFault(kind, parseUsd(choice.threshold));
-  if (fault !== undefined) throw invalid(`The threshold of "${choice.kind}" ${fault}.`, `choices.${at}.threshold`);
+  if (fault !== undefined) throw invalid(`The threshold of "${choice.kind}" ${fault}.`, `kinds.${at}.threshold`);
   return choice;
 }
 

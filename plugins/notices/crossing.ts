@@ -6,7 +6,7 @@ export interface SeenState {
   readonly isBeyond: boolean;
 }
 
-export interface Judgement {
+interface Judgement {
   /** What is stored; undefined: it is as it was. */
   readonly state: SeenState | undefined;
   readonly isCrossing: boolean;

@@ -1,7 +1,7 @@
 /** Messages on their way: each is tried a few times, by one process, to the people or the webhook of its account. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Host } from '../../core/contract/contract.ts';
-import { mailers } from '../common/domain/admin/alerts.ts';
+import { consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { accountPeople, type NoticeChannel } from '../common/domain/admin/notices.ts';
 import type { Database } from '../common/domain/database.ts';
 import { faultOf, post, Refused } from '../common/kit/fetch/post.ts';
@@ -16,7 +16,7 @@ const timeoutMs = 10_000;
 /** Longer than sending takes, so that no other process sends the same message. */
 const leaseMs = 60_000;
 /** About four hours in all. */
-export const mostTries = 12;
+const mostTries = 12;
 const firstPauseMs = 10_000;
 const longestPauseMs = 3_600_000;
 /** Messages of other processes, and of those that are gone, are found this late at most. */
@@ -34,7 +34,7 @@ interface Row {
   readonly tries: number;
 }
 /** A message that is sent, or a test. */
-export interface Delivery {
+interface Delivery {
   readonly id: string;
   readonly accountId: string;
   readonly kind: string;
@@ -123,7 +123,11 @@ export class Deliveries {
     const people = await this.#host.find(accountPeople)?.mailsOf([accountId]);
     const addresses = people?.get(accountId) ?? [];
     if (addresses.length === 0) throw new Final('no person of the account has a confirmed address');
-    await mailer.send({ to: addresses.join(', '), subject: `${this.#host.gateway}: ${title}`, text: `${text}\n` });
+    // Where it is chosen which notices are sent.
+    const page = this.#host.find(consolePages)?.address('/profile');
+    const lines = page === undefined ? [text] : [text, '', page];
+    const subject = `${this.#host.gateway}: ${title}`;
+    await mailer.send({ to: addresses.join(', '), subject, text: `${lines.join('\n')}\n` });
   }
 
   async #post({ id, accountId, kind, at, message }: Delivery): Promise<void> {

@@ -1,6 +1,6 @@
 /** Notices to clients: what crosses a threshold of theirs is found by the upkeep, and sent by mail or webhook, once in a fleet. */
 import { definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
-import { mailers } from '../common/domain/admin/alerts.ts';
+import { consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import {
   accountEnds,
@@ -36,7 +36,7 @@ export default definePlugin<NoticesConfig>({
   services: {
     requires: [database],
     optional: [
-      ...[accountEnds, accountPeople, movedAccounts, mailers, ledgerQueries],
+      ...[accountEnds, accountPeople, movedAccounts, mailers, consolePages, ledgerQueries],
       ...[priceQueries, requestQueries, pool, plans],
     ],
     provides: [noticeSender, noticeAdmin],
@@ -50,6 +50,7 @@ export default definePlugin<NoticesConfig>({
     const deliveries = new Deliveries(host, store, rows, () => config.allow_private);
     const sender = new Sender(host, rows, deliveries, () => config);
     const look = new Look(host, rows, sender, () => config.every);
+    store.onChange('account', () => look.changed());
     host.provide(noticeSender, sender);
     host.provide(
       noticeAdmin,

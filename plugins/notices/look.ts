@@ -39,7 +39,7 @@ export class Look {
   readonly #holder: string;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #triedAt = Number.NEGATIVE_INFINITY;
-  #written = -1;
+  #written = 0;
   #left = 0;
   #isHolder = false;
   /** The last movement that the look before has read. */
@@ -51,6 +51,11 @@ export class Look {
     this.#sender = sender;
     this.#everyMs = everyMs;
     this.#holder = host.random.bytes(12).toString('hex');
+  }
+
+  /** Money of an account may have moved outside of calls. */
+  changed(): void {
+    this.#left = looksAfterTraffic + 1;
   }
 
   /** Call it every so often. undefined: nothing can have changed, and no statement is sent. */

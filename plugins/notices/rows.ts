@@ -27,7 +27,7 @@ export interface NewMessage {
   readonly channels: readonly NoticeChannel[];
   readonly message: NoticeMessage;
 }
-export interface StoredMessage {
+interface StoredMessage {
   readonly kind: string;
   readonly channel: NoticeChannel;
   readonly message: NoticeMessage;

@@ -221,6 +221,7 @@ test('the gateways list their plugins in a valid order', () => {
     'task-store',
     'payments',
     'alerts',
+    'notices',
     'console',
   ];
   assert.deepEqual(main.plugins, order);

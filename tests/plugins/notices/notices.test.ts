@@ -7,11 +7,13 @@ import { noticeSender } from '../../../plugins/common/domain/admin/notices.ts';
 import type { PricedModel } from '../../../plugins/common/domain/admin/prices.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion } from '../../../plugins/common/domain/prices.ts';
-import { tableOf } from '../../../plugins/common/kit/sql.ts';
+import { rowsOf, tableOf } from '../../../plugins/common/kit/sql.ts';
 import { ada, bob, openReceiver, openWorld } from './world.ts';
 
 const day = 86_400_000;
 const usd = (text: string) => parseUsd(text);
+/** Where notices are chosen. */
+const foot = '\n\nhttps://gateway.test/console/profile\n';
 const mailed = (mails: readonly { readonly to: string; readonly subject: string }[]) =>
   mails.map(({ to, subject }) => `${to} ${subject}`);
 
@@ -25,7 +27,7 @@ test('a balance that falls below its threshold is a mail, once, and again after 
   await see('20');
   for (const balance of ['6', '4.999999999', '3', '2']) await see(balance);
   assert.deepEqual(mailed(mails), ['ada@example.test test: Low balance']);
-  assert.match(mails[0]!.text, /^The balance of your account is \$4\.999999999\.\n$/);
+  assert.equal(mails[0]!.text, `The balance of your account is $4.999999999.${foot}`);
   for (const balance of ['5', '4', '4']) await see(balance);
   assert.equal(mails.length, 2);
   await world.close();
@@ -104,14 +106,14 @@ test('a price change is sent to accounts that have used the model, when it is an
   await round();
   assert.deepEqual(mailed(mails), ['ada@example.test test: Prices change']);
   const at = new Date(from).toISOString().slice(0, 16).replace('T', ' ');
-  assert.equal(mails[0]!.text, `m from ${at} UTC on: input 3.00, output 15.00 → input 4.00, output 15.00\n`);
+  assert.equal(mails[0]!.text, `m from ${at} UTC on: input 3.00, output 15.00 → input 4.00, output 15.00${foot}`);
   clock.advance(11 * day);
   await round();
   assert.equal(mails.length, 1);
   facts.models = model('m', flatBook({ input: usd('4'), output: usd('20') }, 'c'));
   clock.advance(3_600_000);
   await round();
-  assert.equal(mails[1]?.text, 'm: input 4.00, output 15.00 → input 4.00, output 20.00\n');
+  assert.equal(mails[1]?.text, `m: input 4.00, output 15.00 → input 4.00, output 20.00${foot}`);
   await world.close();
 });
 
@@ -141,16 +143,44 @@ test('a chosen threshold, channel and language count, and another threshold begi
   await world.close();
 });
 
+test('movements are read in parts, and the place among them is kept', async () => {
+  const world = await openWorld();
+  const { facts, mails, round, store } = world;
+  const place = async () =>
+    (
+      await rowsOf<{ movement: string }>(store.orm, sql`select movement::text from ${tableOf(store, 'notice_look')}`)
+    )[0]!.movement;
+  facts.balances = new Map([
+    [ada, usd('9')],
+    [bob, usd('9')],
+  ]);
+  facts.moved = [ada, ada, ada, bob, bob];
+  await round();
+  assert.equal(await place(), '4', 'what is committed late is read by the next look');
+  facts.balances = new Map([
+    [ada, usd('1')],
+    [bob, usd('1')],
+  ]);
+  // The last movement of the look before is read again; ada has moved no more.
+  await round();
+  assert.deepEqual(mailed(mails), ['bob@example.test test: Low balance']);
+  assert.equal(await place(), '5');
+  facts.moved = [...facts.moved, bob, bob, ada];
+  await round();
+  assert.deepEqual(mailed(mails).slice(1), ['ada@example.test test: Low balance']);
+  await world.close();
+});
+
 test('a choice that cannot be is refused by its field', async () => {
   const world = await openWorld();
   const { admin } = world;
   const choice = (kind: string, threshold?: string) =>
     admin.change(ada, { choices: [{ kind, channels: ['mail'], threshold }], language: 'en' });
-  await assert.rejects(choice('missing'), { kind: 'invalid_request', field: 'choices.0.kind' });
-  await assert.rejects(choice('cap_share', '1.01'), { field: 'choices.0.threshold' });
-  await assert.rejects(choice('key_expiry', '91'), { field: 'choices.0.threshold' });
-  await assert.rejects(choice('price_change', '1'), { field: 'choices.0.threshold' });
-  await assert.rejects(choice('low_balance', '0'), { field: 'choices.0.threshold' });
+  await assert.rejects(choice('missing'), { kind: 'invalid_request', field: 'kinds.0.kind' });
+  await assert.rejects(choice('cap_share', '1.01'), { field: 'kinds.0.threshold' });
+  await assert.rejects(choice('key_expiry', '91'), { field: 'kinds.0.threshold' });
+  await assert.rejects(choice('price_change', '1'), { field: 'kinds.0.threshold' });
+  await assert.rejects(choice('low_balance', '0'), { field: 'kinds.0.threshold' });
   for (const url of ['http://127.0.0.1:9/x', 'http://[::1]/', 'http://10.0.0.1:8000/', 'http://169.254.169.254/'])
     await assert.rejects(admin.change(ada, { url, language: 'en' }), { kind: 'invalid_request', field: 'url' });
   await world.close();

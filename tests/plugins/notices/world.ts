@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { sql } from 'drizzle-orm';
-import { mailers } from '../../../plugins/common/domain/admin/alerts.ts';
+import { consolePages, mailers } from '../../../plugins/common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
 import {
   accountEnds,
@@ -26,9 +26,10 @@ import { type FakeHost, fakeHost, setUp } from '../../helpers/fakes.ts';
 export const ada = '01980000-0000-7000-8000-000000000001';
 export const bob = '01980000-0000-7000-8000-000000000002';
 const minute = 60_000;
+const atOnce = 2;
 
 /** What the gateway's other plugins would say. */
-export interface Facts {
+interface Facts {
   balances: Map<string, Money>;
   windows: WindowView[];
   cap: { amount: Money; spent: Money } | undefined;
@@ -37,16 +38,18 @@ export interface Facts {
   models: PricedModel[];
   /** Accounts that have used the models. */
   users: string[];
+  /** Accounts in the order of their movements, of which two are read at once; absent: all that have a balance, at each look. */
+  moved?: readonly string[];
   /** Requests so far. */
   written: number;
 }
-export interface Mail {
+interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
 }
 
-export interface Node {
+interface Node {
   readonly host: FakeHost;
   /** Looks for crossings, and sends what is due. */
   round(): Promise<void>;
@@ -87,12 +90,20 @@ async function openNode(
   let movement = 0n;
   host.provide(movedAccounts, {
     latest: async () => 0n,
-    behind: async () => ({ accountIds: [...facts.balances.keys()], upTo: ++movement, isFull: false }),
+    async behind(after) {
+      const { moved } = facts;
+      if (moved === undefined) return { accountIds: [...facts.balances.keys()], upTo: ++movement, isFull: false };
+      const from = Number(after);
+      const found = moved.slice(from, from + atOnce);
+      const upTo = BigInt(from + found.length);
+      return { accountIds: [...new Set(found)], upTo, isFull: found.length === atOnce };
+    },
     balances: async (ids) => new Map(ids.map((id) => [id, facts.balances.get(id)!])),
   });
   host.provide(accountPeople, {
     mailsOf: async (ids) => new Map(ids.map((id) => [id, [`${nameOf(id)}@example.test`]])),
   });
+  host.provide(consolePages, { address: (path) => `https://gateway.test/console${path}` });
   host.provide(mailers, { find: () => ({ send: async (mail) => void mails.push(mail) }) });
   provideEnds(host, facts);
   provideMoney(host, facts);

@@ -1,9 +1,9 @@
 /** Notices of the account: each kind with its threshold and channels, the webhook with its secret, a test, and what was sent. */
-import { Badge, Button, Checkbox, Group, NumberInput, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Badge, Box, Button, Checkbox, Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { get, send } from '../../api/client.ts';
+import { ApiError, get, send } from '../../api/client.ts';
 import type { NoticeChannel, NoticeKind, Notices as Settings } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { localDecimals, typedAmount } from '../../parts/format.ts';
@@ -88,35 +88,43 @@ function useDraft({ settings: { kinds }, change }: PartProps) {
 function Form({ settings, change }: PartProps) {
   const { t } = useTranslation();
   const draft = useDraft({ settings, change });
-  const { busy, problem, run } = useWork(useErrorText());
+  const textOf = useErrorText();
+  const { busy, problem, run } = useWork((error) => ({
+    text: textOf(error),
+    isAddress: error instanceof ApiError && error.field === 'url',
+  }));
   return (
     <Stack gap="xs" align="flex-start">
-      <Table aria-label={t('client.profile.notices.title')} withRowBorders={false} verticalSpacing={4}>
-        <Table.Tbody>
-          {settings.kinds.map((kind) => (
-            <Table.Tr key={kind.kind}>
-              <Table.Th scope="row" fw={400}>
-                {kind.title}
-              </Table.Th>
-              <Table.Td>
-                <Threshold kind={kind} value={draft.shownOf(kind)} onChange={(value) => draft.type(kind, value)} />
-              </Table.Td>
-              <Table.Td>
-                <Choice kind={kind} value={draft.channelsOf(kind)} onChange={(value) => draft.choose(kind, value)} />
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+      <Stack gap="xs" w="100%">
+        {settings.kinds.map((kind) => (
+          <Group key={kind.kind} gap="xs" justify="space-between">
+            <Text fz="sm" className="grow" miw={200}>
+              {kind.title}
+            </Text>
+            <Threshold kind={kind} value={draft.shownOf(kind)} onChange={(value) => draft.type(kind, value)} />
+            <Choice
+              kind={kind}
+              sendsMail={settings.mail}
+              value={draft.channelsOf(kind)}
+              onChange={(value) => draft.choose(kind, value)}
+            />
+          </Group>
+        ))}
+      </Stack>
       <TextInput
         w="100%"
         label={t('client.profile.notices.address')}
         placeholder="https://"
         inputMode="url"
         value={draft.url ?? settings.webhook?.url ?? ''}
-        error={problem}
+        error={problem?.isAddress === true && problem.text}
         onChange={({ currentTarget }) => draft.setUrl(currentTarget.value)}
       />
+      {problem?.isAddress === false && (
+        <Text fz="xs" c="red" role="alert">
+          {problem.text}
+        </Text>
+      )}
       <Button variant="default" size="xs" disabled={draft.isEmpty} loading={busy} onClick={() => void run(draft.save)}>
         {t('client.profile.notices.save')}
       </Button>
@@ -133,7 +141,7 @@ interface FieldProps<Value> {
 function Threshold({ kind, value, onChange }: FieldProps<string>) {
   const { t } = useTranslation();
   const label = t('client.profile.notices.threshold', { kind: kind.title });
-  if (kind.unit === 'none') return null;
+  if (kind.unit === 'none') return <Box w={110} visibleFrom="sm" />;
   if (kind.unit === 'usd')
     return (
       <TextInput
@@ -162,7 +170,12 @@ function Threshold({ kind, value, onChange }: FieldProps<string>) {
   );
 }
 
-function Choice({ kind, value, onChange }: FieldProps<readonly NoticeChannel[]>) {
+function Choice({
+  kind,
+  value,
+  onChange,
+  sendsMail,
+}: FieldProps<readonly NoticeChannel[]> & { readonly sendsMail: boolean }) {
   const { t } = useTranslation();
   return (
     <Group gap="md" wrap="nowrap">
@@ -172,6 +185,7 @@ function Choice({ kind, value, onChange }: FieldProps<readonly NoticeChannel[]>)
           size="xs"
           label={t(`client.profile.notices.${channel}`)}
           aria-label={`${kind.title}: ${t(`client.profile.notices.${channel}`)}`}
+          disabled={channel === 'mail' && !sendsMail}
           checked={value.includes(channel)}
           onChange={({ currentTarget: { checked } }) =>
             onChange(channels.filter((one) => (one === channel ? checked : value.includes(one))))
