@@ -67,7 +67,7 @@ test('a key is made, shown once, used in the snippets, changed and revoked', { s
   await setUp.getByText('Claude Code', { exact: true }).click();
   await setUp.getByText(`ANTHROPIC_AUTH_TOKEN=${key}`).waitFor();
   await setUp.getByText('PowerShell').click();
-  await setUp.getByText(`$env:ANTHROPIC_AUTH_TOKEN = "${key}"`).waitFor();
+  await setUp.getByText(`$env:ANTHROPIC_AUTH_TOKEN = '${key}'`).waitFor();
   await page.keyboard.press('Escape');
   await setUp.waitFor({ state: 'hidden' });
   await page.waitForFunction(`document.activeElement.textContent === 'Create key'`);

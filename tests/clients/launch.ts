@@ -51,7 +51,7 @@ const claudeCode: Client = {
   model: claudeModel,
   usesWebSocket: false,
   async prepare({ home, prompt, origin, key }) {
-    writeSettings('claude-code', { base: origin, key, model: claudeModel, small: claudeModel }, home);
+    writeSettings('claude-code', { base: origin, key, model: claudeModel, small: claudeModel, name: 'gateway' }, home);
     return {
       words: [
         process.env['CLAUDE_CODE_BINARY']!,
@@ -80,7 +80,7 @@ const codex = (name: string, model: string): Client => ({
     await mkdir(join(home, '.codex'));
     const file = join(home, '.codex/config.toml');
     await writeFile(file, codexConfig);
-    writeSettings('codex', { base: origin, key, model, small: model }, home);
+    writeSettings('codex', { base: origin, key, model, small: model, name: 'gateway' }, home);
     // Where WebSockets are offered, the client uses them.
     await appendFile(file, `supports_websockets = ${!isFleet}\n`);
     const words = ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt];

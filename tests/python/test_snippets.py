@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLDER = Path(os.environ["SNIPPETS"])
 WANTED = json.loads(os.environ["SNIPPETS_WANTED"])
-TEMPLATES = {f"{name}-python": {"says": "Hello"} for name in ("openai", "anthropic", "google")}
+TEMPLATES = {name: {"says": "Hello"} for name in ("openai", "anthropic", "google")}
 
 
 class Snippets(unittest.TestCase):

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { blocksOf, clientPrograms } from '../../core/tools/client-programs.ts';
 import {
   type ApiCall,
   embeddingCall,
@@ -14,10 +15,8 @@ import {
 } from '../../plugins/console/web/src/calls/call.ts';
 import { type Access, type CodeLanguage, codeOf } from '../../plugins/console/web/src/calls/code.ts';
 import { callOf } from '../../plugins/console/web/src/pages/client/playground/chat/protocols.ts';
-import { allTools, fill } from '../../plugins/console/web/src/snippets/index.ts';
 import { model } from './demo.ts';
 
-const templates = new URL('../../plugins/console/web/src/snippets/', import.meta.url);
 const picture = readFileSync(new URL('../../plugins/console/pictures/home.png', import.meta.url));
 const dataUrl = `data:image/png;base64,${picture.toString('base64')}`;
 const awkward = 'Say "it\'s" ${HOME} `date` \\n é ✓';
@@ -73,15 +72,14 @@ export async function writeSnippets(folder: string, language: CodeLanguage, acce
     await writeFile(join(place, `snippet.${endings[language]}`), codeOf(language, call, access));
   }
   const name = language === 'javascript' ? 'js' : language;
-  for (const { makes, files } of allTools)
-    for (const { template, language: written } of files) {
-      if (written !== name || template === 'langchain') continue;
-      const place = join(folder, template);
-      await mkdir(place, { recursive: true });
-      const text = readFileSync(new URL(`${template}.txt`, templates), 'utf8');
-      const filling = { ...access, model: makes === 'images' ? 'gpt-image-2' : model, name: 'demo' };
-      await writeFile(join(place, `snippet.${endings[language]}`), fill(text, filling));
+  for (const [id, program] of clientPrograms) {
+    const filling = { ...access, model: program.makes === 'images' ? 'gpt-image-2' : model, name: 'demo' };
+    for (const { language: written, text } of blocksOf(program, filling)) {
+      if (written !== name || id === 'langchain') continue;
+      await mkdir(join(folder, id), { recursive: true });
+      await writeFile(join(folder, id, `snippet.${endings[language]}`), `${text}\n`);
     }
+  }
 }
 
 /** PCM of so many seconds, in a file. */

@@ -14,17 +14,19 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import type { CommandResult } from '../../contract/commands.ts';
 import { GatewayError } from '../../contract/errors.ts';
+import {
+  type ClientProgram,
+  clientPrograms,
+  entriesOf,
+  type Filling,
+  formatOf,
+  isConnectable,
+  membersOf,
+  setVariable,
+  variablesOf,
+} from '../../tools/client-programs.ts';
 import { didYouMean } from '../../tools/near-names.ts';
-import { difference, type Format, type Members, withMembers } from './settings-files.ts';
-
-interface Client {
-  readonly name: string;
-  /** How it is started then. */
-  readonly run: string;
-  readonly files: readonly { readonly path: string; readonly format: Format; readonly set: Members }[];
-  /** What a person enters or pastes, where the program has no file of its own. */
-  readonly show?: readonly string[];
-}
+import { difference, withMembers } from './settings-files.ts';
 
 export interface ConnectOptions {
   readonly gateway?: string;
@@ -44,11 +46,6 @@ export interface Surroundings {
   show(text: string): void;
 }
 
-const dataFile = new URL('../../../config/clients.json', import.meta.url);
-
-export const clients = (): Readonly<Record<string, Client>> =>
-  JSON.parse(readFileSync(dataFile, 'utf8')) as Readonly<Record<string, Client>>;
-
 export const atTerminal = (): Surroundings => ({
   home: homedir(),
   environment: process.env,
@@ -66,18 +63,14 @@ async function ask(question: string): Promise<boolean> {
 }
 
 export async function connect(name: string, options: ConnectOptions, at: Surroundings): Promise<CommandResult> {
-  const all = clients();
-  const client = Object.hasOwn(all, name) ? all[name]! : undefined;
-  if (client === undefined)
-    throw invalid(`There is no client "${name}"${didYouMean(name, Object.keys(all))}: ${Object.keys(all).join(', ')}.`);
+  const client = clientOf(name);
   if (options.undo === true) return undo(client, at);
   const values = valuesOf(options, at);
   await refuseUnlessSold(values);
   const plan = planOf(client, values, at.home);
   for (const { path, before, after } of plan)
     at.show([path, ...difference(before ?? '', after)].join('\n').replaceAll(values.key, masked(values.key)));
-  const shown = (client.show ?? []).map((line) => fill(line, values));
-  for (const line of shown) at.show(line);
+  for (const line of shownOf(client, values)) at.show(line);
   if (plan.length > 0 && options.yes !== true) {
     if (at.confirm === undefined) throw invalid('Nothing is written: repeat the command with --yes.');
     if (!(await at.confirm('Write this?'))) return { json: { written: [] }, text: 'Nothing is written.' };
@@ -87,17 +80,27 @@ export async function connect(name: string, options: ConnectOptions, at: Surroun
   for (const change of plan) write(change);
   const written = plan.map(({ path }) => path);
   const back = written.length === 0 ? '' : `\nTake it back: model-gateway connect ${name} --undo`;
-  return { json: { written, model: values.model }, text: `${values.model} has answered. Next: ${client.run}${back}` };
+  const next = client.run ?? (client.enter === undefined ? 'set the variables above' : 'enter the values above');
+  return { json: { written, model: values.model }, text: `${values.model} has answered. Next: ${next}${back}` };
+}
+
+function clientOf(name: string): ClientProgram {
+  const client = clientPrograms.get(name);
+  if (client !== undefined && isConnectable(client)) return client;
+  const known = [...clientPrograms].filter(([, one]) => isConnectable(one)).map(([one]) => one);
+  throw invalid(`There is no client "${name}"${didYouMean(name, known)}: ${known.join(', ')}.`);
+}
+
+/** What a person enters, and variables that no file of the program holds. */
+function shownOf(client: ClientProgram, values: Filling): string[] {
+  const isKept = client.files?.some(({ variables_in }) => variables_in !== undefined);
+  const variables = isKept === true ? [] : variablesOf(client, values);
+  return [...entriesOf(client, values), ...variables.map(([name, value]) => setVariable(name, value, 'sh'))];
 }
 
 const invalid = (message: string) => new GatewayError('invalid_request', message);
 
-export interface Values {
-  readonly base: string;
-  readonly key: string;
-  readonly model: string;
-  readonly small: string;
-}
+export type Values = Filling & { readonly small: string };
 
 function valuesOf({ gateway, key, model, small }: ConnectOptions, { environment }: Surroundings): Values {
   const address = gateway ?? environment['GATEWAY_URL'] ?? 'http://localhost:8080';
@@ -107,7 +110,7 @@ function valuesOf({ gateway, key, model, small }: ConnectOptions, { environment 
   const secret = key ?? environment['GATEWAY_KEY'] ?? '';
   if (!/^[\x21-\x7e]+$/.test(secret))
     throw invalid(`There is no key: make one at ${base}/console/, then --key KEY, or the variable GATEWAY_KEY.`);
-  return { base, key: secret, model: model ?? '', small: small ?? model ?? '' };
+  return { base, key: secret, model: model ?? '', small: small ?? model ?? '', name: 'gateway' };
 }
 
 /** Throws unless the gateway takes the key and sells the models. */
@@ -149,7 +152,7 @@ const masked = (key: string) => `${key.slice(0, 6)}…`;
 
 /** Writes a client's settings without showing, asking or calling. */
 export function writeSettings(name: string, values: Values, home: string): void {
-  for (const change of planOf(clients()[name]!, values, home)) write(change);
+  for (const change of planOf(clientPrograms.get(name)!, values, home)) write(change);
 }
 
 interface Change {
@@ -159,12 +162,12 @@ interface Change {
   readonly after: string;
 }
 
-function planOf({ files }: Client, values: Values, home: string): Change[] {
-  return files.map(({ path: written, format, set }) => {
-    const path = pathIn(home, written);
+function planOf(client: ClientProgram, values: Filling, home: string): Change[] {
+  return (client.files ?? []).map((file) => {
+    const path = pathIn(home, file.path);
     const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
     try {
-      return { path, before, after: withMembers(before ?? '', format, filled(set, values) as Members) };
+      return { path, before, after: withMembers(before ?? '', formatOf(path), membersOf(client, file, values)) };
     } catch (error) {
       throw invalid(`${path} cannot be changed: ${(error as Error).message}. Nothing is written.`);
     }
@@ -175,17 +178,6 @@ function planOf({ files }: Client, values: Values, home: string): Change[] {
 function pathIn(home: string, written: string): string {
   const path = join(home, written.replace(/^~\//, ''));
   return existsSync(path) ? realpathSync(path) : path;
-}
-
-const fill = (text: string, values: Values) =>
-  text.replace(/\{\{(\w+)\}\}/g, (_, gap: string) => values[gap as keyof Values]);
-
-/** Every text in it, names of members too, with its gaps filled. */
-function filled(value: unknown, values: Values): unknown {
-  if (typeof value === 'string') return fill(value, values);
-  if (Array.isArray(value)) return value.map((item) => filled(item, values));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [fill(name, values), filled(inner, values)]));
 }
 
 /** Beside the file: what it was, or that there was none. The first one stays, however often a client is connected. */
@@ -203,7 +195,7 @@ function write({ path, before, after }: Change): void {
   renameSync(beside, path);
 }
 
-function undo({ name, files }: Client, { home }: Surroundings): CommandResult {
+function undo({ name, files = [] }: ClientProgram, { home }: Surroundings): CommandResult {
   const restored: string[] = [];
   for (const { path: written } of files) {
     const path = pathIn(home, written);

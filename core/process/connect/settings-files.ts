@@ -1,12 +1,18 @@
 /** Sets members in the settings files of programs and leaves the rest as it is: JSON, YAML, TOML, lines of variables. Pure. */
 import { parseDocument } from 'yaml';
-
-export type Format = 'json' | 'yaml' | 'toml' | 'env';
-export type Members = Readonly<Record<string, unknown>>;
+import {
+  envLine,
+  type Format,
+  isObject,
+  type Members,
+  newText,
+  tomlLine,
+  tomlTable,
+} from '../../tools/client-programs.ts';
 
 /** The text with these members; `text` is empty where there is no file. Throws an Error with a sentence if it cannot be read. */
 export function withMembers(text: string, format: Format, members: Members): string {
-  return writers[format](text, members);
+  return text.trim() === '' ? newText(format, members) : writers[format](text, members);
 }
 
 const writers: Readonly<Record<Format, (text: string, members: Members) => string>> = {
@@ -16,13 +22,10 @@ const writers: Readonly<Record<Format, (text: string, members: Members) => strin
   env: inLines,
 };
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function inJson(text: string, members: Members): string {
   let before: unknown;
   try {
-    before = text.trim() === '' ? {} : JSON.parse(text.replace(/^\uFEFF/, ''));
+    before = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
     throw new Error('it is no plain JSON');
   }
@@ -58,7 +61,6 @@ function inToml(text: string, members: Members): string {
 }
 
 const isHeader = (line: string) => /^\s*\[/.test(line);
-const tomlLine = (name: string, value: unknown) => `${name} = ${JSON.stringify(value)}`;
 
 function withLine(lines: readonly string[], name: string, value: unknown): string[] {
   const end = lines.findIndex(isHeader);
@@ -71,7 +73,7 @@ function withLine(lines: readonly string[], name: string, value: unknown): strin
 }
 
 function withTable(lines: readonly string[], name: string, members: Members): string[] {
-  const table = [`[${name}]`, ...Object.entries(members).map(([key, value]) => tomlLine(key, value))];
+  const table = tomlTable(name, members);
   const at = lines.findIndex((line) => line.trim() === `[${name}]`);
   if (at === -1) return [...lines, ...(lines.length === 0 ? [] : ['']), ...table];
   const next = lines.findIndex((line, index) => index > at && isHeader(line));
@@ -82,7 +84,7 @@ function withTable(lines: readonly string[], name: string, members: Members): st
 function inLines(text: string, members: Members): string {
   const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
   for (const [name, value] of Object.entries(members)) {
-    const line = `${name}=${String(value)}`;
+    const line = envLine(name, value);
     const at = lines.findIndex((one) => new RegExp(`^\\s*(?:export\\s+)?${name}\\s*=`).test(one));
     if (at === -1) lines.push(line);
     else lines[at] = line;

@@ -4,26 +4,29 @@ import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import {
+  blocksOf,
+  type ClientProgram,
+  clientPrograms,
+  type Filling,
+  keyPlaceholder,
+  linksOf,
+  type Shell,
+  shellNames,
+  shells,
+} from '../../../../../core/tools/client-programs.ts';
 import { modelsQuery } from '../api/models.ts';
 import { useMe } from '../api/session.ts';
 import type { ModelRow } from '../api/types.ts';
 import { type ApiCall, sampleCall } from '../calls/call.ts';
 import { type Access, codeLanguages, codeOf, languageNames } from '../calls/code.ts';
-import {
-  chatTools,
-  type Filling,
-  fill,
-  imageTools,
-  keyPlaceholder,
-  type Shell,
-  type SnippetFile,
-  shellNames,
-  shells,
-  type Tool,
-  toPowerShell,
-} from '../snippets/index.ts';
-import { templateOf } from '../snippets/templates.ts';
 import { CodeBlock } from './code-block.tsx';
+
+type Tool = ClientProgram & { readonly id: string };
+const allTools: readonly Tool[] = Array.from(clientPrograms, ([id, program]) => ({ id, ...program }));
+const chatTools = allTools.filter(({ makes }) => makes === undefined);
+/** Programs that wait for their images: the gateway answers others with a task. */
+const imageTools = allTools.filter(({ makes }) => makes === 'images');
 
 interface SetUpProps {
   /** The key, while it is known. */
@@ -37,13 +40,16 @@ export default function SetUp({ secret }: SetUpProps) {
   const model = models.find(({ id }) => id === chosen) ?? models[0];
   const { gateway } = useMe();
   const access = { base: gateway.origin, key: secret ?? keyPlaceholder };
+  const small = model && smallOf(model, models);
   const filling = {
     ...access,
     model: model?.id ?? 'model',
     name: gateway.name,
-    small: model && smallOf(model, models).id,
+    small: small?.id,
     context: model?.contextTokens ?? undefined,
     output: model?.maxOutputTokens ?? undefined,
+    smallContext: small?.contextTokens ?? undefined,
+    smallOutput: small?.maxOutputTokens ?? undefined,
   };
   const sample = model === undefined ? undefined : sampleCall(model.kind, model.id);
   return (
@@ -131,10 +137,10 @@ const usualShell: Shell = navigator.userAgent.includes('Windows') ? 'powershell'
 function Files({ tool, filling }: { readonly tool: Tool; readonly filling: Filling }) {
   const { t } = useTranslation();
   const [shell, setShell] = useLocalStorage<Shell>({ key: 'console-shell', defaultValue: usualShell });
-  const files = tool.files.filter(({ language }) => language !== 'link');
+  const blocks = blocksOf(tool, filling, shell);
   return (
     <>
-      {files.some(({ language }) => language === 'sh') && (
+      {blocks.some(({ language }) => language === 'sh') && (
         <SegmentedControl
           size="xs"
           w="fit-content"
@@ -144,17 +150,11 @@ function Files({ tool, filling }: { readonly tool: Tool; readonly filling: Filli
           onChange={(value) => setShell(value as Shell)}
         />
       )}
-      {files.map((file) => (
-        <CodeBlock key={file.template} text={textOf(file, filling, shell)} title={file.saveAs} label={tool.name} />
+      {blocks.map(({ language, text, saveAs }) => (
+        <CodeBlock key={`${language} ${saveAs}`} text={text} title={saveAs} label={tool.name} />
       ))}
     </>
   );
-}
-
-function textOf({ template, language, powershell }: SnippetFile, filling: Filling, shell: Shell): string {
-  const isForPowerShell = language === 'sh' && shell === 'powershell';
-  const text = fill(templateOf((isForPowerShell && powershell) || template), filling);
-  return isForPowerShell && powershell === undefined ? toPowerShell(text) : text;
 }
 
 const languages = codeLanguages.map((id) => ({ id, name: languageNames[id] }));
@@ -193,7 +193,7 @@ interface LinksProps {
 /** Opens the program with everything filled in. */
 function Links({ tool, filling, known }: LinksProps) {
   const { t } = useTranslation();
-  const links = tool.files.filter(({ language }) => language === 'link');
+  const links = linksOf(tool, filling);
   if (links.length === 0) return null;
   if (!known)
     return (
@@ -203,15 +203,9 @@ function Links({ tool, filling, known }: LinksProps) {
     );
   return (
     <Group gap="xs">
-      {links.map(({ template, language, saveAs }) => (
-        <Button
-          key={template}
-          component="a"
-          size="xs"
-          variant="default"
-          href={fill(templateOf(template), filling, language)}
-        >
-          {t('client.setUp.open', { tool: tool.name, app: saveAs })}
+      {links.map(([app, address]) => (
+        <Button key={app} component="a" size="xs" variant="default" href={address}>
+          {t('client.setUp.open', { tool: tool.name, app })}
         </Button>
       ))}
     </Group>

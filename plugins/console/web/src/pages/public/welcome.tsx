@@ -3,6 +3,7 @@ import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
+import { blocksOf, clientPrograms, keyPlaceholder } from '../../../../../../core/tools/client-programs.ts';
 import { publicModelsQuery, statusQuery } from '../../api/models.ts';
 import { useInfo } from '../../api/session.ts';
 import type { Info } from '../../api/types.ts';
@@ -10,8 +11,6 @@ import { CodeBlock } from '../../parts/code-block.tsx';
 import { ModelSquare } from '../../parts/model-square.tsx';
 import { Panel } from '../../parts/page.tsx';
 import { ErrorState } from '../../parts/states.tsx';
-import { fill, keyPlaceholder } from '../../snippets/index.ts';
-import { templateOf } from '../../snippets/templates.ts';
 import { PublicFrame } from './public-frame.tsx';
 
 export default function Welcome() {
@@ -34,7 +33,7 @@ export default function Welcome() {
           <WaysIn info={info} />
         </div>
         <Panel title={t('entry.welcome.call')}>
-          <CodeBlock text={fill(templateOf('curl'), filling)} label="curl" />
+          <CodeBlock text={blocksOf(clientPrograms.get('curl')!, filling)[0]!.text} label="curl" />
         </Panel>
       </div>
       <Stack gap="sm" mt="xl">

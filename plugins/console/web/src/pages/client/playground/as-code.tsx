@@ -2,12 +2,12 @@
 import { SegmentedControl, Stack, Switch } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { keyPlaceholder } from '../../../../../../../core/tools/client-programs.ts';
 import { useMe } from '../../../api/session.ts';
 import type { ApiCall } from '../../../calls/call.ts';
 import { type CodeLanguage, codeLanguages, codeOf, languageNames } from '../../../calls/code.ts';
 import { CodeBlock } from '../../../parts/code-block.tsx';
 import { Panel } from '../../../parts/page.tsx';
-import { keyPlaceholder } from '../../../snippets/index.ts';
 
 interface AsCodeProps {
   /** undefined: there is nothing to be sent yet. */
