@@ -25,11 +25,12 @@ export interface AnswerTransform {
   /**
    * The events that take the place of this one, in an order that `Event` allows; none: it is left out, or held and
    * returned later. Held events must be returned before the end of their block, or the stop of their choice. A block that
-   * the transform adds has a number below 0. Tool input is JSON text in pieces.
+   * the transform adds has a number below 0. Tool input is JSON text in pieces. A promise: the next event comes when it is
+   * settled, and no more of the answer is read until then.
    */
-  event(event: Event): readonly Event[];
+  event(event: Event): readonly Event[] | Promise<readonly Event[]>;
   /** Called after the last event; returns further ones. Not called when the answer breaks off: held events are dropped then. */
-  end?(): readonly Event[];
+  end?(): readonly Event[] | Promise<readonly Event[]>;
   /** Takes a whole answer, which otherwise passes `event` and `end`; the same object where nothing changes. */
   reply?(reply: Reply): Reply | Promise<Reply>;
 }

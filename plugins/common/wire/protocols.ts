@@ -290,6 +290,10 @@ export interface Reshape {
   frame(raw: Buffer, read?: ReadFrame, verdict?: Verdict): Uint8Array | undefined;
   /** Output of the frames so far that no other method has returned. */
   flush?(): Uint8Array | undefined;
+  /** What the output waits for: no more is read until then, and `flush` is called behind it. Rejects: the answer ends by this error. */
+  readonly pending?: Promise<void> | undefined;
+  /** The answer ends by an error: what waits is dropped. */
+  abandon?(): void;
   /** A comment of the upstream's stream; absent: left out. */
   comment?(raw: Buffer): Uint8Array | undefined;
   /** The stream has a form of its own, which this converts to the client's. */

@@ -34,6 +34,14 @@ export class EditedAnswer implements Reshape {
     return this.#inner?.hasRefused === true;
   }
 
+  get pending(): Promise<void> | undefined {
+    return this.#inner?.pending;
+  }
+
+  abandon(): void {
+    this.#inner?.abandon?.();
+  }
+
   get fail(): ((error: GatewayError) => Uint8Array | undefined) | undefined {
     const inner = this.#inner;
     return inner?.fail === undefined ? undefined : (error) => inner.fail?.(error);

@@ -107,6 +107,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   next(): Promise<Step> {
     const held = this.#held.shift();
     if (held !== undefined) return Promise.resolve({ done: false, value: held });
+    const pending = this.#reshape?.pending;
+    if (pending !== undefined) return this.#behind(pending);
     if (this.#ended) return Promise.resolve({ done: true, value: undefined });
     const pulled = this.#late ?? this.#source.next();
     this.#late = undefined;
@@ -129,6 +131,19 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     return this.next();
   };
 
+  /** Goes on when the transforms do. */
+  async #behind(pending: Promise<void>): Promise<Step> {
+    const isEnd = this.#ended;
+    try {
+      await pending;
+      this.#hold(this.#reshape?.flush?.());
+      if (isEnd) this.#options.ended();
+    } catch (error) {
+      this.#break(error);
+    }
+    return this.next();
+  }
+
   /** The client has disconnected, or everything was read: then nothing remains to be done. */
   async return(): Promise<Step> {
     if (!this.#ended) {
@@ -140,7 +155,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** No frame follows those that were pulled or are held: the usage is final. */
   get hasEnded(): boolean {
-    return this.#ended;
+    return this.#ended && this.#reshape?.pending === undefined;
   }
 
   /** Bytes that this client skips, or undefined while a frame is sent in part. */
@@ -253,7 +268,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #endNormally(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#options.ended();
+    if (this.#reshape?.pending === undefined) this.#options.ended();
     void drainBody(this.#source, this.#options.clock).then(() => giveUp(this.#source));
   }
 
@@ -269,7 +284,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const end = this.#reshape ?? endOf(this.#options);
     this.#hold(this.#usageMeter.error === undefined ? end.finish?.() : undefined);
     this.#ended = true;
-    this.#options.ended();
+    if (this.#reshape?.pending === undefined) this.#options.ended();
   }
 
   /** Sends a complete last frame without its blank line as it came; drops a partial one. */
@@ -339,6 +354,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   #errorFrames(error: GatewayError): Uint8Array | undefined {
     this.#options.exchange.fail(error);
+    this.#reshape?.abandon?.();
     if (this.#reshape?.fail !== undefined) return this.#reshape.fail(error);
     const frames = renderedError(error, this.#options, this.#lastFrame);
     const converted = this.#reshape?.error?.(frames) ?? frames;

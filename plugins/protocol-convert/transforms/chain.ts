@@ -3,6 +3,7 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Event, Reply } from '../../common/canonical/reply.ts';
 import type { AnswerTransform, CallTransform } from '../../common/wire/call-transforms.ts';
+import { Steps } from './steps.ts';
 
 interface Named {
   readonly name: string;
@@ -26,7 +27,9 @@ export class AnswerTransforms {
   readonly #all: readonly Named[];
   readonly #log: Exchange['log'];
   readonly #order = new EventOrder();
+  readonly #steps = new Steps();
   #hasFailed = false;
+  #isEnding = false;
 
   constructor(all: readonly Named[], log: Exchange['log']) {
     this.#all = all;
@@ -38,19 +41,51 @@ export class AnswerTransforms {
     return this.#hasFailed;
   }
 
-  /** The events that replace this one. `isWhole`: transforms with a `reply` get the whole answer instead. */
-  event(event: Event, isWhole: boolean): readonly Event[] {
-    return this.#from(0, [event], isWhole);
+  /**
+   * Gives the events that replace this one: at once, or in order when the transforms that wait are done. `isWhole`: transforms
+   * with a `reply` get the whole answer instead.
+   */
+  event(event: Event, isWhole: boolean, give: (made: Event) => void): void {
+    this.#steps.run(() => given(this.#from(0, [event], isWhole), give));
   }
 
-  end(isWhole: boolean): readonly Event[] {
-    const out: Event[] = [];
+  /** Gives the events that transforms add after the last one, and calls `done` behind them. */
+  end(isWhole: boolean, give: (made: Event) => void, done: () => void): void {
+    this.#isEnding = true;
     for (const [index, { name, transform }] of this.#all.entries()) {
       if (transform.end === undefined || (isWhole && transform.reply !== undefined)) continue;
-      const rest = this.#run(name, () => transform.end!());
-      out.push(...this.#from(index + 1, rest, isWhole));
+      const rest = () => this.#run(name, () => transform.end!());
+      this.#steps.run(() => {
+        const made = rest();
+        if (!(made instanceof Promise)) return given(this.#from(index + 1, made, isWhole), give);
+        return made.then((events) => given(this.#from(index + 1, events, isWhole), give), this.#rejected(name));
+      });
     }
-    return out;
+    this.#steps.run(done);
+  }
+
+  /** The end was asked for, and may wait. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /** What the events wait for, until `settle` is called behind it; rejects with the error that ends the answer. */
+  get pending(): Promise<void> | undefined {
+    return this.#steps.pending;
+  }
+
+  settle(): void {
+    this.#steps.settle();
+  }
+
+  /** Runs behind the events that wait. */
+  after(work: () => void): void {
+    this.#steps.run(work);
+  }
+
+  /** The answer ends otherwise: what waits is dropped. */
+  abandon(): void {
+    this.#steps.abandon();
   }
 
   /** Whether any transform has a `reply`. */
@@ -71,17 +106,24 @@ export class AnswerTransforms {
     return changed;
   }
 
-  #from(first: number, events: readonly Event[], isWhole: boolean): readonly Event[] {
+  #from(first: number, events: readonly Event[], isWhole: boolean): readonly Event[] | Promise<readonly Event[]> {
     let current = events;
     for (let index = first; index < this.#all.length; index++) {
       const { name, transform } = this.#all[index]!;
       if (isWhole && transform.reply !== undefined) continue;
-      current =
-        current.length === 1
-          ? this.#run(name, () => transform.event(current[0]!))
-          : this.#run(name, () => current.flatMap((event) => transform.event(event)));
+      const given = current;
+      const made = this.#run(name, () => (given.length === 1 ? transform.event(given[0]!) : each(transform, given)));
+      if (made instanceof Promise)
+        return made.then((all) => this.#from(index + 1, all, isWhole), this.#rejected(name));
+      current = made;
     }
     return this.#run('', () => current.map((event) => this.#order.placed(event)));
+  }
+
+  #rejected(name: string): (error: unknown) => never {
+    return (error) => {
+      throw this.#failed(name, error);
+    };
   }
 
   #run<T>(name: string, work: () => T): T {
@@ -99,6 +141,30 @@ export class AnswerTransforms {
     this.#log.error({ error, transform: by }, 'a transform of an answer failed');
     return new GatewayError('internal', 'The answer could not be processed.', { shouldRetry: false, cause: error });
   }
+}
+
+function each(
+  transform: AnswerTransform,
+  events: readonly Event[],
+  from = 0,
+  out: readonly Event[] = [],
+): readonly Event[] | Promise<readonly Event[]> {
+  const all = [...out];
+  for (let index = from; index < events.length; index++) {
+    const made = transform.event(events[index]!);
+    if (made instanceof Promise) return made.then((some) => each(transform, events, index + 1, [...all, ...some]));
+    all.push(...made);
+  }
+  return all;
+}
+
+function given(
+  made: readonly Event[] | Promise<readonly Event[]>,
+  give: (made: Event) => void,
+): undefined | Promise<void> {
+  if (made instanceof Promise) return made.then((events) => events.forEach((event) => give(event)));
+  for (const event of made) give(event);
+  return undefined;
 }
 
 /** Checks the order that `Event` describes, and renumbers blocks, as transforms may add and drop some. */

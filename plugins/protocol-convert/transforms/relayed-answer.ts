@@ -104,7 +104,13 @@ export class RelayedAnswer implements Reshape {
 
   frame(raw: Buffer, _read?: unknown, verdict: Verdict = 'pass'): Uint8Array | undefined {
     // Bytes that arrived with the end are sent too.
-    if (this.#isFinished) return this.#isChanged ? undefined : this.#bytesOf(raw, verdict);
+    if (this.#options.transforms.isEnding) {
+      this.#options.transforms.after(() => {
+        const bytes = this.#isChanged ? undefined : this.#bytesOf(raw, verdict);
+        if (bytes !== undefined) this.#out.push(bytes);
+      });
+      return this.#flush();
+    }
     if (verdict === 'error' || verdict === 'failed') return this.#broken(raw);
     const read = readFrame(raw);
     if (this.#encoder === undefined)
@@ -116,11 +122,26 @@ export class RelayedAnswer implements Reshape {
   }
 
   finish(): Uint8Array | undefined {
-    if (this.#isFinished) return undefined;
+    if (this.#options.transforms.isEnding || this.#isFinished) return undefined;
     this.#end();
-    const rest = this.#encoder === undefined ? this.#dialect?.finish?.() : undefined;
-    if (rest !== undefined) this.#out.push(rest);
+    this.#options.transforms.after(() => {
+      const rest = this.#encoder === undefined ? this.#dialect?.finish?.() : undefined;
+      if (rest !== undefined) this.#out.push(rest);
+    });
     return this.#flush();
+  }
+
+  flush(): Uint8Array | undefined {
+    this.#options.transforms.settle();
+    return this.#flush();
+  }
+
+  get pending(): Promise<void> | undefined {
+    return this.#options.transforms.pending;
+  }
+
+  abandon(): void {
+    this.#options.transforms.abandon();
   }
 
   /** Absent until the first change: the vendor's protocol is the client's. */
@@ -140,19 +161,27 @@ export class RelayedAnswer implements Reshape {
   }
 
   whole(json: JsonObject, body: Uint8Array): Uint8Array | Promise<Uint8Array> {
-    const collector = new Collector();
     const given: Event[] = [];
     const made: Event[] = [];
     const { codec, transforms } = this.#options;
+    const take = (event: Event) => void made.push(event);
     const events = new ReplyEvents(
       (event) => {
         given.push(event);
-        made.push(...transforms.event(event, true));
+        transforms.event(event, true, take);
       },
       { names: new Map(), idSeed: this.#options.context.exchangeId.replaceAll('-', '').slice(-12) },
     );
     codec.decodeReply(json, events);
-    made.push(...transforms.end(true));
+    transforms.end(true, take, () => {});
+    const { pending } = transforms;
+    const result = () => this.#wholeOf(json, body, given, made);
+    return pending === undefined ? result() : pending.then(result);
+  }
+
+  #wholeOf(json: JsonObject, body: Uint8Array, given: Event[], made: Event[]): Uint8Array | Promise<Uint8Array> {
+    const collector = new Collector();
+    const { codec, transforms } = this.#options;
     const isSame = made.length === given.length && made.every((event, index) => event === given[index]);
     if (isSame && !transforms.takeReplies) return this.#wholeAsIs(json, body);
     for (const event of made) collector.event(event);
@@ -193,8 +222,10 @@ export class RelayedAnswer implements Reshape {
       if (this.#waiting.length === 0) this.#push({ bytes: undefined, json: undefined, events: [], returned: 0 });
       this.#waiting.at(-1)!.events.push(event);
     }
-    for (const made of this.#options.transforms.event(event, false)) this.#returned(made);
+    this.#options.transforms.event(event, false, this.#give);
   }
+
+  readonly #give = (made: Event): void => this.#returned(made);
 
   #returned(event: Event): void {
     if (this.#encoder === undefined) {
@@ -247,7 +278,10 @@ export class RelayedAnswer implements Reshape {
 
   #end(): void {
     this.#decoder.end();
-    for (const event of this.#options.transforms.end(false)) this.#returned(event);
+    this.#options.transforms.end(false, this.#give, () => this.#ended());
+  }
+
+  #ended(): void {
     const isWhole = this.#waiting.every(({ events, returned }) => returned === events.length);
     if (this.#encoder === undefined && !isWhole) this.#change();
     this.#isFinished = true;
@@ -262,6 +296,7 @@ export class RelayedAnswer implements Reshape {
 
   /** On an error of the vendor held events are dropped. */
   #broken(raw: Buffer): Uint8Array | undefined {
+    this.#options.transforms.abandon();
     this.#waiting = [];
     this.#heldBytes = 0;
     // Official clients find an error object only inside a frame.

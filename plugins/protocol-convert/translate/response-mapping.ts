@@ -89,20 +89,33 @@ export class ResponseTranslation implements Reshape {
 
   /** Its output is collected for `flush`: the frames of one chunk are sent as one. */
   frame(_raw: Buffer, read: ReadFrame | undefined): undefined {
-    if (this.#isFinished || read === undefined) return;
+    if (this.#isFinished || read === undefined || this.#options.transforms?.isEnding === true) return;
     this.#decoder.payload(read.json, read.event);
     this.#checkReadable();
   }
 
   /** The upstream's answer is complete: returns the remaining frames, up to the client's end. */
   finish(): Uint8Array | undefined {
-    if (this.#isFinished) return undefined;
+    const { transforms } = this.#options;
+    if (this.#isFinished || transforms?.isEnding === true) return undefined;
     this.#decoder.end();
     this.#checkReadable(true);
-    this.#endTransforms();
+    if (transforms === undefined) this.#finished();
+    else this.#endTransforms(transforms, () => this.#finished());
+    return this.flush();
+  }
+
+  #finished(): void {
     this.#isFinished = true;
     if (this.#encoder !== undefined) this.#out += this.#encoder.finish();
-    return this.flush();
+  }
+
+  get pending(): Promise<void> | undefined {
+    return this.#options.transforms?.pending;
+  }
+
+  abandon(): void {
+    this.#options.transforms?.abandon();
   }
 
   /** The answer failed: returns the frames that report this to the client. */
@@ -121,7 +134,15 @@ export class ResponseTranslation implements Reshape {
   whole(json: JsonObject): Uint8Array | Promise<Uint8Array> {
     this.#options.upstream.decodeReply(json, this.#events);
     this.#checkReadable(true);
-    this.#endTransforms();
+    const { transforms } = this.#options;
+    if (transforms !== undefined) {
+      this.#endTransforms(transforms, () => {});
+      if (transforms.pending !== undefined) return transforms.pending.then(() => this.#whole());
+    }
+    return this.#whole();
+  }
+
+  #whole(): Uint8Array | Promise<Uint8Array> {
     if (this.#encoder === undefined) return this.#gather();
     this.#out += this.#encoder.finish();
     return this.flush() ?? new Uint8Array();
@@ -141,9 +162,8 @@ export class ResponseTranslation implements Reshape {
   }
 
   /** Events that transforms add after the last one. */
-  #endTransforms(): void {
-    const { transforms } = this.#options;
-    if (transforms !== undefined) for (const event of transforms.end(this.#encoder === undefined)) this.#emit(event);
+  #endTransforms(transforms: AnswerTransforms, done: () => void): void {
+    transforms.end(this.#encoder === undefined, (event) => this.#emit(event), done);
   }
 
   #reply(): Reply {
@@ -162,10 +182,11 @@ export class ResponseTranslation implements Reshape {
     const { collector, transforms } = this.#options;
     if (collector === undefined && transforms === undefined) return (event) => this.#emit(event);
     const isWhole = this.#encoder === undefined;
+    const emit = (event: Event) => this.#emit(event);
     return (event) => {
       collector?.event(event);
       if (transforms === undefined) this.#emit(event);
-      else for (const made of transforms.event(event, isWhole)) this.#emit(made);
+      else transforms.event(event, isWhole, emit);
     };
   }
 
@@ -182,6 +203,7 @@ export class ResponseTranslation implements Reshape {
   }
 
   flush(): Uint8Array | undefined {
+    this.#options.transforms?.settle();
     if (this.#out === '') return undefined;
     const bytes = Buffer.from(this.#out);
     this.#out = '';

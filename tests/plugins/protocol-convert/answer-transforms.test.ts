@@ -121,6 +121,16 @@ function holding(): AnswerTransform {
     },
   };
 }
+/** The same, with a promise for every second event, and for the end. */
+function waiting({ event, end, ...rest }: AnswerTransform): AnswerTransform {
+  let count = 0;
+  const later = <T>(work: () => T | Promise<T>) => new Promise<void>((done) => setImmediate(done)).then(work);
+  return {
+    ...rest,
+    event: (given) => (count++ % 2 === 0 ? later(() => event(given)) : event(given)),
+    end: () => later(() => end?.() ?? []),
+  };
+}
 const copiesFrom = (first: number): AnswerTransform => {
   let at = 0;
   return { event: (event) => [at++ < first ? event : { ...event }] };
@@ -134,7 +144,8 @@ for (const family of families)
       if (plain === undefined) continue;
       count++;
       const isBroken = plain.exchange.failure !== undefined;
-      for (const transform of [same, ...(isBroken ? [] : [holding()]), { ...same, reply: (reply: Reply) => reply }]) {
+      const held = isBroken ? [] : [holding(), waiting(holding()), waiting(same)];
+      for (const transform of [same, ...held, { ...same, reply: (reply: Reply) => reply }]) {
         const { bytes, usage } = await relayed(family, isStream, response, transform);
         assert.equal(bytes.toString(), plain.bytes.toString(), name);
         assert.deepEqual(usage.usage, plain.usage.usage, name);
@@ -161,7 +172,9 @@ for (const family of families)
       if (expected.every(({ text, calls }) => text === '' && calls.length === 0)) continue;
       const step = Math.max(1, Math.floor(events / 12));
       for (let first = 0; first < events; first += step) {
-        const { bytes, usage } = await relayed(family, isStream, response, copiesFrom(first));
+        const copies = copiesFrom(first);
+        const transform = count % 3 === 0 ? waiting(copies) : copies;
+        const { bytes, usage } = await relayed(family, isStream, response, transform);
         assert.deepEqual(
           essence(read(family, withoutDetails(family, bytes), isStream).reply),
           expected,
@@ -253,14 +266,19 @@ for (const family of families)
     test(`${family} on ${vendor}: texts that are changed, and errors in the middle, whole and streamed`, async () => {
       for (const isStream of [true, false]) {
         const { response } = await withText(vendor, isStream);
-        const { bytes } = await relayed(family, isStream, response, shout, vendor);
-        const texts = essence(read(family, bytes, isStream).reply).map(({ text }) => text);
-        for (const text of texts) assert.match(text, /^Z+$/);
-        for (const [error, shown] of [
-          [rule(), 'No more of this.'],
-          [new TypeError('reading "x" of undefined'), 'The answer could not be processed.'],
+        for (const transform of [shout, waiting(shout)]) {
+          const { bytes } = await relayed(family, isStream, response, transform, vendor);
+          const texts = essence(read(family, bytes, isStream).reply).map(({ text }) => text);
+          for (const text of texts) assert.match(text, /^Z+$/);
+        }
+        const internal = new TypeError('reading "x" of undefined');
+        for (const [transform, shown] of [
+          [throwing(rule()), 'No more of this.'],
+          [waiting(throwing(rule())), 'No more of this.'],
+          [throwing(internal), 'The answer could not be processed.'],
+          [waiting(throwing(internal)), 'The answer could not be processed.'],
         ] as const) {
-          const ended = relayed(family, isStream, response, throwing(error), vendor);
+          const ended = relayed(family, isStream, response, transform, vendor);
           if (!isStream) {
             await assert.rejects(ended, { message: shown });
             continue;
@@ -274,6 +292,39 @@ for (const family of families)
         }
       }
     });
+
+test('while a transform waits, no more of the answer is read, and the order stays', async () => {
+  const { response } = await withText('chat', true);
+  for (const vendor of ['chat', 'messages'] as const) {
+    const { response: body } = vendor === 'chat' ? { response } : await withText(vendor, true);
+    let pulled = 0;
+    const during: number[] = [];
+    const { exchange } = open(request.chat(true));
+    exchange.set(target, targetFor(vendor, 'm'));
+    current = {
+      async event(event) {
+        const before = pulled;
+        await new Promise<void>((done) => setImmediate(() => setImmediate(done)));
+        during.push(pulled - before);
+        return [event];
+      },
+    };
+    async function* counted() {
+      for (const chunk of chunks(body)) {
+        pulled++;
+        yield chunk;
+      }
+    }
+    const answer = await part.handle!(exchange, async () => ({ ...streamAnswer([]), body: counted() }));
+    const bytes = await readBody(answer.body);
+    assert.ok(during.length > 5);
+    // Until the first event that a client can use, chunks are read for the head.
+    assert.deepEqual([...new Set(during.slice(4))], [0], vendor);
+    const plain = await relayed('chat', true, body, undefined, vendor);
+    const said = (of: Uint8Array) => essence(read('chat', of, true).reply);
+    assert.deepEqual(said(bytes), said(plain.bytes));
+  }
+});
 
 test('a block of its own may be added, and blocks may be left out, in a stream that was relayed so far', async () => {
   for (const family of families) {
