@@ -11,6 +11,7 @@ import { z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { call, ruled, vendorBatch } from '../common/domain/calls.ts';
 import { plan } from '../common/domain/plans.ts';
+import { guarded } from '../common/guardrails/checks.ts';
 import { boundaryIn } from '../common/kit/forms/multipart.ts';
 import { streamedForm } from '../common/kit/forms/streamed-form.ts';
 import {
@@ -29,7 +30,7 @@ export default definePlugin({
   extensionPoints: [prompts],
   services: { provides: [promptRules] },
   requires: [call],
-  optional: [caller, plan],
+  optional: [caller, plan, guarded],
   sets: [ruled],
   setup(host) {
     const rulesOf = (operation: string) =>
@@ -37,7 +38,7 @@ export default definePlugin({
     host.provide(promptRules, {
       textsOf,
       pass(message, context) {
-        const rules = rulesOf(context.operation);
+        const rules = rulesOf(context.operation).filter((rule) => rule.applies?.(context) ?? true);
         if (rules.length === 0) return undefined;
         const texts = new JsonTexts(message);
         const waits = run(rules, texts, context);
@@ -51,7 +52,9 @@ export default definePlugin({
         exchange.set(ruled, true);
         // The answer of a vendor's batch has come: its line has passed the rules when it was ordered.
         if (exchange.find(vendorBatch) === 'answer') return next();
-        return pass(exchange, rulesOf(exchange.endpoint.operation)).then(() => next());
+        const context = contextOf(exchange);
+        const rules = rulesOf(context.operation).filter((rule) => rule.applies?.(context) ?? true);
+        return rules.length === 0 ? next() : pass(exchange, rules, context).then(() => next());
       },
       checks: { notices: () => noticesOf(host.extensions(prompts), host.endpoints()) },
     };
@@ -64,10 +67,14 @@ function isRead({ setsOnOpen = [] }: Endpoint): boolean {
   return setsOnOpen.includes(call);
 }
 
-async function pass(exchange: Exchange, rules: readonly PromptRule[]): Promise<void> {
+function contextOf(exchange: Exchange): PromptContext {
+  const { id, endpoint } = exchange;
+  return { operation: endpoint.operation, requestId: id, find: (key) => exchange.find(key) };
+}
+
+async function pass(exchange: Exchange, rules: readonly PromptRule[], context: PromptContext): Promise<void> {
   const texts = textsOf(exchange);
-  const { endpoint } = exchange;
-  await run(rules, texts, { operation: endpoint.operation, find: (key) => exchange.find(key) });
+  await run(rules, texts, context);
   const written = 'written' in texts ? texts.written() : undefined;
   if (written !== undefined) await exchange.replaceBody(written);
 }

@@ -49,6 +49,7 @@ import { RequestConversation } from './request/conversation.ts';
 import { withoutHeldElsewhere } from './request/held-files.ts';
 import { KeptFiles } from './request/kept-files.ts';
 import { openState, type ResponseState } from './state/index.ts';
+import { readsPrompt } from './transforms/chain.ts';
 import { changedPrompt, mustTranslate, translateCall } from './translate/call.ts';
 import { countCall, mustCount } from './translate/count-call.ts';
 import { openSealer, rotatedSeals } from './translate/seal-secrets.ts';
@@ -175,7 +176,7 @@ function converting(own: OwnTools, added: () => Added): NonNullable<PluginInstan
     const attempt: Attempt = { exchange, opened: request, upstream, target: to, tools };
     if (!request.call.billable && mustCount(request, to)) return countCall(attempt, next).then(give);
     if (mustTranslate(request, upstream, to)) return translateCall(attempt, next).then(give);
-    if (!request.call.billable || tools.added.ofPrompts.length === 0) return relayCall(attempt, next, give);
+    if (!request.call.billable || !readsPrompt(tools.added.ofPrompts, exchange)) return relayCall(attempt, next, give);
     return changedPrompt(attempt).then((transformed) =>
       transformed === undefined
         ? relayCall(attempt, next, give)

@@ -10,6 +10,7 @@ import { upstreamAdmin } from '../common/domain/admin/upstreams.ts';
 import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
 import { authorizations } from '../common/domain/ledger.ts';
+import { checkVerdicts } from '../common/guardrails/checks.ts';
 import { orderSpans, trace } from '../common/wire/trace.ts';
 import { type TelemetryConfig, telemetrySchema } from './config.ts';
 
@@ -19,7 +20,7 @@ export default definePlugin<TelemetryConfig>({
   services: {
     optional: [
       ...[database, counters, authorizations, ledgerQueries, socketStatistics],
-      ...[upstreamAdmin, batchStatistics, fileStatistics, regularWorks, outboundCalls],
+      ...[upstreamAdmin, batchStatistics, fileStatistics, regularWorks, outboundCalls, checkVerdicts],
     ],
     provides: [orderSpans],
   },

@@ -12,6 +12,7 @@ import { counters } from '../common/domain/counters.ts';
 import { database } from '../common/domain/database.ts';
 import { type AuthorizationCharge, servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
+import type { CheckVerdict } from '../common/guardrails/checks.ts';
 import { attemptAttributes, type SpanSettings } from './attributes.ts';
 import { durationBounds, modelMeters } from './generation.ts';
 import { observeUpstreams } from './upstreams.ts';
@@ -21,6 +22,8 @@ export interface Meters {
   ended(exchange: Exchange, outcome: Outcome): void;
   /** A task has ended and was paid. */
   charged(charge: AuthorizationCharge): void;
+  /** A check of guardrails has given its verdict. */
+  checked(verdict: CheckVerdict): void;
 }
 
 export function createMeters(meter: Meter, host: Host, convention: SpanSettings['convention']): Meters {
@@ -63,6 +66,7 @@ export function createMeters(meter: Meter, host: Host, convention: SpanSettings[
       if (charge !== undefined) count(charge);
     },
     charged: count,
+    checked: measureChecks(meter),
   };
 }
 
@@ -108,6 +112,15 @@ function observeRuntime(meter: Meter, host: Host): void {
       if (shared !== undefined) result.observe(shared.healthy() ? 1 : 0);
     });
   observeOwnWork(meter, host);
+}
+
+function measureChecks(meter: Meter): Meters['checked'] {
+  const duration = meter.createHistogram('gateway.guardrail.duration', {
+    unit: 's',
+    description: 'Verdicts of checks of guardrails, by check, stage and verdict.',
+    advice: { explicitBucketBoundaries: durationBounds },
+  });
+  return ({ ms, ...labels }) => duration.record(ms / 1_000, labels);
 }
 
 function measureOutbound(meter: Meter, host: Host): void {

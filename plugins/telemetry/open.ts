@@ -20,6 +20,7 @@ import { listenFailure } from '../../core/contract/schema.ts';
 import { batchStatistics, fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { vendorBatch } from '../common/domain/calls.ts';
 import { authorizations } from '../common/domain/ledger.ts';
+import { checkVerdicts } from '../common/guardrails/checks.ts';
 import { orderSpans, readTraceParent, trace } from '../common/wire/trace.ts';
 import type { TelemetryConfig } from './config.ts';
 import { createMeters } from './meters.ts';
@@ -74,6 +75,7 @@ export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstan
     lifecycle: {
       start() {
         host.find(authorizations)?.onCharge(meters.charged);
+        host.find(checkVerdicts)?.watch(meters.checked);
         return page?.startServer().catch((error: unknown) => {
           throw listenFailure(error, 'telemetry.listen', pageOf(listen!, host.processGroup));
         });

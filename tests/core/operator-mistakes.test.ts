@@ -31,8 +31,8 @@ testMistakes([
   [
     'an unknown plugin',
     'rate-limit, prov',
-    'guardrails, prov',
-    `gateway.yaml:3: the plugin "guardrails" cannot be found: it is no built-in one (${builtIn.join(', ')}), no file and no installed package`,
+    'firewall, prov',
+    `gateway.yaml:3: the plugin "firewall" cannot be found: it is no built-in one (${builtIn.join(', ')}), no file and no installed package`,
   ],
   [
     'a plugin twice in the list',

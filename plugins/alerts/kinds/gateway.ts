@@ -31,6 +31,13 @@ export function gatewayKinds(host: Pick<Host, 'find' | 'clock' | 'directory'>): 
     away('bucket_away', 'The bucket of files does not answer', 'bucket', () =>
       host.find(fileStatistics)?.bucketAwayMs(),
     ),
+    {
+      name: 'guardrail_broken',
+      title: 'A check of guardrails cannot judge',
+      unit: 'count',
+      bad: 'above',
+      defaults: { threshold: 0, clear: 0, windowMs: 600_000, forMs: 0, quietMs: 0, least: 0 },
+    },
     ...workKinds(host),
     ...expiryKinds(host),
   ];

@@ -24,6 +24,7 @@ export { usd } from '../domain/money-schema.ts';
 export { plan } from '../domain/plans.ts';
 export { target } from '../domain/upstreams.ts';
 export type { Usage } from '../domain/usage.ts';
+export { type GuardrailCheckType, guardrailChecks } from '../guardrails/checks.ts';
 export { type MediaAdapter, mediaAdapters, type Step, type VendorAnswer } from '../media/adapters.ts';
 export { type AdmissionRule, admission } from '../wire/admission-rules.ts';
 export { type AnswerTransform, type CallTransform, callTransforms } from '../wire/call-transforms.ts';

@@ -6,6 +6,8 @@ import type { Event, Reply } from '../canonical/reply.ts';
 /** At least one of `request` and `answer`. */
 export interface CallTransform {
   readonly name: string;
+  /** Whether `request` reads this call; absent: it does. Where no transform does, the prompt of a relayed call is not decoded. */
+  applies?(exchange: Exchange): boolean;
   /**
    * Called for each attempt of a charged call, with texts decoded. Return the same object to change nothing: a relayed
    * request then keeps every byte. Throw a GatewayError to refuse. A changed prompt is encoded again for the upstream.

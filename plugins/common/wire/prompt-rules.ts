@@ -33,6 +33,8 @@ export interface PromptTexts {
 export interface PromptContext {
   /** `chat`, `embeddings`, `images`, `realtime` …, as in settings. */
   readonly operation: string;
+  /** The request's id; absent: a message of a session. */
+  readonly requestId?: string;
   /** The value of a context key, as of an exchange: the caller, the call. Of messages of a session only the caller. */
   find<T>(key: ContextKey<T>): T | undefined;
 }
@@ -42,6 +44,8 @@ export interface PromptRule {
   readonly name: string;
   /** The operations that it reads; absent: all that have texts. */
   readonly operations?: readonly string[];
+  /** Whether it reads this request; absent: it does. Where no rule does, its texts are not looked for. */
+  applies?(context: PromptContext): boolean;
   /**
    * Called once for each request, whatever its protocol, before money is held and before any attempt; and for each message of a
    * client in a realtime or live session. Throws a GatewayError to refuse: nothing is sent, and nothing is charged.

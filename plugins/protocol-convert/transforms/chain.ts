@@ -10,6 +10,11 @@ interface Named {
   readonly transform: AnswerTransform;
 }
 
+/** Whether some of the transforms reads the prompt of this call. */
+export function readsPrompt(all: readonly CallTransform[], exchange: Exchange): boolean {
+  return all.length > 0 && all.some((transform) => transform.applies?.(exchange) ?? true);
+}
+
 /** The first in the list is nearest to the client: it gets prompts first and answers last. */
 export function answerTransforms(
   exchange: Exchange,
@@ -113,8 +118,7 @@ export class AnswerTransforms {
       if (isWhole && transform.reply !== undefined) continue;
       const given = current;
       const made = this.#run(name, () => (given.length === 1 ? transform.event(given[0]!) : each(transform, given)));
-      if (made instanceof Promise)
-        return made.then((all) => this.#from(index + 1, all, isWhole), this.#rejected(name));
+      if (made instanceof Promise) return made.then((all) => this.#from(index + 1, all, isWhole), this.#rejected(name));
       current = made;
     }
     return this.#run('', () => current.map((event) => this.#order.placed(event)));
@@ -162,7 +166,10 @@ function given(
   made: readonly Event[] | Promise<readonly Event[]>,
   give: (made: Event) => void,
 ): undefined | Promise<void> {
-  if (made instanceof Promise) return made.then((events) => events.forEach((event) => give(event)));
+  if (made instanceof Promise)
+    return made.then((events) => {
+      for (const event of events) give(event);
+    });
   for (const event of made) give(event);
   return undefined;
 }

@@ -144,14 +144,14 @@ export class RelayedAnswer implements Reshape {
     this.#options.transforms.abandon();
   }
 
-  /** Absent until the first change: the vendor's protocol is the client's. */
+  /** Absent until the first change or refusal: the vendor's protocol is the client's. Frames that were held are not numbered. */
   get fail(): ((error: GatewayError) => Uint8Array | undefined) | undefined {
-    const encoder = this.#encoder;
-    if (encoder === undefined) return undefined;
+    if (this.#encoder === undefined && !this.hasRefused) return undefined;
     return (error) => {
       if (this.#isFinished) return undefined;
+      if (this.#encoder === undefined) this.#change();
       this.#isFinished = true;
-      this.#write(encoder.fail(error));
+      this.#write(this.#encoder!.fail(error));
       return this.#flush();
     };
   }

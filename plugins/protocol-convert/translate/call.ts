@@ -32,7 +32,7 @@ import { relays, type SpokenProtocol } from '../relay/variants.ts';
 import { sessionKeyOf } from '../request/session-key.ts';
 import { compactionPrompt } from '../state/compaction.ts';
 import { mustEmulate } from '../state/emulation.ts';
-import { answerTransforms } from '../transforms/chain.ts';
+import { answerTransforms, readsPrompt } from '../transforms/chain.ts';
 import { clientCallId, withVendorIds } from './call-ids.ts';
 import { ConversationDigest } from './conversation-digest.ts';
 import { defaultFetchOptions, fetchMedia } from './fetch-media.ts';
@@ -123,7 +123,7 @@ export async function encodeRequest(
   const decoded = decodePrompt(exchange, opened, tools, droppedParameters);
   if (opened.hasLeftOut === true) droppedParameters.drop('file');
   if (large) await pause(exchange);
-  const asIs = tools.added.ofPrompts.length === 0;
+  const asIs = !readsPrompt(tools.added.ofPrompts, exchange);
   const read = opened.transformed ?? (asIs ? decoded : await transformed(decoded, exchange, opened, tools));
   requireAnswerable(read.turns, codec.conversation);
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
@@ -200,7 +200,8 @@ function decodePrompt(exchange: Exchange, opened: Opened, tools: Tools, droppedP
 async function transformed(read: Prompt, exchange: Exchange, { call }: Opened, tools: Tools): Promise<Prompt> {
   let prompt = read;
   if (!call.billable) return prompt;
-  for (const transform of tools.added.ofPrompts) prompt = (await transform.request?.(prompt, exchange)) ?? prompt;
+  for (const transform of tools.added.ofPrompts)
+    if (readsPrompt([transform], exchange)) prompt = (await transform.request?.(prompt, exchange)) ?? prompt;
   return prompt;
 }
 

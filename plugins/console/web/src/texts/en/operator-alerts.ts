@@ -86,5 +86,6 @@ export default {
     dead_leases: 'Process that no longer answers has leased money',
     usage_implausible: 'Vendor reported an impossible usage',
     unpriced_model: 'Model without a price was asked for',
+    guardrail_broken: 'Check of guardrails cannot judge',
   },
 };

@@ -1,0 +1,372 @@
+/** The checks of one answer: its texts leave in pieces, tool arguments whole, in the order in which they came. */
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Event } from '../common/canonical/reply.ts';
+import type { AnswerTransform } from '../common/wire/call-transforms.ts';
+import type { Place } from './config.ts';
+import type { GuardedCall, Masked, Window } from './guarded-call.ts';
+import type { OpenCheck } from './open-checks.ts';
+import { changed, inOrder, jsonPiece, type Piece } from './pieces.ts';
+import { Refusal, textBlock } from './refusal.ts';
+
+export interface Release {
+  /** `whole`: each text before any of it is sent. `end`: all was sent; a finding is noted alone. */
+  readonly mode: 'pieces' | 'whole' | 'end';
+  readonly release: number;
+  readonly overlap: number;
+}
+
+type Delta = Extract<Event, { type: `${'text' | 'refusal' | 'reasoning' | 'tool'}-delta` }>;
+type BlockEnd = Extract<Event, { type: `${'text' | 'refusal' | 'reasoning' | 'tool'}-end` }>;
+
+/** An event that waits for its turn; `made`: what takes its place, once that is known. */
+interface Held {
+  readonly event: Event;
+  made: readonly Event[] | undefined;
+}
+
+interface Block {
+  readonly checks: readonly OpenCheck[];
+  readonly isTool: boolean;
+  /** Of a tool call. */
+  start?: Held;
+  /** Nothing of it leaves before its end. */
+  readonly isWhole: boolean;
+  /** Undecided deltas. */
+  held: Held[];
+  length: number;
+  /** The end of what has left, so that a finding across pieces is seen. */
+  before: string;
+  /** Of the mode `end`: all that has left. */
+  sent: string;
+  isChanged: boolean;
+}
+
+/** Characters of one text that may wait. */
+const mostHeld = 2 ** 20;
+
+type Judged = Parameters<GuardedCall['judge']>[2];
+/** undefined: nothing waits. */
+type Wait = Promise<void> | undefined;
+
+export class AnswerCheck implements AnswerTransform {
+  readonly #call: GuardedCall;
+  readonly #release: Release;
+  readonly #queue: Held[] = [];
+  readonly #blocks = new Map<number, Block>();
+  /** The answer that takes the place of the rest, from a refusal on. */
+  #instead: string | undefined;
+  #ownBlocks = 0;
+
+  constructor(call: GuardedCall, release: Release) {
+    this.#call = call;
+    this.#release = release;
+  }
+
+  event(event: Event): readonly Event[] | Promise<readonly Event[]> {
+    if (this.#instead !== undefined) return this.#afterRefusal(event, this.#instead);
+    const waits = this.#take(event);
+    if (waits === undefined) return this.#ready();
+    return waits.then(
+      () => this.#ready(),
+      (error: unknown) => this.#refused(error, event),
+    );
+  }
+
+  /** A promise only where a check waits. */
+  #take(event: Event): Promise<void> | undefined {
+    switch (event.type) {
+      case 'tool-start':
+        return this.#begin(event);
+      case 'text-delta':
+      case 'refusal-delta':
+      case 'reasoning-delta':
+      case 'tool-delta':
+        return this.#grow(event);
+      case 'text-end':
+      case 'refusal-end':
+      case 'reasoning-end':
+      case 'tool-end':
+        return this.#close(event);
+      default:
+        this.#pass(event);
+        return undefined;
+    }
+  }
+
+  #pass(event: Event): void {
+    this.#queue.push({ event, made: [event] });
+  }
+
+  /** A call that is refused never begins. */
+  #begin(event: Extract<Event, { type: 'tool-start' }>): undefined {
+    const block = this.#blockOf({ type: 'tool-delta', block: event.block });
+    if (block.checks.length === 0 || this.#release.mode === 'end') this.#pass(event);
+    else {
+      block.start = { event, made: undefined };
+      this.#queue.push(block.start);
+    }
+  }
+
+  #blockOf({ type, block }: Pick<Delta, 'type' | 'block'>): Block {
+    const known = this.#blocks.get(block);
+    if (known !== undefined) return known;
+    const isTool = type === 'tool-delta';
+    const place: Place = isTool ? 'tool_arguments' : type === 'reasoning-delta' ? 'thinking' : 'text';
+    const all = this.#call.at('answer', place);
+    const checks = type === 'text-delta' ? all : all.filter(({ check }) => check.textOnly !== true);
+    const isWhole = isTool || this.#release.mode === 'whole' || checks.some(({ check }) => check.wantsWhole === true);
+    const made: Block = { checks, isTool, isWhole, held: [], length: 0, before: '', sent: '', isChanged: false };
+    this.#blocks.set(block, made);
+    return made;
+  }
+
+  #grow(event: Delta): Promise<void> | undefined {
+    const block = this.#blockOf(event);
+    if (block.checks.length === 0 || this.#release.mode === 'end') {
+      if (block.checks.length > 0 && block.sent.length < mostHeld) block.sent += event.text;
+      this.#pass(event);
+      return undefined;
+    }
+    const held: Held = { event, made: undefined };
+    this.#queue.push(held);
+    block.held.push(held);
+    block.length += event.text.length;
+    if (block.length > mostHeld) throw tooLarge();
+    const { release, overlap } = this.#release;
+    if (block.isWhole || block.length < release + overlap) return undefined;
+    return this.#caught(() => this.#decide(block, false));
+  }
+
+  #close(event: BlockEnd): Promise<void> | undefined {
+    const block = this.#blocks.get(event.block);
+    const end = () => this.#pass(block?.isChanged === true ? unsigned(event) : event);
+    if (block === undefined) {
+      end();
+      return undefined;
+    }
+    const decided = this.#caught(() => this.#decideLast(block));
+    if (decided !== undefined) return decided.then(end);
+    end();
+    return undefined;
+  }
+
+  #decideLast(block: Block): Wait {
+    if (this.#release.mode === 'end') return this.#noted(block);
+    return block.isTool ? this.#decideTool(block) : this.#decide(block, true);
+  }
+
+  /** An error of a check that does not wait is met as that of one that does. */
+  #caught(work: () => Wait): Wait {
+    try {
+      return work();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------------- texts
+
+  #decide(block: Block, isEnd: boolean): Wait {
+    const text = textOf(block.held);
+    if (text === '') {
+      settle(block.held);
+      block.held = [];
+      return undefined;
+    }
+    const texts = [{ role: 'assistant', text: block.before + text }] as const;
+    const from = block.before.length;
+    const until = isEnd ? text.length : Math.max(0, text.length - this.#release.overlap);
+    const window: Window = { from, until: from + until, isOpen: !isEnd };
+    const places = this.#judged(block.checks, { texts, window });
+    const decide = (all: readonly Masked[]) => this.#decided(block, text, all, window);
+    if (places instanceof Promise) return places.then(decide);
+    decide(places);
+    return undefined;
+  }
+
+  #judged(checks: readonly OpenCheck[], judged: Judged, first = 0): Masked[] | Promise<Masked[]> {
+    const all: Masked[] = [];
+    for (let index = first; index < checks.length; index++) {
+      const places = this.#call.judge(checks[index]!, 'answer', judged);
+      if (places instanceof Promise)
+        return places.then(async (some) => [...all, ...some, ...(await this.#judged(checks, judged, index + 1))]);
+      all.push(...places);
+    }
+    return all;
+  }
+
+  #decided(block: Block, text: string, found: readonly Masked[], window: Window): void {
+    const { from } = window;
+    const shifted = found.map((place) => ({ ...place, start: Math.max(0, place.start - from), end: place.end - from }));
+    let until = window.until - from;
+    const masked = inOrder(shifted).filter(({ start }) => start < until);
+    for (const { end } of masked) until = Math.max(until, end);
+    if (masked.length > 0) this.#write(block, text, masked, until);
+    else {
+      until = wholeDeltas(block.held, until);
+      block.held = block.held.slice(settle(block.held, until));
+    }
+    const { overlap } = this.#release;
+    block.before = overlap === 0 ? '' : (block.before + text.slice(0, until)).slice(-overlap);
+    block.length = text.length - until;
+  }
+
+  /** What was decided leaves as one delta; the rest waits on. */
+  #write(block: Block, text: string, masked: readonly Masked[], until: number): void {
+    let out = '';
+    let at = 0;
+    for (const place of masked) {
+      out += text.slice(at, place.start) + this.#call.standIn(place, text);
+      at = place.end;
+    }
+    out += text.slice(at, until);
+    block.isChanged = true;
+    const last = block.held.at(-1)!;
+    const delta = last.event as Delta;
+    for (const held of block.held) held.made = [];
+    last.made = out === '' ? [] : [withText(delta, out)];
+    const rest = text.slice(until);
+    block.held = [];
+    if (rest === '') return;
+    const left: Held = { event: withText(delta, rest), made: undefined };
+    this.#queue.splice(this.#queue.indexOf(last) + 1, 0, left);
+    block.held = [left];
+  }
+
+  // ------------------------------------------------------------------------------------------------------------- tools
+
+  #decideTool(block: Block): Wait {
+    const { held, start } = block;
+    const piece = inputPiece(held);
+    const places = piece === undefined ? [] : this.#judged(block.checks, { texts: piece.texts });
+    const write = (all: readonly Masked[]) => {
+      if (piece !== undefined) this.#call.mask(piece, all);
+      if (start !== undefined) start.made = [start.event];
+      settle(held);
+      block.held = [];
+    };
+    if (places instanceof Promise) return places.then(write);
+    write(places);
+    return undefined;
+  }
+
+  /** All was sent: what is found is noted. */
+  #noted(block: Block): Wait {
+    if (block.sent === '') return undefined;
+    const texts = [{ role: 'assistant', text: block.sent }] as const;
+    const noted = block.checks.map((one) => ({
+      ...one,
+      settings: { ...one.settings, do: 'log', broken: 'log' } as const,
+    }));
+    const told = this.#judged(noted, { texts });
+    return told instanceof Promise ? told.then(() => {}) : undefined;
+  }
+
+  // ----------------------------------------------------------------------------------------------------------- refusal
+
+  #refused(error: unknown, event: Event): readonly Event[] {
+    if (!(error instanceof Refusal) || error.check.settings.as !== 'answer') throw error;
+    this.#instead = error.check.settings.message;
+    for (const held of this.#queue) {
+      if (held.made !== undefined) continue;
+      held.made = [];
+      if (held.event.type === 'tool-start') this.#dropped.add(held.event.block);
+    }
+    return [...this.#ready(), ...('block' in event ? this.#lastOf(event) : [])];
+  }
+
+  /** Blocks that have begun end, and the text of the refusal is the last one. */
+  #afterRefusal(event: Event, text: string): readonly Event[] {
+    if (event.type === 'stop') {
+      const block = --this.#ownBlocks;
+      return [...textBlock(block, event.choice, text), { ...event, reason: 'refusal', sequence: undefined }];
+    }
+    return 'block' in event ? this.#lastOf(event) : [event];
+  }
+
+  readonly #dropped = new Set<number>();
+
+  #lastOf(event: Exclude<Event, { type: 'reply-start' | 'stop' }>): readonly Event[] {
+    if (event.type.endsWith('-start')) this.#dropped.add(event.block);
+    if (this.#dropped.has(event.block)) return [];
+    switch (event.type) {
+      case 'tool-end':
+        return [{ ...event, isCut: true }];
+      case 'text-end':
+      case 'refusal-end':
+      case 'reasoning-end':
+        return [unsigned(event)];
+      default:
+        return [];
+    }
+  }
+
+  /** Events leave in the order in which they came. */
+  #ready(): readonly Event[] {
+    const until = this.#queue.findIndex(({ made }) => made === undefined);
+    const out = this.#queue.splice(0, until === -1 ? this.#queue.length : until);
+    return out.length === 1 ? out[0]!.made! : out.flatMap(({ made }) => made!);
+  }
+}
+
+function textOf(held: readonly Held[]): string {
+  return held.length === 1 ? (held[0]!.event as Delta).text : held.map(({ event }) => (event as Delta).text).join('');
+}
+
+/** The end of the last delta that lies before this place: a part of one would be a change. */
+function wholeDeltas(held: readonly Held[], until: number): number {
+  let length = 0;
+  for (const { event } of held) {
+    const next = length + (event as Delta).text.length;
+    if (next > until) break;
+    length = next;
+  }
+  return length;
+}
+
+/** These deltas leave as they came; how many there are. */
+function settle(held: readonly Held[], until = Number.POSITIVE_INFINITY): number {
+  let length = 0;
+  let count = 0;
+  for (const one of held) {
+    length += (one.event as Delta).text.length;
+    if (length > until) break;
+    one.made ??= [one.event];
+    count++;
+  }
+  return count;
+}
+
+/** Log probabilities name the tokens of the text: they are left out. */
+function withText(delta: Delta, text: string): Delta {
+  return delta.type === 'text-delta' ? { ...delta, text, logprobs: undefined } : { ...delta, text };
+}
+
+/** A vendor's signature is of its own text. */
+function unsigned(event: BlockEnd): BlockEnd {
+  return event.type === 'text-end' || event.type === 'reasoning-end' ? { ...event, opaqueState: undefined } : event;
+}
+
+/** undefined: the call has no arguments. */
+function inputPiece(held: readonly Held[]): Piece | undefined {
+  const last = held.at(-1);
+  if (last === undefined) return undefined;
+  const text = textOf(held);
+  const write = (by: string) => {
+    for (const one of held) one.made = [];
+    last.made = [withText(last.event as Delta, by)];
+  };
+  return (
+    jsonPiece(text, 'assistant', write) ?? {
+      texts: [{ role: 'assistant', text }],
+      write: (changes) => write(changed(text, changes.get(0) ?? [])),
+    }
+  );
+}
+
+function tooLarge(): GatewayError {
+  return new GatewayError('upstream_failed', 'A text of the answer is too large to be checked.', {
+    code: 'answer_too_large',
+    shouldRetry: false,
+  });
+}

@@ -1,0 +1,144 @@
+/** The types of checks that judge here, without a service: patterns, words, limits. */
+import { count, listOf, z } from '../../../core/contract/schema.ts';
+import type { FoundPlace, GuardrailCheckType, Judgement, TextsToJudge } from '../../common/guardrails/checks.ts';
+import { asType } from '../services/service.ts';
+import { Regular } from './regular.ts';
+import { type KnownPattern, knownPatterns } from './validated.ts';
+
+const patternNames = Object.keys(knownPatterns) as [string, ...string[]];
+const kindName = z.string().regex(/^[A-Za-z][A-Za-z_]{0,19}$/, 'must be a name of letters and _');
+
+const patternsConfig = z.strictObject({
+  find: z
+    .array(z.enum(patternNames))
+    .default([])
+    .describe('Known patterns: email, card (with its check digit), iban (with its checksum), phone, ip.'),
+  own: z
+    .record(kindName, z.string().min(1).max(1_000))
+    .default({})
+    .describe('Your own regular expressions in RE2’s syntax, by the name that their placeholders have.'),
+  ignore_case: z.boolean().default(true).describe('Capital and small letters are the same to your own expressions.'),
+});
+
+interface Seeker {
+  readonly kind: string;
+  readonly regular: Regular;
+  readonly hint: RegExp | undefined;
+  readonly proven: KnownPattern['proven'];
+}
+
+const patterns: GuardrailCheckType<z.output<typeof patternsConfig>> = {
+  name: 'patterns',
+  config: patternsConfig,
+  open({ find, own, ignore_case: ignoresCase }) {
+    if (find.length === 0 && Object.keys(own).length === 0) throw new Error('needs `find` or `own`');
+    const seekers: Seeker[] = [
+      ...find.map((one): Seeker => {
+        const { kind, pattern, hint, proven } = knownPatterns[one]!;
+        return { kind, regular: new Regular(pattern, false), hint, proven };
+      }),
+      ...Object.entries(own).map(
+        ([kind, pattern]): Seeker => ({
+          kind: kind.toUpperCase(),
+          regular: new Regular(pattern, ignoresCase),
+          hint: undefined,
+          proven: (match) => match,
+        }),
+      ),
+    ];
+    return { judge: ({ texts }) => judged(texts, (text, index) => foundBy(seekers, text, index)) };
+  },
+};
+
+/** The first of the list that finds a place has it. */
+function foundBy(seekers: readonly Seeker[], text: string, index: number): FoundPlace[] {
+  const found: FoundPlace[] = [];
+  for (const { kind, regular, hint, proven } of seekers) {
+    if (hint?.test(text) === false) continue;
+    for (const match of regular.matches(text)) {
+      const part = proven(match.text);
+      if (part === undefined || isInside(text, match.start, match.start + part.length)) continue;
+      const place = { text: index, start: match.start, end: match.start + part.length, kind };
+      if (!found.some((one) => one.start < place.end && place.start < one.end)) found.push(place);
+    }
+  }
+  return found;
+}
+
+/** A longer number that has such digits in it is another thing. */
+function isInside(text: string, start: number, end: number): boolean {
+  const isDigit = (at: number) => /\d/.test(text[at] ?? '');
+  return (isDigit(start) && isDigit(start - 1)) || (isDigit(end - 1) && isDigit(end));
+}
+
+function judged(texts: TextsToJudge['texts'], find: (text: string, index: number) => readonly FoundPlace[]): Judgement {
+  const found = texts.flatMap(({ text }, index) => find(text, index));
+  return { isHit: found.length > 0, found };
+}
+
+const wordsConfig = z.strictObject({
+  list: listOf(z.string()).describe(
+    'Words or phrases, in any case: a list, or the path of a text file beside the gateway file with one in each line.',
+  ),
+  inside: z
+    .boolean()
+    .default(false)
+    .describe('They are also found inside longer words. Set it for languages that put no spaces between words.'),
+});
+
+const words: GuardrailCheckType<z.output<typeof wordsConfig>> = {
+  name: 'words',
+  config: wordsConfig,
+  async open({ list, inside }, { read }) {
+    const lines = (await Promise.all(list.map((one) => (isPath(one) ? read(one) : one)))).join('\n').split(/\r?\n/);
+    const phrases = [
+      ...new Set(lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'))),
+    ];
+    if (phrases.length === 0) throw new Error('`list` has no words');
+    const alternatives = phrases
+      .toSorted((one, other) => other.length - one.length)
+      .map((phrase) => quoted(phrase).replace(/\s+/g, String.raw`\s+`));
+    const regular = new Regular(alternatives.join('|'), true);
+    const find = (text: string, index: number) =>
+      [...regular.matches(text)]
+        .filter(({ start, end }) => inside || !isPartOfWord(text, start, end))
+        .map(({ start, end }) => ({ text: index, start, end, kind: 'WORD' }));
+    return { judge: ({ texts }) => judged(texts, find) };
+  },
+};
+
+const isPath = (text: string) => /^(?:\.{1,2}\/|\/)/.test(text);
+const quoted = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+const letter = /[\p{L}\p{N}_]/u;
+/** Letters of writing without spaces between words. */
+const unspaced = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/u;
+
+function isPartOfWord(text: string, start: number, end: number): boolean {
+  const joined = (one = '', other = '') =>
+    letter.test(one) && letter.test(other) && !unspaced.test(one) && !unspaced.test(other);
+  return joined(text[start - 1], text[start]) || joined(text[end - 1], text[end]);
+}
+
+const limitsConfig = z.strictObject({
+  prompt_characters: count().optional().describe('Most characters of all texts of a request. Absent: any number.'),
+  answer_characters: count().optional().describe('Most characters of one text of an answer. Absent: any number.'),
+  images: count()
+    .optional()
+    .describe('Most images, files and other contents of a request that are no texts. Absent: any number.'),
+});
+
+const limits: GuardrailCheckType<z.output<typeof limitsConfig>> = {
+  name: 'limits',
+  config: limitsConfig,
+  open({ prompt_characters: ofPrompt = Infinity, answer_characters: ofAnswer = Infinity, images = Infinity }) {
+    return {
+      wantsWhole: true,
+      judge({ stage, texts, unread }) {
+        const characters = texts.reduce((sum, { text }) => sum + text.length, 0);
+        return { isHit: stage === 'prompt' ? characters > ofPrompt || unread > images : characters > ofAnswer };
+      },
+    };
+  },
+};
+
+export const localChecks: readonly GuardrailCheckType[] = [asType(patterns), asType(words), asType(limits)];

@@ -1,0 +1,124 @@
+/** The checks of a section, opened, and asked within their time. */
+import type { Host } from '../../core/contract/contract.ts';
+import type { SectionPart } from '../../core/contract/remarks.ts';
+import { didYouMean } from '../../core/tools/near-names.ts';
+import type {
+  CheckTools,
+  GuardrailCheck,
+  GuardrailCheckType,
+  Judgement,
+  TextsToJudge,
+} from '../common/guardrails/checks.ts';
+import { type CommonSettings, type GuardrailsConfig, ownMembers } from './config.ts';
+
+export interface OpenCheck {
+  readonly name: string;
+  readonly settings: CommonSettings;
+  readonly check: GuardrailCheck;
+  readonly breaker: Breaker;
+}
+
+export type OpenChecks = ReadonlyMap<string, OpenCheck>;
+
+type Types = readonly GuardrailCheckType[];
+
+/** Throws an Error with a sentence for a section that cannot work. */
+export async function openChecks(section: GuardrailsConfig, types: Types, tools: CheckTools): Promise<OpenChecks> {
+  const open = new Map<string, OpenCheck>();
+  for (const [name, settings] of Object.entries(section.checks)) {
+    const type = types.find((one) => one.name === settings.type);
+    if (type === undefined) throw new Error(`checks.${name}.type: ${unknownType(settings.type, types)}`);
+    const parsed = (type.config as unknown as SectionPart['schema']).safeParse(ownMembers(settings));
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      throw new Error(`checks.${name}.${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'cannot be read'}`);
+    }
+    try {
+      const check = await type.open(parsed.data, tools);
+      open.set(name, { name, settings, check, breaker: new Breaker(tools.clock) });
+    } catch (error) {
+      throw new Error(`checks.${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return open;
+}
+
+export function unknownType(name: string, types: Types): string {
+  const names = types.map((one) => one.name);
+  return `there is no type of check "${name}"${didYouMean(name, names)}`;
+}
+
+const mostFailures = 5;
+const restMs = 10_000;
+
+/** A service that fails again and again is left alone for a while; then one call tries it. */
+export class Breaker {
+  readonly #clock: Host['clock'];
+  #failures = 0;
+  #restsUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Host['clock']) {
+    this.#clock = clock;
+  }
+
+  get isOpen(): boolean {
+    const now = this.#clock.monotonic();
+    if (this.#failures < mostFailures) return false;
+    if (now < this.#restsUntil) return true;
+    this.#restsUntil = now + restMs;
+    return false;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+  }
+
+  failed(): void {
+    this.#failures++;
+    if (this.#failures >= mostFailures) this.#restsUntil = this.#clock.monotonic() + restMs;
+  }
+}
+
+/** A verdict, or why there is none. */
+export type Outcome = (Judgement & { readonly ms: number }) | { readonly broken: unknown; readonly ms: number };
+
+/** Never throws or rejects. A promise only where the check waits. */
+export function ask(
+  { check, settings, breaker }: OpenCheck,
+  given: Omit<TextsToJudge, 'signal'>,
+  clock: Host['clock'],
+): Outcome | Promise<Outcome> {
+  const start = clock.monotonic();
+  const ended = () => clock.monotonic() - start;
+  const broken = (error: unknown): Outcome => {
+    breaker.failed();
+    return { broken: error, ms: ended() };
+  };
+  const told = (judgement: Judgement): Outcome => {
+    if (typeof judgement?.isHit !== 'boolean') return broken(new Error('the check gave no verdict'));
+    breaker.succeeded();
+    return { ...judgement, ms: ended() };
+  };
+  if (breaker.isOpen) return { broken: new Error('the check rests after failures'), ms: 0 };
+  const abort = new AbortController();
+  try {
+    const judgement = check.judge({ ...given, signal: abort.signal });
+    if (!(judgement instanceof Promise)) return told(judgement);
+    return inTime(judgement, settings.within, abort).then(told, broken);
+  } catch (error) {
+    return broken(error);
+  }
+}
+
+async function inTime<T>(awaited: Promise<T>, ms: number, abort: AbortController): Promise<T> {
+  const over = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    over.reject(new Error(`no verdict came within ${ms} ms`));
+    abort.abort();
+  }, ms);
+  try {
+    return await Promise.race([awaited, over.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,144 @@
+/** Texts as checks read them: parts of one message joined, and the strings of JSON one by one; and what is written back. Pure. */
+import { isObject, tryParse } from '../../core/json/json.ts';
+import type { FoundPlace, JudgedText } from '../common/guardrails/checks.ts';
+import type { PromptText, PromptTexts } from '../common/wire/prompt-rules.ts';
+
+/** A place of one piece with what is written there. */
+export interface Change {
+  readonly start: number;
+  readonly end: number;
+  readonly by: string;
+}
+
+/** Something that is judged as texts, and can be written back. */
+export interface Piece {
+  readonly texts: readonly JudgedText[];
+  /** By the index of the text. */
+  write(changes: ReadonlyMap<number, readonly Change[]>): void;
+}
+
+/** The places in one text, in order, without those inside of others. */
+export function inOrder<T extends { readonly start: number; readonly end: number }>(places: readonly T[]): T[] {
+  const sorted = places.toSorted((one, other) => one.start - other.start || other.end - one.end);
+  let end = 0;
+  return sorted.filter((place) => {
+    if (place.start < end) return false;
+    end = place.end;
+    return true;
+  });
+}
+
+export function changed(text: string, changes: readonly Change[]): string {
+  let out = '';
+  let at = 0;
+  for (const { start, end, by } of changes) {
+    out += text.slice(at, start) + by;
+    at = end;
+  }
+  return out + text.slice(at);
+}
+
+/** Whether a place that a check names is one of its texts. */
+export function isPlace({ text, start, end }: FoundPlace, texts: readonly JudgedText[]): boolean {
+  const length = texts[text]?.text.length;
+  return (
+    length !== undefined &&
+    Number.isInteger(start) &&
+    Number.isInteger(end) &&
+    start >= 0 &&
+    end > start &&
+    end <= length
+  );
+}
+
+// ------------------------------------------------------------------------------------------------------------- requests
+
+/** The pieces of a request: what `joinedTexts` joins is one, arguments of a call are one for all of their strings. */
+export function piecesOf(prompt: PromptTexts, isRead: (text: PromptText) => boolean): Piece[] {
+  const pieces: Piece[] = [];
+  let group: PromptText[] = [];
+  const close = () => {
+    if (group.length > 0) pieces.push(messagePiece(prompt, group));
+    group = [];
+  };
+  for (const text of prompt.texts) {
+    if (!isRead(text)) continue;
+    const json =
+      text.kind === 'call' || text.kind === 'result'
+        ? jsonPiece(text.text, text.role, (by) => prompt.replace(text, by))
+        : undefined;
+    if (json !== undefined) {
+      close();
+      pieces.push(json);
+      continue;
+    }
+    const last = group.at(-1);
+    if (last !== undefined && !isOneText(last, text)) close();
+    group.push(text);
+  }
+  close();
+  return pieces;
+}
+
+function isOneText(last: PromptText, text: PromptText): boolean {
+  const isMessage = text.turn > 0 || (text.role === 'system' && text.kind === 'text');
+  return isMessage && last.turn === text.turn && last.kind === text.kind && last.role === text.role;
+}
+
+function messagePiece(prompt: PromptTexts, parts: readonly PromptText[]): Piece {
+  const text = parts.map((part) => part.text).join('');
+  return {
+    texts: [{ role: parts[0]!.role, text }],
+    write(changes) {
+      let at = 0;
+      for (const part of parts) {
+        const [start, end] = [at, at + part.text.length];
+        at = end;
+        const own = (changes.get(0) ?? [])
+          .filter((change) => change.start < end && change.end > start)
+          // What stands for a place is written to the part that it begins in.
+          .map((change) => ({
+            start: Math.max(0, change.start - start),
+            end: Math.min(end, change.end) - start,
+            by: change.start >= start ? change.by : '',
+          }));
+        if (own.length > 0) prompt.replace(part, changed(part.text, own));
+      }
+    },
+  };
+}
+
+// ----------------------------------------------------------------------------------------------------------------- JSON
+
+/** undefined: the text is no JSON object or list. */
+export function jsonPiece(text: string, role: JudgedText['role'], write: (text: string) => void): Piece | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  const json = tryParse(text);
+  if (!isObject(json) && !Array.isArray(json)) return undefined;
+  const leaves: string[] = [];
+  mapLeaves(json, (leaf) => {
+    leaves.push(leaf);
+    return leaf;
+  });
+  return {
+    texts: leaves.map((leaf) => ({ role, text: leaf })),
+    write(changes) {
+      let index = 0;
+      const made = mapLeaves(json, (leaf) => changed(leaf, changes.get(index++) ?? []));
+      write(JSON.stringify(made));
+    },
+  };
+}
+
+/** Names of members, strings and numbers; a number that is changed becomes a text. */
+function mapLeaves(value: unknown, map: (leaf: string) => string): unknown {
+  if (typeof value === 'string') return map(value);
+  if (typeof value === 'number') {
+    const leaf = String(value);
+    const made = map(leaf);
+    return made === leaf ? value : made;
+  }
+  if (Array.isArray(value)) return value.map((one) => mapLeaves(one, map));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [map(name), mapLeaves(one, map)]));
+}

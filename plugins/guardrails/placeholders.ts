@@ -1,0 +1,55 @@
+/** Placeholders of one call, and the texts that they stand for. They are gone with the call, and stand in no log and no row. */
+
+/** Letters in front of the number; longer names are cut. */
+const longestKind = 20;
+const mostKept = 10_000;
+const form = /\[[A-Z_]{1,20}-\d{1,6}\]/g;
+
+export class Placeholders {
+  readonly #byText = new Map<string, string>();
+  readonly #texts = new Map<string, string>();
+  readonly #counts = new Map<string, number>();
+  readonly #first: number;
+  /** Those that the client itself has written. */
+  readonly #taken = new Set<string>();
+
+  /** `first`: numbers begin here: earlier turns of a conversation that goes on by an id have had others. */
+  constructor(first: number) {
+    this.#first = first;
+  }
+
+  /** Texts of the client, before any of them is masked. */
+  avoid(text: string): void {
+    for (const [written] of text.matchAll(form)) if (!this.#texts.has(written)) this.#taken.add(written);
+  }
+
+  /** The same for the same text. `restored`: it becomes the text again in the answer. */
+  of(kind: string, text: string, restored: boolean): string {
+    const key = `${kind} ${text}`;
+    const known = this.#byText.get(key);
+    if (known !== undefined) {
+      if (restored) this.#texts.set(known, text);
+      return known;
+    }
+    const made = this.#next(kind.slice(0, longestKind));
+    if (this.#byText.size < mostKept) {
+      this.#byText.set(key, made);
+      if (restored) this.#texts.set(made, text);
+    }
+    return made;
+  }
+
+  /** What stands for what. Empty: nothing is restored. */
+  get restored(): ReadonlyMap<string, string> {
+    return this.#texts;
+  }
+
+  #next(kind: string): string {
+    for (;;) {
+      const number = (this.#counts.get(kind) ?? this.#first - 1) + 1;
+      this.#counts.set(kind, number);
+      const made = `[${kind}-${number}]`;
+      if (!this.#taken.has(made)) return made;
+    }
+  }
+}

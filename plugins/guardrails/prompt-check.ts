@@ -1,0 +1,59 @@
+/** The checks of a request: one after the other in the order of their policy, so that a later one reads what an earlier one has masked. */
+import type { PromptText, PromptTexts } from '../common/wire/prompt-rules.ts';
+import type { GuardedCall } from './guarded-call.ts';
+import type { OpenCheck } from './open-checks.ts';
+import { type Piece, piecesOf } from './pieces.ts';
+
+/** Throws a refusal. */
+export async function checkPrompt(call: GuardedCall, prompt: PromptTexts): Promise<void> {
+  for (const { text } of prompt.texts) call.placeholders.avoid(text);
+  for (const check of call.at('prompt', 'messages', 'tool_result')) {
+    const pieces = piecesOf(prompt, (text) => isRead(check, text));
+    const { beside, do: action } = check.settings;
+    if (beside && action !== 'mask') call.beside.push(besideCall(call, check, pieces, prompt.unread.length));
+    else await judged(call, check, pieces, prompt.unread.length);
+  }
+}
+
+/** Earlier turns that a request continues by an id: answers are kept as clients have read them, and vendors must not. */
+export async function maskKept(call: GuardedCall, prompt: PromptTexts): Promise<void> {
+  for (const { text } of prompt.texts) call.placeholders.avoid(text);
+  for (const check of call.at('prompt', 'messages', 'tool_result'))
+    if (check.settings.do === 'mask')
+      await judged(
+        call,
+        check,
+        piecesOf(prompt, (text) => isRead(check, text)),
+        0,
+      );
+}
+
+function isRead({ settings: { on } }: OpenCheck, { kind }: PromptText): boolean {
+  if (on.includes('prompt')) return true;
+  if (kind === 'result') return on.includes('tool_result');
+  return kind !== 'description' && on.includes('messages');
+}
+
+async function judged(call: GuardedCall, check: OpenCheck, pieces: readonly Piece[], unread: number): Promise<void> {
+  const starts: number[] = [];
+  const texts = pieces.flatMap((piece, index) => {
+    starts[index] = index === 0 ? 0 : starts[index - 1]! + pieces[index - 1]!.texts.length;
+    return piece.texts;
+  });
+  const places = await call.judge(check, 'prompt', { texts, unread });
+  for (const [index, piece] of pieces.entries()) {
+    const start = starts[index]!;
+    const own = places.filter(({ text }) => text >= start && text < start + piece.texts.length);
+    call.mask(
+      piece,
+      own.map((place) => ({ ...place, text: place.text - start })),
+    );
+  }
+}
+
+/** The call goes on; its answer waits for the verdict, so that an error is met there. */
+function besideCall(call: GuardedCall, check: OpenCheck, pieces: readonly Piece[], unread: number): Promise<void> {
+  const verdict = judged(call, check, pieces, unread);
+  verdict.catch(() => {});
+  return verdict;
+}

@@ -1,0 +1,109 @@
+/** Verdicts in the database, written together once a second; and the key of their digests. */
+import { createHmac } from 'node:crypto';
+import { type SQL, sql } from 'drizzle-orm';
+import type { Host } from '../../core/contract/contract.ts';
+import type { Database } from '../common/domain/database.ts';
+import { instant, jsonOf, rowsOf, tableOf } from '../common/kit/sql.ts';
+import type { Said, Verdict } from './verdicts.ts';
+
+interface Waiting {
+  readonly account_id: string;
+  readonly request_id: string;
+  readonly check_name: string;
+  readonly stage: string;
+  readonly verdict: Said;
+  readonly findings: number;
+  readonly milliseconds: number;
+  readonly digest: string;
+  readonly at: string;
+}
+
+export interface HitRate {
+  readonly check: string;
+  readonly stage: string;
+  readonly calls: number;
+  /** Calls by verdict. */
+  readonly verdicts: Readonly<Record<string, number>>;
+  readonly milliseconds: number;
+}
+
+/** The oldest are left out while the database is away for long. */
+const mostWaiting = 20_000;
+const mostTogether = 1_000;
+
+export class VerdictRows {
+  readonly #database: Database;
+  readonly #table: SQL;
+  readonly #keys: SQL;
+  #waiting: Waiting[] = [];
+  #key = '';
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#table = tableOf(database, 'guardrail_verdicts');
+    this.#keys = tableOf(database, 'guardrail_digest_key');
+  }
+
+  /** Reads the key, or makes the gateway's first one. */
+  async open(random: Host['random']): Promise<void> {
+    const made = random.bytes(32).toString('hex');
+    const { orm } = this.#database;
+    await orm.execute(sql`insert into ${this.#keys} (key) values (${made}) on conflict (is_only) do nothing`);
+    const [row] = await rowsOf<{ key: string }>(orm, sql`select key from ${this.#keys}`);
+    this.#key = row!.key;
+  }
+
+  digest(text: string): string {
+    return createHmac('sha256', this.#key).update(text).digest('hex').slice(0, 16);
+  }
+
+  add(accountId: string, requestId: string, at: number, verdicts: readonly Verdict[]): void {
+    for (const { check, stage, said, findings, ms, digest } of verdicts)
+      this.#waiting.push({
+        ...{ account_id: accountId, request_id: requestId, check_name: check, stage, verdict: said, findings },
+        ...{ milliseconds: Math.round(ms), digest, at: new Date(at).toISOString() },
+      });
+    if (this.#waiting.length > mostWaiting) this.#waiting.splice(0, this.#waiting.length - mostWaiting);
+  }
+
+  /** undefined: there is nothing to write. */
+  flush(): Promise<void> | undefined {
+    return this.#waiting.length === 0 ? undefined : this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const rows = this.#waiting.slice(0, mostTogether);
+      await this.#database.orm.execute(sql`
+        insert into ${this.#table} (account_id, request_id, check_name, stage, verdict, findings, milliseconds, digest, at)
+        select * from json_to_recordset(${jsonOf(rows)}) as r(account_id text, request_id text, check_name text,
+          stage text, verdict text, findings integer, milliseconds integer, digest text, at timestamptz)
+        on conflict (account_id, request_id, check_name, stage) do nothing`);
+      this.#waiting = this.#waiting.filter((row) => !rows.includes(row));
+    }
+  }
+
+  async removeOld(before: number): Promise<void> {
+    await this.#database.orm.execute(sql`delete from ${this.#table} where at < ${instant(before)}`);
+  }
+
+  /** What checks have said since then, by check and stage. */
+  async rates(since: number): Promise<HitRate[]> {
+    const rows = await rowsOf<{ check_name: string; stage: string; verdict: string; calls: number; ms: number }>(
+      this.#database.pages ?? this.#database.orm,
+      sql`select check_name, stage, verdict, count(*)::float8 as calls, sum(milliseconds)::float8 as ms
+          from ${this.#table} where at >= ${instant(since)} group by 1, 2, 3 order by 1, 2, 3`,
+    );
+    const byCheck = Map.groupBy(rows, ({ check_name: check, stage }) => `${check} ${stage}`);
+    return [...byCheck.values()].map((list) => {
+      const calls = list.reduce((sum, row) => sum + row.calls, 0);
+      return {
+        check: list[0]!.check_name,
+        stage: list[0]!.stage,
+        calls,
+        verdicts: Object.fromEntries(list.map(({ verdict, calls: number }) => [verdict, number])),
+        milliseconds: calls === 0 ? 0 : list.reduce((sum, { ms }) => sum + ms, 0) / calls,
+      };
+    });
+  }
+}

@@ -1,0 +1,52 @@
+/** The known patterns: what they find, and what only looks like it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { localChecks } from '../../../plugins/guardrails/checks/local.ts';
+
+const signal = new AbortController().signal;
+
+async function found(type: string, config: object, text: string): Promise<string[]> {
+  const check = localChecks.find(({ name }) => name === type)!;
+  const parsed = (check.config as unknown as { parse(value: unknown): unknown }).parse(config);
+  const open = await check.open(parsed, { read: async () => 'banana\n# a remark\ngreen  tea\n' } as never);
+  const given = { stage: 'prompt', operation: 'chat', unread: 0, schema: undefined, signal, ask: undefined } as const;
+  const { found: places = [] } = await open.judge({ ...given, texts: [{ role: 'user', text }] });
+  return places.map(({ start, end, kind }) => `${kind} ${text.slice(start, end)}`);
+}
+
+const cases: readonly (readonly [pattern: string, text: string, ...found: string[]])[] = [
+  ['email', 'to ada.l+x@mail.example.com, please', 'EMAIL ada.l+x@mail.example.com'],
+  ['email', 'müller@exämple.de.', 'EMAIL müller@exämple.de'],
+  ['email', 'a@b, @home, x@localhost'],
+  ['card', 'card 4111 1111 1111 1111 and', 'CARD 4111 1111 1111 1111'],
+  ['card', '5500-0000-0000-0004', 'CARD 5500-0000-0000-0004'],
+  ['card', 'no card: 4111 1111 1111 1112, 1234567890123456'],
+  ['iban', 'DE89 3704 0044 0532 0130 00 today', 'IBAN DE89 3704 0044 0532 0130 00'],
+  ['iban', 'gb82west12345698765432', 'IBAN gb82west12345698765432'],
+  ['iban', 'DE88 3704 0044 0532 0130 00'],
+  ['phone', 'call +41 44 668 18 00 or (030) 1234567', 'PHONE +41 44 668 18 00', 'PHONE (030) 1234567'],
+  ['phone', 'on 2026-11-28 of 1234567 in 3.14159265'],
+  ['ip', 'from 192.168.1.7 and 2001:db8::1', 'IP 192.168.1.7', 'IP 2001:db8::1'],
+  ['ip', 'version 1.2.3, 300.1.1.1, at 12:30:45'],
+];
+for (const [pattern, text, ...expected] of cases)
+  test(`${pattern} in "${text}": ${expected.length === 0 ? 'nothing' : expected.join(', ')}`, async () => {
+    assert.deepEqual(await found('patterns', { find: [pattern] }, text), expected);
+  });
+
+test('own expressions are RE2: one that would hang elsewhere ends at once, and one with a look-behind is refused', async () => {
+  const start = performance.now();
+  assert.deepEqual(await found('patterns', { own: { bad: '(a+)+$' } }, `${'a'.repeat(20_000)}!`), []);
+  assert.ok(performance.now() - start < 2_000);
+  await assert.rejects(found('patterns', { own: { bad: '(?<=x)y' } }, 'xy'), /no regular expression of RE2/);
+});
+
+test('words are found in any case, as whole words, and from a file', async () => {
+  assert.deepEqual(await found('words', { list: ['banana', 'green tea'] }, 'Banana, bananas, GREEN\ntea'), [
+    'WORD Banana',
+    'WORD GREEN\ntea',
+  ]);
+  assert.deepEqual(await found('words', { list: ['banana'], inside: true }, 'bananas'), ['WORD banana']);
+  assert.deepEqual(await found('words', { list: './blocked.txt' }, 'a banana'), ['WORD banana']);
+  assert.deepEqual(await found('words', { list: ['毒品'] }, '他们卖毒品吗'), ['WORD 毒品']);
+});
