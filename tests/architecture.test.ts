@@ -152,7 +152,7 @@ test('no vendor is named in code', () => {
   const wrong: string[] = [];
   for (const file of files) {
     if (file === 'plugins/welcome/index.ts') continue; // Its default names a model of the catalogue: data with a description.
-    if (/^plugins\/(?:ollama|cohere|azure|bedrock|vertex)\//.test(file)) continue; // The protocol or credentials of one vendor, called like it.
+    if (/^plugins\/(?:ollama|cohere|azure|bedrock|vertex|guardrails\/services)\//.test(file)) continue; // The protocol or credentials of one vendor, called like it.
     if (/^plugins\/console\/web\/src\/calls\/(?:code|sdk)\.ts$/.test(file)) continue; // Code for the official clients, which are called like their makers.
     withoutComments(source(file))
       .split('\n')

@@ -1,11 +1,22 @@
 /** The checks of one answer: its texts leave in pieces, tool arguments whole, in the order in which they came. */
-import { GatewayError } from '../../core/contract/errors.ts';
 import type { Event } from '../common/canonical/reply.ts';
 import type { AnswerTransform } from '../common/wire/call-transforms.ts';
 import type { Place } from './config.ts';
 import type { GuardedCall, Masked, Window } from './guarded-call.ts';
+import {
+  type BlockEnd,
+  type Delta,
+  type Held,
+  inputPiece,
+  settle,
+  textOf,
+  tooLarge,
+  unsigned,
+  wholeDeltas,
+  withText,
+} from './held.ts';
 import type { OpenCheck } from './open-checks.ts';
-import { changed, inOrder, jsonPiece, type Piece } from './pieces.ts';
+import { inOrder } from './pieces.ts';
 import { Refusal, textBlock } from './refusal.ts';
 
 export interface Release {
@@ -15,20 +26,9 @@ export interface Release {
   readonly overlap: number;
 }
 
-type Delta = Extract<Event, { type: `${'text' | 'refusal' | 'reasoning' | 'tool'}-delta` }>;
-type BlockEnd = Extract<Event, { type: `${'text' | 'refusal' | 'reasoning' | 'tool'}-end` }>;
-
-/** An event that waits for its turn; `made`: what takes its place, once that is known. */
-interface Held {
-  readonly event: Event;
-  made: readonly Event[] | undefined;
-}
-
 interface Block {
   readonly checks: readonly OpenCheck[];
   readonly isTool: boolean;
-  /** Of a tool call. */
-  start?: Held;
   /** Nothing of it leaves before its end. */
   readonly isWhole: boolean;
   /** Undecided deltas. */
@@ -36,7 +36,7 @@ interface Block {
   length: number;
   /** The end of what has left, so that a finding across pieces is seen. */
   before: string;
-  /** Of the mode `end`: all that has left. */
+  /** In the mode `end`: all that has left. */
   sent: string;
   isChanged: boolean;
 }
@@ -75,8 +75,6 @@ export class AnswerCheck implements AnswerTransform {
   /** A promise only where a check waits. */
   #take(event: Event): Promise<void> | undefined {
     switch (event.type) {
-      case 'tool-start':
-        return this.#begin(event);
       case 'text-delta':
       case 'refusal-delta':
       case 'reasoning-delta':
@@ -97,17 +95,7 @@ export class AnswerCheck implements AnswerTransform {
     this.#queue.push({ event, made: [event] });
   }
 
-  /** A call that is refused never begins. */
-  #begin(event: Extract<Event, { type: 'tool-start' }>): undefined {
-    const block = this.#blockOf({ type: 'tool-delta', block: event.block });
-    if (block.checks.length === 0 || this.#release.mode === 'end') this.#pass(event);
-    else {
-      block.start = { event, made: undefined };
-      this.#queue.push(block.start);
-    }
-  }
-
-  #blockOf({ type, block }: Pick<Delta, 'type' | 'block'>): Block {
+  #blockOf({ type, block }: Delta): Block {
     const known = this.#blocks.get(block);
     if (known !== undefined) return known;
     const isTool = type === 'tool-delta';
@@ -236,12 +224,11 @@ export class AnswerCheck implements AnswerTransform {
   // ------------------------------------------------------------------------------------------------------------- tools
 
   #decideTool(block: Block): Wait {
-    const { held, start } = block;
+    const { held } = block;
     const piece = inputPiece(held);
     const places = piece === undefined ? [] : this.#judged(block.checks, { texts: piece.texts });
     const write = (all: readonly Masked[]) => {
       if (piece !== undefined) this.#call.mask(piece, all);
-      if (start !== undefined) start.made = [start.event];
       settle(held);
       block.held = [];
     };
@@ -258,8 +245,8 @@ export class AnswerCheck implements AnswerTransform {
       ...one,
       settings: { ...one.settings, do: 'log', broken: 'log' } as const,
     }));
-    const told = this.#judged(noted, { texts });
-    return told instanceof Promise ? told.then(() => {}) : undefined;
+    const heard = this.#judged(noted, { texts });
+    return heard instanceof Promise ? heard.then(() => {}) : undefined;
   }
 
   // ----------------------------------------------------------------------------------------------------------- refusal
@@ -267,11 +254,7 @@ export class AnswerCheck implements AnswerTransform {
   #refused(error: unknown, event: Event): readonly Event[] {
     if (!(error instanceof Refusal) || error.check.settings.as !== 'answer') throw error;
     this.#instead = error.check.settings.message;
-    for (const held of this.#queue) {
-      if (held.made !== undefined) continue;
-      held.made = [];
-      if (held.event.type === 'tool-start') this.#dropped.add(held.event.block);
-    }
+    for (const held of this.#queue) held.made ??= [];
     return [...this.#ready(), ...('block' in event ? this.#lastOf(event) : [])];
   }
 
@@ -307,66 +290,4 @@ export class AnswerCheck implements AnswerTransform {
     const out = this.#queue.splice(0, until === -1 ? this.#queue.length : until);
     return out.length === 1 ? out[0]!.made! : out.flatMap(({ made }) => made!);
   }
-}
-
-function textOf(held: readonly Held[]): string {
-  return held.length === 1 ? (held[0]!.event as Delta).text : held.map(({ event }) => (event as Delta).text).join('');
-}
-
-/** The end of the last delta that lies before this place: a part of one would be a change. */
-function wholeDeltas(held: readonly Held[], until: number): number {
-  let length = 0;
-  for (const { event } of held) {
-    const next = length + (event as Delta).text.length;
-    if (next > until) break;
-    length = next;
-  }
-  return length;
-}
-
-/** These deltas leave as they came; how many there are. */
-function settle(held: readonly Held[], until = Number.POSITIVE_INFINITY): number {
-  let length = 0;
-  let count = 0;
-  for (const one of held) {
-    length += (one.event as Delta).text.length;
-    if (length > until) break;
-    one.made ??= [one.event];
-    count++;
-  }
-  return count;
-}
-
-/** Log probabilities name the tokens of the text: they are left out. */
-function withText(delta: Delta, text: string): Delta {
-  return delta.type === 'text-delta' ? { ...delta, text, logprobs: undefined } : { ...delta, text };
-}
-
-/** A vendor's signature is of its own text. */
-function unsigned(event: BlockEnd): BlockEnd {
-  return event.type === 'text-end' || event.type === 'reasoning-end' ? { ...event, opaqueState: undefined } : event;
-}
-
-/** undefined: the call has no arguments. */
-function inputPiece(held: readonly Held[]): Piece | undefined {
-  const last = held.at(-1);
-  if (last === undefined) return undefined;
-  const text = textOf(held);
-  const write = (by: string) => {
-    for (const one of held) one.made = [];
-    last.made = [withText(last.event as Delta, by)];
-  };
-  return (
-    jsonPiece(text, 'assistant', write) ?? {
-      texts: [{ role: 'assistant', text }],
-      write: (changes) => write(changed(text, changes.get(0) ?? [])),
-    }
-  );
-}
-
-function tooLarge(): GatewayError {
-  return new GatewayError('upstream_failed', 'A text of the answer is too large to be checked.', {
-    code: 'answer_too_large',
-    shouldRetry: false,
-  });
 }

@@ -14,7 +14,7 @@ export interface CallTools {
   readonly log: Pick<Log, 'warn'>;
   /** A check is broken. */
   broken(check: string): void;
-  /** Of what was found, by the gateway's own key. */
+  /** A digest of a finding, by the gateway's own key. */
   digest(text: string): string;
   said(verdict: CheckVerdict): void;
 }
@@ -85,7 +85,7 @@ export class GuardedCall {
     const { operation, schema, ask: request } = this.#facts;
     const given = { stage, operation, texts, unread, schema, ask: request };
     const outcome = ask(check, given, this.#tools.clock);
-    if (outcome instanceof Promise) return outcome.then((told) => this.#take(check, stage, judged, told));
+    if (outcome instanceof Promise) return outcome.then((heard) => this.#take(check, stage, judged, heard));
     return this.#take(check, stage, judged, outcome);
   }
 

@@ -38,28 +38,11 @@ import { checkPrompt, maskKept } from './prompt-check.ts';
 import { answerInstead, notApplicable, Refusal } from './refusal.ts';
 import { requestedSchema } from './request-schema.ts';
 import { VerdictRows } from './rows.ts';
-import { azureContentSafety } from './services/azure-content-safety.ts';
-import { bedrockGuardrail } from './services/bedrock-guardrail.ts';
-import { lakera } from './services/lakera.ts';
-import { litellm } from './services/litellm.ts';
-import { modelArmor } from './services/model-armor.ts';
-import { openaiModerations } from './services/openai-moderations.ts';
-import { presidio } from './services/presidio.ts';
-import { prismaAirs } from './services/prisma-airs.ts';
+import { services } from './services/index.ts';
 import { askingFor, checkTools, ownRequests } from './tools.ts';
 import { checkTranscript, transcribing } from './transcripts.ts';
 import { verdictHeader } from './verdicts.ts';
 
-const services = [
-  litellm,
-  presidio,
-  lakera,
-  openaiModerations,
-  azureContentSafety,
-  bedrockGuardrail,
-  modelArmor,
-  prismaAirs,
-];
 const checkedEvent = defineEvent('guardrails.checked', (said: string) => `checked by guardrails: ${said}`);
 
 const writeMs = 1_000;
@@ -272,7 +255,9 @@ class Guard {
     this.#follow(exchange, call);
     try {
       const answer = await this.#answered(exchange, call, next);
-      return isTranscript && ofAnswer ? told(call, await checkTranscript(call, answer)) : told(call, answer);
+      return isTranscript && ofAnswer
+        ? withHeader(call, await checkTranscript(call, answer))
+        : withHeader(call, answer);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const instead =
@@ -284,7 +269,7 @@ class Guard {
     }
   }
 
-  /** Of a conversation that goes on by an id: another one than earlier calls of it had. */
+  /** A conversation that goes on by an id has another one than its earlier calls. */
   #firstNumber(request: Opened | undefined): number | undefined {
     if (request?.builtOn === undefined) return undefined;
     return 1_000 + (Math.floor(this.#host.clock.now() / 1_000) % 90_000) * 10;
@@ -327,7 +312,7 @@ class Guard {
   }
 }
 
-function told(call: GuardedCall, answer: Answer): Answer {
+function withHeader(call: GuardedCall, answer: Answer): Answer {
   const shown = call.verdicts.header;
   if (shown !== undefined) answer.headers[verdictHeader] = shown;
   return answer;

@@ -94,7 +94,7 @@ export function ask(
     breaker.failed();
     return { broken: error, ms: ended() };
   };
-  const told = (judgement: Judgement): Outcome => {
+  const heard = (judgement: Judgement): Outcome => {
     if (typeof judgement?.isHit !== 'boolean') return broken(new Error('the check gave no verdict'));
     breaker.succeeded();
     return { ...judgement, ms: ended() };
@@ -103,8 +103,8 @@ export function ask(
   const abort = new AbortController();
   try {
     const judgement = check.judge({ ...given, signal: abort.signal });
-    if (!(judgement instanceof Promise)) return told(judgement);
-    return inTime(judgement, settings.within, abort).then(told, broken);
+    if (!(judgement instanceof Promise)) return heard(judgement);
+    return inTime(judgement, settings.within, abort).then(heard, broken);
   } catch (error) {
     return broken(error);
   }

@@ -2,6 +2,7 @@
 import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import { table } from '../../core/contract/table.ts';
 import type { Event, Reply } from '../common/canonical/reply.ts';
 import { type Opened, opened } from '../common/wire/protocols.ts';
 import type { OpenCheck } from './open-checks.ts';
@@ -38,7 +39,7 @@ export function notApplicable(operation: string): GatewayError {
 type Blocked = (request: Opened, message: string, exchange: Exchange) => Answer;
 
 /** Protocols that answer a blocked prompt with a form of its own instead of an error. */
-const blockedPrompts: Readonly<Record<string, Blocked>> = { gemini: blockedContent };
+const blockedPrompts: Readonly<Record<string, Blocked>> = table({ gemini: blockedContent });
 
 /** undefined: the error itself is sent. `now`: Unix seconds. */
 export function answerInstead(exchange: Exchange, { check, headers }: Refusal, now: number): Answer | undefined {

@@ -12,7 +12,7 @@ export interface Verdict {
   said: Said;
   findings: number;
   ms: number;
-  /** Of what was found. */
+  /** Stands for the first finding. */
   digest: string;
 }
 

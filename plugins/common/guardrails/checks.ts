@@ -53,7 +53,7 @@ export interface GuardrailCheck {
   judge(given: TextsToJudge): Judgement | Promise<Judgement>;
   /** It needs each text of an answer whole. */
   readonly wantsWhole?: true;
-  /** Of an answer it reads texts alone: no thinking, no arguments of tools. */
+  /** It reads no thinking and no arguments of tools. */
   readonly textOnly?: true;
 }
 

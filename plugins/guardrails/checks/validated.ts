@@ -1,5 +1,6 @@
 /** The known patterns, with what proves that a match is what it looks like. Pure. */
 import { isIPv4, isIPv6 } from 'node:net';
+import { table } from '../../../core/contract/table.ts';
 
 export interface KnownPattern {
   readonly kind: string;
@@ -14,7 +15,7 @@ export interface KnownPattern {
 const asIs = (match: string) => match;
 const where = (test: (match: string) => boolean) => (match: string) => (test(match) ? match : undefined);
 
-export const knownPatterns: Readonly<Record<string, KnownPattern>> = {
+export const knownPatterns: Readonly<Record<string, KnownPattern>> = table({
   email: {
     kind: 'EMAIL',
     pattern: String.raw`[\p{L}\p{N}._%+'-]+@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)+\p{L}{2,}`,
@@ -45,7 +46,7 @@ export const knownPatterns: Readonly<Record<string, KnownPattern>> = {
     hint: /\d\.\d|:/,
     proven: where((match) => isIPv4(match) || (match.length > 4 && isIPv6(match))),
   },
-};
+});
 
 /** Digits alone, by Luhn's formula; of a length and beginning that cards have. */
 function isCard(digits: string): boolean {
@@ -84,7 +85,7 @@ function ibanIn(match: string): string | undefined {
   return remainder(plain.slice(4) + plain.slice(0, 4)) === 1 ? match.slice(0, end) : undefined;
 }
 
-/** Of the number that letters make with A = 10, divided by 97: ISO 7064. */
+/** ISO 7064: letters are numbers from A = 10 on, and the whole is divided by 97. */
 function remainder(text: string): number {
   let rest = 0;
   for (const sign of text) {

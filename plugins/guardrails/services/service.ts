@@ -67,7 +67,7 @@ export async function postedObject(...of: Parameters<typeof posted>): Promise<Js
 
 export const bearer = (key: string): Record<string, string> => (key === '' ? {} : { authorization: `Bearer ${key}` });
 
-/** Of a finding that a service has replaced: the places at which both texts differ, as one. */
+/** The place of what a service has replaced: from the first to the last difference of both texts. */
 export function changedPlace(text: number, before: string, after: string, kind: string) {
   let start = 0;
   while (start < before.length && before[start] === after[start]) start++;

@@ -7,7 +7,8 @@ import { toGatewayError, UpstreamRefusal } from '../../../core/contract/upstream
 import type { Call, SpendGuard } from '../../common/domain/calls.ts';
 import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import { recordVendorWords } from '../../common/domain/timeline.ts';
-import { keepAliveFrame } from '../../common/kit/sse.ts';
+import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
+import { formatFrame, keepAliveFrame } from '../../common/kit/sse.ts';
 import { classifyFrame } from '../../common/kit/upstream-errors.ts';
 import type { AnsweringProtocol, Reshape } from '../../common/wire/protocols.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
@@ -94,6 +95,27 @@ export function isAnswered({ error, complete }: UsageMeter, cause: unknown): boo
 export function streamBreakError(cause: unknown): GatewayError {
   const { kind, message, code } = toGatewayError(cause);
   return new GatewayError(kind, message, { shouldRetry: false, cause, ...(code === undefined ? {} : { code }) });
+}
+
+export function balanceUsedUp(): GatewayError {
+  const message = 'The balance is used up; the answer stops here.';
+  return new GatewayError('insufficient_balance', message, { shouldRetry: false });
+}
+
+/** The upstream's own error frame, scrubbed; a long one is written again. */
+export function cleanError(
+  raw: Buffer,
+  error: GatewayError,
+  options: RelayStreamOptions,
+  lastFrame: Buffer | undefined,
+) {
+  if (raw.length <= maxScrubbedBytes) return scrubBytes(raw, options.key());
+  return Buffer.from(renderedError(error, options, lastFrame));
+}
+
+/** The upstream's error object within a frame. */
+export function framedError({ usageMeter, key }: RelayStreamOptions): Uint8Array {
+  return scrubBytes(Buffer.from(formatFrame(JSON.stringify(usageMeter.error))), key());
 }
 
 /** The frames of the upstream's protocol that report an error. */

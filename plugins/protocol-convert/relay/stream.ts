@@ -2,8 +2,7 @@
 
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
-import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
-import { FrameReader, formatFrame, parseFrame } from '../../common/kit/sse.ts';
+import { FrameReader, parseFrame } from '../../common/kit/sse.ts';
 import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { wholeBody } from '../../common/wire/answer-body.ts';
 import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame.ts';
@@ -12,8 +11,11 @@ import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
 import { keepAsEstimate, Opening, refuseKeptBack } from './opening.ts';
 import { Outbox } from './outbox.ts';
 import {
+  balanceUsedUp,
+  cleanError,
   drainBody,
   endOf,
+  framedError,
   giveUp,
   idleFrameOf,
   isAnswered,
@@ -132,16 +134,14 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   };
 
   /** Goes on when the transforms do. */
-  async #behind(pending: Promise<void>): Promise<Step> {
+  #behind(pending: Promise<void>): Promise<Step> {
     const isEnd = this.#ended;
-    try {
-      await pending;
+    const settled = () => {
       this.#hold(this.#reshape?.flush?.());
       if (isEnd) this.#options.ended();
-    } catch (error) {
-      this.#break(error);
-    }
-    return this.next();
+      return this.next();
+    };
+    return pending.then(settled).catch(this.#broke);
   }
 
   /** The client has disconnected, or everything was read: then nothing remains to be done. */
@@ -242,10 +242,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       return;
     }
     const error = streamBreakError(new UpstreamError('body', 'the stream reported an error'));
-    const isLong = raw.length > maxScrubbedBytes;
-    const clean = isLong
-      ? Buffer.from(renderedError(error, this.#options, this.#lastFrame))
-      : scrubBytes(raw, this.#options.key());
+    const clean = cleanError(raw, error, this.#options, this.#lastFrame);
     if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean), undefined, 'error'));
     else this.#outbox.replace(raw, end, clean);
     this.#options.report.broken = true;
@@ -308,8 +305,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       if (data === undefined && this.#reshape === undefined && !this.#isErrorSent) {
         // An error object without its frame: official clients read it only inside a frame.
         this.#outbox.clear();
-        const frame = formatFrame(JSON.stringify(this.#usageMeter.error));
-        this.#outbox.add(scrubBytes(Buffer.from(frame), this.#options.key()));
+        this.#outbox.add(framedError(this.#options));
       }
     } else if (isWholeFrame(rest, data)) {
       if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest, read, verdict));
@@ -348,8 +344,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #stopForBalance(): void {
     this.#ended = true;
     void giveUp(this.#source);
-    const message = 'The balance is used up; the answer stops here.';
-    this.#outbox.add(this.#errorFrames(new GatewayError('insufficient_balance', message, { shouldRetry: false })));
+    this.#outbox.add(this.#errorFrames(balanceUsedUp()));
   }
 
   #errorFrames(error: GatewayError): Uint8Array | undefined {

@@ -133,7 +133,7 @@ const expectations: Record<Action, (cell: Made, client: ProtocolName, isStream: 
     const { error, calls, text: said } = seen(client, isStream, text);
     assert.equal(error, undefined);
     if (isOfPrompt(place)) {
-      assert.ok(!sent[0]!.includes(word), sent[0]);
+      assert.ok(!sent[0]!.includes(word), String(sent[0]));
       assert.match(sent[0] ?? '', /\[WORD-1\]/);
       assert.equal(answer.headers.get('x-gateway-guardrails')?.startsWith('mask=masked(1)'), true);
     }
@@ -152,7 +152,7 @@ const expectations: Record<Action, (cell: Made, client: ProtocolName, isStream: 
 
 for (const client of protocolNames)
   for (const vendor of protocolNames)
-    test(`${client} on ${vendor}: what is refused, masked and noted, whole and streamed, at every place`, async () => {
+    test(`${client} on ${vendor}: the forbidden word is refused, masked or noted, whole and streamed, at every place`, async () => {
       for (const isStream of [false, true])
         for (const place of places)
           for (const action of actions) {
