@@ -1,5 +1,4 @@
 /** Relay of a stream in whole frames with the upstream's own bytes, a usage meter, and a protocol-correct end. */
-
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
 import { FrameReader, parseFrame } from '../../common/kit/sse.ts';
@@ -232,33 +231,26 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     return read === undefined ? this.#usageMeter.frame(raw) : this.#usageMeter.payload(read.json, read.event);
   }
 
-  /** Sends the upstream's own error, scrubbed. Clients of the protocol read it as the end, so nothing follows it. */
+  /** Sends the upstream's error, scrubbed, or in the client's protocol or the gateway's own shape. Clients read it as the end, so nothing follows. */
   #sendError(raw: Buffer, end: number): void {
-    const { protocol, shapeOf } = this.#options;
+    const { protocol, shapeOf, report, exchange } = this.#options;
     const forms = [this.#reshape?.fail, shapeOf, protocol.readError];
-    if (this.#usageMeter.hidesError || forms.some((form) => form !== undefined)) {
-      if (this.#reshape === undefined) this.#outbox.skip(raw, end);
-      this.#sendRenderedError();
-      return;
-    }
+    const isRendered = this.#usageMeter.hidesError || forms.some((form) => form !== undefined);
     const error = streamBreakError(new UpstreamError('body', 'the stream reported an error'));
-    const clean = cleanError(raw, error, this.#options, this.#lastFrame);
-    if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean), undefined, 'error'));
-    else this.#outbox.replace(raw, end, clean);
-    this.#options.report.broken = true;
+    if (!isRendered) {
+      const clean = cleanError(raw, error, this.#options, this.#lastFrame);
+      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean), undefined, 'error'));
+      else this.#outbox.replace(raw, end, clean);
+    } else if (this.#reshape === undefined) this.#outbox.skip(raw, end);
+    report.broken = true;
     // An error in the opening becomes a separate answer, possibly of another target.
     if (this.#isOpening && !this.#hasContent) return;
-    recordedRefusal(this.#options, this.#usageMeter);
-    this.#options.exchange.fail(error);
-  }
-
-  /** Sends the upstream's error in the client's protocol, or in the gateway's own shape, and ends the stream. */
-  #sendRenderedError(): void {
-    this.#options.report.broken = true;
-    if (this.#isOpening && !this.#hasContent) return;
-    this.#isErrorSent = true;
-    this.#outbox.add(this.#errorFrames(streamBreakError(recordedRefusal(this.#options, this.#usageMeter).error)));
-    this.#endNormally();
+    const refusal = recordedRefusal(this.#options, this.#usageMeter);
+    if (isRendered) {
+      this.#isErrorSent = true;
+      this.#outbox.add(this.#errorFrames(streamBreakError(refusal.error)));
+      this.#endNormally();
+    } else exchange.fail(error);
   }
 
   /** The protocol's end: the client's stream ends at once, even if the upstream keeps the socket open. */

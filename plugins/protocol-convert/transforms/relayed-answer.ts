@@ -254,7 +254,8 @@ export class RelayedAnswer implements Reshape {
   }
 
   #waits({ events, json }: Waiting): boolean {
-    return events.length === 0 && json !== undefined && this.#continuation?.waits(json) === true;
+    if (events.length > 0 || json === undefined) return false;
+    return this.#continuation?.waits(json) === true || this.#options.codec.beginsEarly?.(json) === true;
   }
 
   /** The first change: the returned events of unsent frames are encoded again. */

@@ -1,4 +1,5 @@
 /** The chat codec between the wire format and the canonical format. */
+import { type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
 import type { Codec } from '../../../common/canonical/codec.ts';
 import type { Spelling } from '../../../common/canonical/dropped-parameters.ts';
 import type { MediaPart } from '../../../common/canonical/prompt.ts';
@@ -52,7 +53,15 @@ const spelling: Spelling = {
   file: 'file.file_id',
 };
 
+/** The name of a call may come in a frame of its own, before its arguments. */
+function beginsEarly(json: JsonObject): boolean {
+  return listOf(json['choices']).some(
+    (choice) => listOf(objectOf(objectOf(choice)?.['delta'])?.['tool_calls']).length > 0,
+  );
+}
+
 export const chatCodec: Codec = {
+  beginsEarly,
   spelling,
   conversation: 'messages',
   decodeRequest,
