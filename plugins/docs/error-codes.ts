@@ -25,6 +25,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'Call from an address of the key, or change the addresses in the console.',
   ),
   admission_unavailable: of('overloaded', 'A rule of the operator could not be asked.', waits),
+  answer_too_large: of(
+    'upstream_failed',
+    'A text of the answer is too large to be checked by the rules of the operator.',
+    'Ask for a shorter answer.',
+  ),
   auth_tokens: of(
     'rate_limited',
     'The account has too many short-lived tokens.',
@@ -57,6 +62,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The vendor’s content rules refuse the request.',
     'Change the content; a repetition is refused again.',
   ),
+  content_policy_violation: of(
+    'invalid_request',
+    'A check of the operator does not allow the content.',
+    'Change the content; the message may say more.',
+  ),
   control_frames: of('rate_limited', 'A WebSocket sent too many pings.', 'Ping less often.'),
   conversation_full: of(
     'invalid_request',
@@ -83,6 +93,12 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   file_space_used_up: of('forbidden', 'The files of the account fill its space.', 'Delete files.'),
   files: of('rate_limited', 'Too many files are being sent.', waits),
   forms: of('rate_limited', 'Too many forms with sound are under way.', waits),
+  guardrail_not_applicable: of(
+    'forbidden',
+    'The rules of the operator cannot be applied to this operation.',
+    'Use another operation, or ask the operator to allow it unchecked.',
+  ),
+  guardrail_unavailable: of('overloaded', 'A check of the operator could not judge the content.', waits),
   idempotency_answer_lost: of(
     'conflict',
     'The first call under this key ran, and its answer was not kept.',

@@ -33,6 +33,7 @@ export const headerTexts: readonly HeaderText[] = [
     'x-cache',
     '`hit`, `similar` or `miss`, of calls that the cache of answers is for; `age` has the seconds since the answer was made.',
   ),
+  gateway('x-gateway-guardrails', 'What the checks of the operator have said: `pii=masked(2), words=passed`.'),
   gateway('x-gateway-model', 'The model that served the call, where it is another one than the requested.'),
   gateway('x-gateway-estimated', '`true`: the count of tokens is the gateway’s own estimate.'),
   gateway('x-gateway-task', 'The task of an order that is answered with its result.'),

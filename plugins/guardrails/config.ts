@@ -25,7 +25,7 @@ const commonMembers = {
     .enum(['error', 'answer'])
     .default('error')
     .describe(
-      'How a refusal is sent: as an error of the client’s protocol, or as an answer with `message` as its text.',
+      'How a refusal is sent: as an error of the client’s protocol, or as an answer with `message` as its text. Use answer for clients that show errors badly.',
     ),
   message: z
     .string()
@@ -52,7 +52,9 @@ const commonMembers = {
   charge: z
     .enum(['attempt', 'nothing'])
     .default('nothing')
-    .describe('What a call costs that a check refuses with `beside`: what the vendor has done, or nothing.'),
+    .describe(
+      'What a call costs that a check refuses with `beside`: what the vendor has done, or nothing. Use attempt where refused calls would be misused.',
+    ),
   restore: z
     .boolean()
     .default(false)
@@ -70,7 +72,7 @@ const check = z.looseObject({
   type: z
     .string()
     .describe(
-      'What the check is: patterns, words, limits, json_schema, moderation, decisions, litellm, presidio, lakera, openai_moderations, azure_content_safety, bedrock_guardrail, model_armor, prisma_airs, or a type of a plugin.',
+      'What the check is: patterns, words, limits, json_schema, moderation, decisions, litellm, presidio, lakera, openai_moderations, azure_content_safety, bedrock_guardrail, model_armor, prisma_airs, or a type of a plugin. Local types cost no time; the others ask a model or a service.',
     ),
   ...commonMembers,
 });
@@ -79,7 +81,7 @@ export type CheckSettings = z.output<typeof check>;
 const who = (what: string) => z.array(z.string().min(1)).optional().describe(what);
 
 const application = z.strictObject({
-  policy: name.describe('Name of the policy that applies.'),
+  policy: name.describe('Name of the policy that applies. Add an entry for each group of callers that needs one.'),
   plans: who('Plans of the caller. Absent: all.'),
   projects: who('Projects of the key. Absent: all.'),
   accounts: who('Ids of accounts. Absent: all.'),
@@ -93,12 +95,16 @@ const policy = z
   .union([
     z.array(name).transform((checks) => ({ checks, uncovered: 'refuse' as const })),
     z.strictObject({
-      checks: z.array(name).describe('Names of its checks, in the order in which they run.'),
+      checks: z
+        .array(name)
+        .describe(
+          'Names of its checks, in the order in which they run. Put those that mask before those that ask a service.',
+        ),
       uncovered: z
         .enum(['refuse', 'allow'])
         .default('refuse')
         .describe(
-          'What becomes of operations that cannot give their texts to its checks: refused with 403 guardrail_not_applicable, or made unchecked.',
+          'What becomes of operations that cannot give their texts to its checks: refused with 403 guardrail_not_applicable, or made unchecked. Use allow where realtime sessions must go on.',
         ),
     }),
   ])

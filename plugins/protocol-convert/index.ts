@@ -176,7 +176,9 @@ function converting(own: OwnTools, added: () => Added): NonNullable<PluginInstan
     const attempt: Attempt = { exchange, opened: request, upstream, target: to, tools };
     if (!request.call.billable && mustCount(request, to)) return countCall(attempt, next).then(give);
     if (mustTranslate(request, upstream, to)) return translateCall(attempt, next).then(give);
-    if (!request.call.billable || !readsPrompt(tools.added.ofPrompts, exchange)) return relayCall(attempt, next, give);
+    const { ofPrompts } = tools.added;
+    const isRead = request.call.billable && ofPrompts.length > 0 && readsPrompt(ofPrompts, exchange);
+    if (!isRead) return relayCall(attempt, next, give);
     return changedPrompt(attempt).then((transformed) =>
       transformed === undefined
         ? relayCall(attempt, next, give)

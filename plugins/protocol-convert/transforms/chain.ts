@@ -12,7 +12,7 @@ interface Named {
 
 /** Whether some of the transforms reads the prompt of this call. */
 export function readsPrompt(all: readonly CallTransform[], exchange: Exchange): boolean {
-  return all.length > 0 && all.some((transform) => transform.applies?.(exchange) ?? true);
+  return all.some((transform) => transform.applies?.(exchange) ?? true);
 }
 
 /** The first in the list is nearest to the client: it gets prompts first and answers last. */

@@ -123,7 +123,8 @@ export async function encodeRequest(
   const decoded = decodePrompt(exchange, opened, tools, droppedParameters);
   if (opened.hasLeftOut === true) droppedParameters.drop('file');
   if (large) await pause(exchange);
-  const asIs = !readsPrompt(tools.added.ofPrompts, exchange);
+  const { ofPrompts } = tools.added;
+  const asIs = ofPrompts.length === 0 || !readsPrompt(ofPrompts, exchange);
   const read = opened.transformed ?? (asIs ? decoded : await transformed(decoded, exchange, opened, tools));
   requireAnswerable(read.turns, codec.conversation);
   if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
