@@ -54,6 +54,8 @@ export interface DeclaresExtensions {
   readonly extensionPoints?: readonly ExtensionPoint[];
   /** Points that it adds to in `setup`; a plugin of the list must own each of them. */
   readonly extends?: readonly ExtensionPoint[];
+  /** Points that it adds to, too, where a plugin of the list owns them; otherwise what it adds is read by none. */
+  readonly mayExtend?: readonly ExtensionPoint[];
 }
 
 /** The part of the host that is about extensions. */

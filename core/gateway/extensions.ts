@@ -13,13 +13,13 @@ export class Extensions {
   #isComplete = false;
 
   add(
-    { name: by, extends: declared = [] }: Pick<Plugin, 'name' | 'extends'>,
+    { name: by, extends: declared = [], mayExtend = [] }: Pick<Plugin, 'name' | 'extends' | 'mayExtend'>,
     point: ExtensionPoint,
     extension: Extension,
   ): void {
     const what = `"${extension.name}" to the extension point "${point.name}"`;
     if (this.#isComplete) throw new Error(`"${by}" adds ${what} after its setup, when it is too late`);
-    if (!declared.includes(point)) {
+    if (!declared.includes(point) && !mayExtend.includes(point)) {
       this.#problems.push(
         `"${by}" adds ${what}, which it does not declare: name the point under "extends" in its plugin.`,
       );

@@ -8,14 +8,14 @@ import type { OpenCheck } from './open-checks.ts';
 import type { Policies } from './policies.ts';
 import type { VerdictRows } from './rows.ts';
 
-export interface Trial {
+interface Trial {
   readonly check: string;
   readonly verdict: string;
   readonly findings: number;
   readonly milliseconds: number;
 }
 
-export interface Tried {
+interface Tried {
   readonly checks: readonly Trial[];
   /** The text as a model or a client gets it; absent: it is refused. */
   readonly text?: string;

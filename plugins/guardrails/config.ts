@@ -4,7 +4,7 @@ import { count, duration, z } from '../../core/contract/schema.ts';
 const name = z.string().regex(/^[a-z][a-z0-9_-]{0,39}$/, 'must be a short name of small letters, digits, - and _');
 
 /** `prompt` and `answer` stand for all of a request and all of an answer; the others for a part of it. */
-export const places = ['prompt', 'messages', 'tool_result', 'answer', 'text', 'tool_arguments', 'thinking'] as const;
+const places = ['prompt', 'messages', 'tool_result', 'answer', 'text', 'tool_arguments', 'thinking'] as const;
 export type Place = (typeof places)[number];
 
 const commonMembers = {
@@ -66,7 +66,7 @@ const commonMembers = {
 const common = z.object(commonMembers);
 export type CommonSettings = z.output<typeof common>;
 /** Members of a check’s section that every type has. */
-export const commonNames: ReadonlySet<string> = new Set(['type', ...Object.keys(commonMembers)]);
+const commonNames: ReadonlySet<string> = new Set(['type', ...Object.keys(commonMembers)]);
 
 const check = z.looseObject({
   type: z

@@ -3,8 +3,8 @@ import type { Endpoint } from '../../core/contract/contract.ts';
 import type { Notice } from '../../core/contract/remarks.ts';
 import { call } from '../common/domain/calls.ts';
 import { opened } from '../common/wire/protocols.ts';
+import { transcribing } from './answer/transcripts.ts';
 import type { GuardrailsConfig, Place } from './config.ts';
-import { transcribing } from './transcripts.ts';
 
 /** Places of answers. */
 export const ofAnswers: readonly Place[] = ['answer', 'text', 'tool_arguments', 'thinking'];

@@ -61,6 +61,8 @@ export class GuardedCall {
   readonly placeholders: Placeholders;
   /** Earlier turns are added to its prompt, which its request does not show. */
   readonly continues: boolean;
+  /** The vendor's id of the answer. */
+  answerId: string | undefined;
   /** Verdicts about the prompt that the answer waits for. */
   readonly beside: Promise<void>[] = [];
   readonly #facts: CallFacts;
@@ -89,8 +91,8 @@ export class GuardedCall {
     return this.#take(check, stage, judged, outcome);
   }
 
-  /** Writes what checks have found into a piece of the request or the answer. */
-  mask(piece: Piece, places: readonly Masked[]): void {
+  /** Writes what checks have found into a piece of the request or the answer. `isPrompt`: the answer may have it put back. */
+  mask(piece: Piece, places: readonly Masked[], isPrompt = false): void {
     if (places.length === 0) return;
     const byText = Map.groupBy(places, ({ text }) => text);
     const changes = new Map<number, readonly Change[]>();
@@ -98,14 +100,14 @@ export class GuardedCall {
       const { text } = piece.texts[index]!;
       changes.set(
         index,
-        inOrder(list).map((place) => ({ start: place.start, end: place.end, by: this.standIn(place, text) })),
+        inOrder(list).map((place) => ({ start: place.start, end: place.end, by: this.standIn(place, text, isPrompt) })),
       );
     }
     piece.write(changes);
   }
 
-  standIn({ check, kind, start, end }: Masked, text: string): string {
-    return this.placeholders.of(kind, text.slice(start, end), check.settings.restore);
+  standIn({ check, kind, start, end }: Masked, text: string, isPrompt = false): string {
+    return this.placeholders.of(kind, text.slice(start, end), isPrompt && check.settings.restore);
   }
 
   #take(check: OpenCheck, stage: Stage, { texts, window }: Judged, outcome: Outcome): Masked[] {
@@ -156,7 +158,7 @@ function decidedNow(places: readonly FoundPlace[], window: Window, length: numbe
   const ahead = places.filter(({ end }) => end > window.from);
   if (!window.isOpen) return ahead;
   const isGrowing = ({ start, end }: FoundPlace) =>
-    end === length && start > window.from && length - start < mostGrowth;
+    end === length && start >= window.from && length - start < mostGrowth;
   for (const place of ahead) if (isGrowing(place)) window.until = Math.min(window.until, place.start);
   return ahead.filter((place) => place.start < window.until && !isGrowing(place));
 }

@@ -5,6 +5,7 @@ import { definePlugin, type Exchange, type Host, type PluginInstance } from '../
 import type { Answer } from '../../core/contract/message.ts';
 import type { SectionPart } from '../../core/contract/remarks.ts';
 import { caller } from '../common/domain/accounts.ts';
+import { adminPages } from '../common/domain/admin/admin-pages.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { call as callKey, vendorBatch } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
@@ -24,14 +25,17 @@ import { callTransforms } from '../common/wire/call-transforms.ts';
 import { type PromptContext, prompts } from '../common/wire/prompt-rules.ts';
 import { type Opened, opened } from '../common/wire/protocols.ts';
 import { replaceTexts } from '../common/wire/replace-texts.ts';
-import { AnswerCheck, type Release } from './answer-check.ts';
+import { guardrailPage } from './admin.ts';
+import { AnswerCheck, type Release } from './answer/answer-check.ts';
+import { checkTranscript, transcribing } from './answer/transcripts.ts';
 import { askingChecks } from './checks/asking.ts';
 import { localChecks } from './checks/local.ts';
 import { reportCommand, tryCommand } from './commands.ts';
 import { config, type GuardrailsConfig, ownMembers } from './config.ts';
 import { coverageNotices, ofAnswers, textless } from './coverage.ts';
 import { type CallTools, GuardedCall } from './guarded-call.ts';
-import { KeptTurns } from './kept-turns.ts';
+import { KeptTurns } from './kept/kept-turns.ts';
+import { continued, recalled } from './kept/recall.ts';
 import { openChecks, unknownType } from './open-checks.ts';
 import { type Applied, Policies, unknownNames } from './policies.ts';
 import { checkPrompt, maskKept } from './prompt-check.ts';
@@ -40,7 +44,6 @@ import { requestedSchema } from './request-schema.ts';
 import { VerdictRows } from './rows.ts';
 import { services } from './services/index.ts';
 import { askingFor, checkTools, ownRequests } from './tools.ts';
-import { checkTranscript, transcribing } from './transcripts.ts';
 import { verdictHeader } from './verdicts.ts';
 
 const checkedEvent = defineEvent('guardrails.checked', (said: string) => `checked by guardrails: ${said}`);
@@ -53,6 +56,7 @@ export default definePlugin<GuardrailsConfig>({
   config,
   extensionPoints: [guardrailChecks],
   extends: [guardrailChecks, prompts, callTransforms],
+  mayExtend: [adminPages],
   services: { optional: [database, alertEvents, providers, configFiles], provides: [checkVerdicts] },
   requires: [callKey],
   optional: [caller, plan, model, timeline],
@@ -68,6 +72,8 @@ async function setUp(host: Host, section: GuardrailsConfig): Promise<PluginInsta
   const guard = new Guard(host, section, rows);
   host.provide(checkVerdicts, guard);
   addRules(host, guard);
+  const { tools } = guard;
+  host.extend(adminPages, guardrailPage({ rows, clock: host.clock, tools, policies: () => guard.opened() }));
   const instance: PluginInstance<GuardrailsConfig> = {
     applies: (endpoint) => guard.isOn && endpoint.setsOnOpen?.includes(callKey) === true,
     handle: (exchange, next) => guard.handle(exchange, next),
@@ -77,7 +83,7 @@ async function setUp(host: Host, section: GuardrailsConfig): Promise<PluginInsta
     },
     commandLine: {
       commands: [
-        tryCommand(() => guard.opened(), guard.tools),
+        tryCommand(() => guard.opened(), tools),
         ...(rows === undefined ? [] : [reportCommand(rows, host.clock)]),
       ],
     },
@@ -128,12 +134,19 @@ function addRules(host: Host, guard: Guard): void {
   host.extend(callTransforms, {
     name: 'guardrails-restore',
     answer({ id }) {
-      const restored = guard.running.get(id)?.placeholders.restored;
+      const call = guard.running.get(id);
+      const restored = call?.placeholders.restored;
       if (restored === undefined || restored.size === 0) return undefined;
       const names = [...restored.keys()];
       const pattern = new RegExp(names.map((name) => name.replace(/[[\]]/g, String.raw`\$&`)).join('|'), 'g');
       const longest = Math.max(...names.map(({ length }) => length));
-      return replaceTexts({ pattern, longest, by: (match) => restored.get(match) ?? match });
+      const restoring = replaceTexts({ pattern, longest, by: (match) => restored.get(match) ?? match });
+      return {
+        event(event) {
+          if (event.type === 'reply-start') call!.answerId = event.id;
+          return restoring.event(event);
+        },
+      };
     },
   });
   host.extend(callTransforms, {
@@ -253,6 +266,8 @@ class Guard {
     const isCovered = request !== undefined || isTranscript || textless.has(operation) || !ofAnswer;
     if (!isCovered && !applied.allowsUncovered) throw notApplicable(operation);
     this.#follow(exchange, call);
+    if (request !== undefined && this.#rows !== undefined)
+      await recalled(exchange, call, request, this.#rows, this.#host);
     try {
       const answer = await this.#answered(exchange, call, next);
       return isTranscript && ofAnswer
@@ -260,18 +275,20 @@ class Guard {
         : withHeader(call, answer);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const instead =
-        error.stage === 'answer'
-          ? undefined
-          : answerInstead(exchange, error, Math.floor(this.#host.clock.now() / 1_000));
-      if (instead === undefined) throw error;
-      return instead;
+      return this.#instead(exchange, error);
     }
+  }
+
+  #instead(exchange: Exchange, error: Refusal): Answer {
+    const now = Math.floor(this.#host.clock.now() / 1_000);
+    const instead = error.stage === 'answer' ? undefined : answerInstead(exchange, error, now);
+    if (instead === undefined) throw error;
+    return instead;
   }
 
   /** A conversation that goes on by an id has another one than its earlier calls. */
   #firstNumber(request: Opened | undefined): number | undefined {
-    if (request?.builtOn === undefined) return undefined;
+    if (request === undefined || (continued(request) === undefined && (request.keptItems ?? 0) === 0)) return undefined;
     return 1_000 + (Math.floor(this.#host.clock.now() / 1_000) % 90_000) * 10;
   }
 

@@ -23,6 +23,14 @@ export class Placeholders {
     for (const [written] of text.matchAll(form)) if (!this.#texts.has(written)) this.#taken.add(written);
   }
 
+  /** Those of earlier calls of the conversation stay what they are. */
+  recall(kept: ReadonlyMap<string, string>): void {
+    for (const [placeholder, text] of kept) {
+      this.#byText.set(`${placeholder.slice(1, placeholder.lastIndexOf('-'))} ${text}`, placeholder);
+      this.#texts.set(placeholder, text);
+    }
+  }
+
   /** The same for the same text. `restored`: it becomes the text again in the answer. */
   of(kind: string, text: string, restored: boolean): string {
     const key = `${kind} ${text}`;

@@ -38,6 +38,11 @@ export class Policies {
     return this.#known.get(key);
   }
 
+  /** All policies that are written. */
+  get names(): readonly string[] {
+    return Object.keys(this.#section.policies);
+  }
+
   /** The checks of a policy; undefined: there is none of this name. */
   named(name: string): readonly OpenCheck[] | undefined {
     const { policies } = this.#section;

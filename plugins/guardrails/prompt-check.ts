@@ -47,6 +47,7 @@ async function judged(call: GuardedCall, check: OpenCheck, pieces: readonly Piec
     call.mask(
       piece,
       own.map((place) => ({ ...place, text: place.text - start })),
+      true,
     );
   }
 }

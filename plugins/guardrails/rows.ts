@@ -1,9 +1,10 @@
-/** Verdicts in the database, written together once a second; and the key of their digests. */
-import { createHmac } from 'node:crypto';
+/** Verdicts in the database, written together once a second; kept placeholders; and the key of digests and seals. */
+import { createHash, createHmac } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
 import { instant, jsonOf, rowsOf, tableOf } from '../common/kit/sql.ts';
+import { nonceBytes, type Sealing, sealed, unsealed } from './kept/seal.ts';
 import type { Said, Verdict } from './verdicts.ts';
 
 interface Waiting {
@@ -16,6 +17,11 @@ interface Waiting {
   readonly milliseconds: number;
   readonly digest: string;
   readonly at: string;
+}
+
+interface Made {
+  readonly at: number;
+  readonly random: Host['random'];
 }
 
 export interface HitRate {
@@ -35,6 +41,7 @@ export class VerdictRows {
   readonly #database: Database;
   readonly #table: SQL;
   readonly #keys: SQL;
+  readonly #placeholders: SQL;
   #waiting: Waiting[] = [];
   #key = '';
 
@@ -42,6 +49,7 @@ export class VerdictRows {
     this.#database = database;
     this.#table = tableOf(database, 'guardrail_verdicts');
     this.#keys = tableOf(database, 'guardrail_digest_key');
+    this.#placeholders = tableOf(database, 'guardrail_placeholders');
   }
 
   /** Reads the key, or makes the gateway's first one. */
@@ -83,8 +91,34 @@ export class VerdictRows {
     }
   }
 
+  /** Under each of these ids. */
+  async keep(accountId: string, ids: readonly string[], texts: ReadonlyMap<string, string>, made: Made): Promise<void> {
+    const rows = ids.map((id) => ({
+      ...{ account_id: accountId, answer_id: id, at: new Date(made.at).toISOString() },
+      sealed: sealed(texts, made.random.bytes(nonceBytes), this.#sealing(accountId, id)),
+    }));
+    await this.#database.orm.execute(sql`
+      insert into ${this.#placeholders} (account_id, answer_id, sealed, at)
+      select * from json_to_recordset(${jsonOf(rows)}) as r(account_id text, answer_id text, sealed text, at timestamptz)
+      on conflict (account_id, answer_id) do update set sealed = excluded.sealed, at = excluded.at`);
+  }
+
+  /** Empty: nothing is kept under this id. */
+  async kept(accountId: string, id: string): Promise<ReadonlyMap<string, string>> {
+    const [row] = await rowsOf<{ sealed: string }>(
+      this.#database.orm,
+      sql`select sealed from ${this.#placeholders} where account_id = ${accountId} and answer_id = ${id}`,
+    );
+    return row === undefined ? new Map() : unsealed(row.sealed, this.#sealing(accountId, id));
+  }
+
+  #sealing(accountId: string, id: string): Sealing {
+    return { key: createHash('sha256').update(`placeholders ${this.#key}`).digest(), about: `${accountId} ${id}` };
+  }
+
   async removeOld(before: number): Promise<void> {
-    await this.#database.orm.execute(sql`delete from ${this.#table} where at < ${instant(before)}`);
+    for (const table of [this.#table, this.#placeholders])
+      await this.#database.orm.execute(sql`delete from ${table} where at < ${instant(before)}`);
   }
 
   /** What checks have said since then, by check and stage. */

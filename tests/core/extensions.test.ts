@@ -36,6 +36,22 @@ test('the owner of an extension point may stand above or below the plugins that 
   );
 });
 
+test('a plugin that may extend a point works without its owner, and reaches it where it is in the list', () => {
+  const adder = plugin('adder', { mayExtend: [greetings] });
+  const owner = plugin('owner', { extensionPoints: [greetings] });
+  assert.deepEqual(
+    checkServices([adder], () => []),
+    [],
+  );
+  const extensions = new Extensions();
+  extensions.add(adder, greetings, { name: 'hello', text: 'Hello' } as Greeting);
+  assert.deepEqual(extensions.complete(), []);
+  assert.deepEqual(
+    extensions.of(owner, greetings).map(({ text }) => text),
+    ['Hello'],
+  );
+});
+
 test('a point without an owner is one sentence that names all that extend it, and the plugin to add', () => {
   const list = [plugin('one', { extends: [greetings] }), plugin('two', { extends: [greetings] })];
   assert.deepEqual(

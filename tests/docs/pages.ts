@@ -60,6 +60,13 @@ const ownRestarts = [
   ...['server.header_limit', 'server.answer_limit', 'server.upstream_connections'],
 ];
 
+/** Where types that plugins add have their settings, by their point. */
+const placesOfTypes: Readonly<Record<string, string>> = {
+  'vendor credentials': 'providers.NAME.auth',
+  "alerts' sinks": 'alerts.sinks.NAME',
+  'guardrail checks': 'guardrails.checks.NAME',
+};
+
 function sectionsOf(described: readonly Described[]): Section[] {
   const own: Section = {
     name: 'gateway',
@@ -73,11 +80,10 @@ function sectionsOf(described: readonly Described[]): Section[] {
       path.includes('(') ||
       (reload !== undefined && (reload.members?.includes(path.split('.')[1]!.replace('[]', '')) ?? true));
     const added = extensions
-      .filter(({ point }) => point === 'vendor credentials' || point === "alerts' sinks")
+      .filter(({ point }) => Object.hasOwn(placesOfTypes, point))
       .flatMap(({ point, extension }) => {
         const { name, config } = extension as { name: string; config: Plugin['config'] };
-        const at = point === 'vendor credentials' ? 'providers.NAME.auth' : 'alerts.sinks.NAME';
-        return settingsOf(`${at} (${name})`, config as never);
+        return settingsOf(`${placesOfTypes[point]} (${name})`, config as never);
       });
     return {
       name: plugin.name,

@@ -57,7 +57,7 @@ export interface GuardrailCheck {
   readonly textOnly?: true;
 }
 
-export interface OutsideRequest {
+interface OutsideRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;

@@ -2,7 +2,7 @@
 import { count, listOf, z } from '../../../core/contract/schema.ts';
 import type { FoundPlace, GuardrailCheckType, Judgement, TextsToJudge } from '../../common/guardrails/checks.ts';
 import { asType } from '../services/service.ts';
-import { Regular } from './regular.ts';
+import { isRegular, Regular } from './regular.ts';
 import { type KnownPattern, knownPatterns } from './validated.ts';
 
 const patternNames = Object.keys(knownPatterns) as [string, ...string[]];
@@ -12,12 +12,19 @@ const patternsConfig = z.strictObject({
   find: z
     .array(z.enum(patternNames))
     .default([])
-    .describe('Known patterns: email, card (with its check digit), iban (with its checksum), phone, ip.'),
+    .describe(
+      'Known patterns: email, card (with its check digit), iban (with its checksum), phone, ip. Name those that your clients should not send.',
+    ),
   own: z
-    .record(kindName, z.string().min(1).max(1_000))
+    .record(kindName, z.string().min(1).max(1_000).refine(isRegular, 'is no regular expression of RE2'))
     .default({})
-    .describe('Your own regular expressions in RE2’s syntax, by the name that their placeholders have.'),
-  ignore_case: z.boolean().default(true).describe('Capital and small letters are the same to your own expressions.'),
+    .describe(
+      'Your own regular expressions in RE2’s syntax, by the name that their placeholders have. Add one for numbers of your own company.',
+    ),
+  ignore_case: z
+    .boolean()
+    .default(true)
+    .describe('Capital and small letters are the same to your own expressions. Turn it off where the case matters.'),
 });
 
 interface Seeker {
@@ -78,7 +85,7 @@ function judged(texts: TextsToJudge['texts'], find: (text: string, index: number
 
 const wordsConfig = z.strictObject({
   list: listOf(z.string()).describe(
-    'Words or phrases, in any case: a list, or the path of a text file beside the gateway file with one in each line.',
+    'Words or phrases, in any case: a list, or the path of a text file beside the gateway file with one in each line. Change it as your rules change.',
   ),
   inside: z
     .boolean()

@@ -28,3 +28,12 @@ export class Regular {
     }
   }
 }
+
+/** Whether the pattern is one of RE2. */
+export function isRegular(pattern: string): boolean {
+  try {
+    return new Regular(pattern, false) !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -16,8 +16,18 @@ create table {schema}.guardrail_verdicts (
 );
 create index guardrail_verdicts_at on {schema}.guardrail_verdicts (at);
 
--- The key of the digests.
+-- The key of digests and seals.
 create table {schema}.guardrail_digest_key (
   is_only boolean primary key default true check (is_only),
   key text not null
 );
+
+-- What placeholders of a conversation stand for, sealed: for an answer by which it goes on, or for the conversation.
+create table {schema}.guardrail_placeholders (
+  account_id text not null,
+  answer_id text not null,
+  sealed text not null,
+  at timestamptz not null,
+  primary key (account_id, answer_id)
+);
+create index guardrail_placeholders_at on {schema}.guardrail_placeholders (at);

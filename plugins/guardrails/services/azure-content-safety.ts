@@ -7,7 +7,10 @@ import { asType, eachText, postedObject, type ServiceSettings, serviceMembers } 
 
 const config = z.strictObject({
   ...serviceMembers(),
-  shield: z.boolean().default(true).describe('Looks for attacks in prompts and tool results.'),
+  shield: z
+    .boolean()
+    .default(true)
+    .describe('Looks for attacks in prompts and tool results. Turn it off where another check does that.'),
   severity: z
     .number()
     .int()
@@ -18,8 +21,11 @@ const config = z.strictObject({
   categories: z
     .array(z.enum(['Hate', 'SelfHarm', 'Sexual', 'Violence']))
     .default(['Hate', 'SelfHarm', 'Sexual', 'Violence'])
-    .describe('Kinds of harm that are looked for; an empty list: none.'),
-  blocklists: z.array(z.string().min(1)).default([]).describe('Names of the resource’s own block lists.'),
+    .describe('Kinds of harm that are looked for; an empty list: none. Leave out what does not matter to you.'),
+  blocklists: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Names of the resource’s own block lists. Name those that you keep there.'),
 });
 type Settings = z.output<typeof config>;
 

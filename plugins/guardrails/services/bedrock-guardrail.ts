@@ -13,12 +13,12 @@ const config = z.strictObject({
     .describe(
       'A provider of this file by which requests are signed: one with `auth: { scheme: aws }`. Absent: `key` is an API key of Bedrock.',
     ),
-  guardrail: z.string().min(1).describe('Id or ARN of the guardrail.'),
+  guardrail: z.string().min(1).describe('Id or ARN of the guardrail. Take it from the pages of the service.'),
   version: z
     .string()
     .regex(/^(?:[1-9]\d{0,7}|DRAFT)$/, 'must be a number or DRAFT')
     .default('DRAFT')
-    .describe('Version of the guardrail.'),
+    .describe('Version of the guardrail. Change it when you have published another one.'),
 });
 
 export const bedrockGuardrail = asType<z.output<typeof config>>({

@@ -9,7 +9,9 @@ const config = z.strictObject({
   parameters: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe('Members that the service gets as `additional_provider_specific_params`.'),
+    .describe(
+      'Members that the service gets as `additional_provider_specific_params`. Set what your service asks for.',
+    ),
 });
 
 export const litellm = asType<z.output<typeof config>>({

@@ -16,7 +16,7 @@ const config = z.strictObject({
   template: z
     .string()
     .regex(/^projects\/[^/]+\/locations\/[^/]+\/templates\/[^/]+$/, 'must be projects/…/locations/…/templates/…')
-    .describe('Name of the template.'),
+    .describe('Name of the template. Make one for each set of rules.'),
 });
 
 export const modelArmor = asType<z.output<typeof config>>({

@@ -6,7 +6,11 @@ import { asType, bearer, postedObject, serviceMembers } from './service.ts';
 
 const config = z.strictObject({
   ...serviceMembers('https://api.openai.com/v1'),
-  model: z.string().min(1).default('omni-moderation-latest').describe('Model that moderates.'),
+  model: z
+    .string()
+    .min(1)
+    .default('omni-moderation-latest')
+    .describe('Model that moderates. Change it where the service has another one.'),
   categories: z
     .array(z.string().min(1))
     .optional()

@@ -7,7 +7,10 @@ import { asType, bearer, eachText, posted, serviceMembers } from './service.ts';
 
 const config = z.strictObject({
   ...serviceMembers(),
-  language: z.string().default('en').describe('Language of the texts, as the analyzer knows it.'),
+  language: z
+    .string()
+    .default('en')
+    .describe('Language of the texts, as the analyzer knows it. Change it for texts of another language.'),
   entities: z
     .array(z.string().min(1))
     .optional()

@@ -4,8 +4,12 @@ import { asType, oneOf, postedObject, serviceMembers } from './service.ts';
 
 const config = z.strictObject({
   ...serviceMembers('https://service.api.aisecurity.paloaltonetworks.com'),
-  profile: z.string().min(1).describe('Name of the security profile.'),
-  application: z.string().min(1).default('gateway').describe('Name of the application in the service’s reports.'),
+  profile: z.string().min(1).describe('Name of the security profile. Make one for each set of rules.'),
+  application: z
+    .string()
+    .min(1)
+    .default('gateway')
+    .describe('Name of the application in the service’s reports. Change it to tell several gateways apart.'),
 });
 
 export const prismaAirs = asType<z.output<typeof config>>({

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Event } from '../../../plugins/common/canonical/reply.ts';
 import type { GuardrailCheck } from '../../../plugins/common/guardrails/checks.ts';
 import { replaceTexts } from '../../../plugins/common/wire/replace-texts.ts';
-import { AnswerCheck, type Release } from '../../../plugins/guardrails/answer-check.ts';
+import { AnswerCheck, type Release } from '../../../plugins/guardrails/answer/answer-check.ts';
 import { localChecks } from '../../../plugins/guardrails/checks/local.ts';
 import { type CallTools, GuardedCall } from '../../../plugins/guardrails/guarded-call.ts';
 import { Breaker, type OpenCheck } from '../../../plugins/guardrails/open-checks.ts';
@@ -186,6 +186,24 @@ test('a refusal as an answer drops the rest, ends open blocks and says its text 
     assert.equal(ends.length, kind === 'text' ? 2 : 1);
     if (kind === 'tool') assert.equal((ends[0] as { isCut: boolean }).isCut, true);
   }
+});
+
+test('texts that an answer had masked are not put back, in a second attempt either', async () => {
+  const mail = await opened('patterns', { find: ['email'] }, { restore: true });
+  const call = new GuardedCall([mail], { operation: 'chat' }, tools);
+  const out = await passed([new AnswerCheck(call, piecesRelease)], answerOf(['write to bob@example.com ', 'today']));
+  assert.equal(textIn(out), 'write to [EMAIL-1] today');
+  assert.equal(call.placeholders.restored.size, 0);
+});
+
+test('a finding at the beginning of a text waits until it has ended', async () => {
+  const words = await opened('words', { list: ['ban'] }, { do: 'refuse' });
+  const call = new GuardedCall([words], { operation: 'chat' }, tools);
+  const out = await passed(
+    [new AnswerCheck(call, { mode: 'pieces', release: 1, overlap: 0 })],
+    answerOf(['ban', 'ana']),
+  );
+  assert.equal(textIn(out), 'banana');
 });
 
 test('a signature of thinking goes when its text was masked, and stays otherwise', async () => {

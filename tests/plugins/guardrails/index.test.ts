@@ -14,6 +14,7 @@ import {
   type Vendor,
 } from '../../../plugins/common/author/testing.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { rowsOf, tableOf } from '../../../plugins/common/kit/sql.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { until } from '../../helpers/until.ts';
@@ -177,6 +178,12 @@ test('beside: the call is made meanwhile, its answer waits, and a refusal costs 
   assert.equal(answer.status, 400);
   assert.equal(vendor.requests.length, 1);
   assert.match(answer.headers.get('x-gateway-guardrails')!, /beside=refused/);
+  const id = answer.headers.get('x-request-id')!;
+  const ended = async () => {
+    const end = await gateway.find(ledger)!.endOf(id);
+    return end === 'open' ? undefined : end;
+  };
+  assert.notEqual(await until('the call has ended', ended, 10_000), 'charged');
 });
 
 test('an answer that is not like the schema of its request is refused, and one that is passes', async () => {
@@ -230,6 +237,26 @@ test('embeddings and transcriptions: their texts, and the text of the answer', a
   assert.equal((await jsonOf(answer)).text, 'Write to [EMAIL-1], he said.');
 });
 
+test('a conversation that goes on by an id: the vendor never gets the originals that the client has read', async () => {
+  vendor.play(chatAnswer('I wrote to [EMAIL-1].'));
+  const first = await jsonOf(await post('/v1/responses', { model: 'm', input: 'Write to ada@example.com.' }));
+  assert.match(JSON.stringify(first.output), /I wrote to ada@example\.com/);
+  vendor.play(chatAnswer('I wrote to [EMAIL-1] before.'));
+  const next = { model: 'm', input: 'And to bob@example.com?', previous_response_id: first.id };
+  const second = await post('/v1/responses', next);
+  assert.equal(second.status, 200, await second.clone().text());
+  const sent = vendor.requests.at(-1)!.body.toString();
+  assert.doesNotMatch(sent, /@example/);
+  assert.match(sent, /I wrote to \[EMAIL-1\]\./);
+  assert.match(await second.text(), /I wrote to ada@example\.com before/);
+  const store = gateway.find(database)!;
+  const kept = await rowsOf<{ sealed: string }>(
+    store.orm,
+    sql`select sealed from ${tableOf(store, 'guardrail_placeholders')}`,
+  );
+  assert.ok(kept.length > 1 && kept.every(({ sealed }) => !Buffer.from(sealed, 'base64').includes('ada@')));
+});
+
 test('a dry run of a file says what a policy finds', async () => {
   const file = join(temporaryDirectory('guardrails-'), 'text.txt');
   await writeFile(file, 'Write to ada@example.com.');
@@ -248,6 +275,8 @@ test('one sentence for what cannot work: a type, a name, a pattern, a place in t
     /no type of check "wrods".*words/,
   );
   assert.match((await sentences({ checks: { a: { ...words, lsit: [] } } })).join(), /lsit/);
+  const look = { type: 'patterns', own: { x: '(?=a)' } };
+  assert.match((await sentences({ checks: { a: look } })).join(), /no regular expression of RE2/);
   assert.match((await sentences({ checks: { a: words }, policies: { p: ['b'] } })).join(), /the check "b"/);
   assert.match((await sentences({ checks: { a: words }, apply: [{ policy: 'q' }] })).join(), /the policy "q"/);
   const below = ['storage', 'files', 'auth', 'providers', 'models', 'prompts', 'guardrails', 'billing', 'route'];

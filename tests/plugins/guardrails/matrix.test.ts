@@ -150,6 +150,19 @@ const expectations: Record<Action, (cell: Made, client: ProtocolName, isStream: 
   },
 };
 
+for (const name of protocolNames)
+  test(`${name} on ${name}: an answer without a finding keeps the vendor's bytes`, async () => {
+    for (const isStream of [false, true]) {
+      const [model, play] = [`mask-${name}`, playOf('prompt')];
+      const body = isStream ? words[name].stream(play, model).join('') : words[name].whole(play, model);
+      const cell = await made(name, name, isStream, 'prompt', 'mask');
+      assert.equal(cell.answer.status, 200);
+      // The frame of usage, which the gateway itself has asked for, may be withheld.
+      const frames = cell.text.split(/(?<=\n\r?\n)/);
+      assert.ok(frames.every((frame) => body.includes(frame)) && frames.length > (isStream ? 2 : 0), cell.text);
+    }
+  });
+
 for (const client of protocolNames)
   for (const vendor of protocolNames)
     test(`${client} on ${vendor}: the forbidden word is refused, masked or noted, whole and streamed, at every place`, async () => {

@@ -142,6 +142,17 @@ const cases: Record<string, Case> = {
     }),
     garbage: { outputs: [] },
   },
+  bedrock_by_provider: {
+    settings: { type: 'bedrock_guardrail', provider: 'vendor', guardrail: 'abc123', version: '2' },
+    read(request, text) {
+      // The credential of the provider.
+      assert.equal(request.headers.authorization, 'Bearer k');
+      assert.deepEqual(json(request), { source: 'INPUT', content: [{ text: { text } }] });
+    },
+    passes: { action: 'NONE', outputs: [], assessments: [] },
+    hits: { action: 'GUARDRAIL_INTERVENED', outputs: [], assessments: [] },
+    garbage: { outputs: [] },
+  },
   model_armor: {
     settings: { key: 'k', template: 'projects/p/locations/europe-west1/templates/t' },
     read(request, text) {

@@ -1,7 +1,7 @@
 /** Events of an answer that wait for a verdict, and what leaves in their place. Pure. */
-import { GatewayError } from '../../core/contract/errors.ts';
-import type { Event } from '../common/canonical/reply.ts';
-import { changed, jsonPiece, type Piece } from './pieces.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Event } from '../../common/canonical/reply.ts';
+import { changed, jsonPiece, type Piece } from '../pieces.ts';
 
 export type Delta = Extract<Event, { type: `${'text' | 'refusal' | 'reasoning' | 'tool'}-delta` }>;
 export type BlockEnd = Extract<Event, { type: `${'text' | 'refusal' | 'reasoning' | 'tool'}-end` }>;

@@ -1,8 +1,11 @@
 /** The checks of one answer: its texts leave in pieces, tool arguments whole, in the order in which they came. */
-import type { Event } from '../common/canonical/reply.ts';
-import type { AnswerTransform } from '../common/wire/call-transforms.ts';
-import type { Place } from './config.ts';
-import type { GuardedCall, Masked, Window } from './guarded-call.ts';
+import type { Event } from '../../common/canonical/reply.ts';
+import type { AnswerTransform } from '../../common/wire/call-transforms.ts';
+import type { Place } from '../config.ts';
+import type { GuardedCall, Masked, Window } from '../guarded-call.ts';
+import type { OpenCheck } from '../open-checks.ts';
+import { inOrder } from '../pieces.ts';
+import { Refusal, textBlock } from '../refusal.ts';
 import {
   type BlockEnd,
   type Delta,
@@ -15,9 +18,6 @@ import {
   wholeDeltas,
   withText,
 } from './held.ts';
-import type { OpenCheck } from './open-checks.ts';
-import { inOrder } from './pieces.ts';
-import { Refusal, textBlock } from './refusal.ts';
 
 export interface Release {
   /** `whole`: each text before any of it is sent. `end`: all was sent; a finding is noted alone. */

@@ -1,10 +1,10 @@
 /** The checks of a transcription: its text, and those of its segments. */
 
-import type { Answer } from '../../core/contract/message.ts';
-import { isObject, type JsonObject, listOf, tryParseBytes } from '../../core/json/json.ts';
-import { asBytes, isWhole, wholeBody } from '../common/wire/answer-body.ts';
-import type { GuardedCall } from './guarded-call.ts';
-import { type Change, changed, type Piece } from './pieces.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { isObject, type JsonObject, listOf, tryParseBytes } from '../../../core/json/json.ts';
+import { asBytes, isWhole, wholeBody } from '../../common/wire/answer-body.ts';
+import type { GuardedCall } from '../guarded-call.ts';
+import { type Change, changed, type Piece } from '../pieces.ts';
 
 const mostBytes = 64 * 2 ** 20;
 

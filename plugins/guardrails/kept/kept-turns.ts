@@ -1,6 +1,6 @@
 /** Texts of a prompt in the canonical format with their places: earlier turns that an id continues, which no request has shown. Pure. */
-import type { Part, Prompt, ToolResultPart } from '../common/canonical/prompt.ts';
-import type { PromptText, PromptTexts } from '../common/wire/prompt-rules.ts';
+import type { Part, Prompt, ToolResultPart } from '../../common/canonical/prompt.ts';
+import type { PromptText, PromptTexts } from '../../common/wire/prompt-rules.ts';
 
 type Write = (by: string) => void;
 
