@@ -200,7 +200,7 @@ before(async () => {
         allow_private: true,
         on: ['prompt'],
         do: kind,
-        within: '300ms',
+        within: '30s',
         ...cases[name]!.settings,
       },
     ]),

@@ -20,6 +20,7 @@ const digests: Readonly<Record<string, string>> = {
   cache: 'cb2a91c2f51e0f652449bf77fdaf6efd5945d245176bc183c8c46922d894e575',
   console: '94ac6cc3ea7a88e78a8cc130ae1fdd3c5e8b1f6165807f350cf69fe7acdac399',
   files: 'a34b98cc33a9ef70d59592cda30a566105eeaef1f93c34af8bd130cb8ccf4e93',
+  guardrails: 'fdca936cab7cbc468309a1d39e6893737375a2489add0f9ed1156c151e56eabd',
   idempotency: '2dbebae3e19ed1431bc32b52082e18d781894a4e50e75317d14b2bc7452ef381',
   notices: '1d9c00fc0f641b4da1a27bc3f6571d012135c82b6f23d4e3433d36ba7001f5e2',
   payments: '469b09b564492ff077da317e3463e7528f88ba344bb496221c4ad77e5fd19308',

@@ -11,10 +11,13 @@ create table {schema}.guardrail_verdicts (
   milliseconds integer not null,
   -- Of what was found, by a key of this gateway: the same finding has the same one. Empty: nothing was found, or no place was named.
   digest text not null,
+  -- What a person has said of the finding: false. Empty: nothing.
+  mark text not null default '',
   at timestamptz not null,
   primary key (account_id, request_id, check_name, stage)
 );
 create index guardrail_verdicts_at on {schema}.guardrail_verdicts (at);
+create index guardrail_verdicts_findings on {schema}.guardrail_verdicts (at) where verdict <> 'passed';
 
 -- The key of digests and seals.
 create table {schema}.guardrail_digest_key (
