@@ -99,6 +99,17 @@ export interface AuditRow {
   readonly address: string;
   /** `begun` until it is known; `done`, or the code of the error. */
   readonly result: string;
+  /** undefined, as the next: a row of before this was kept. */
+  readonly actorKind: Actor['kind'] | undefined;
+  readonly actorId: string | undefined;
+  /** Empty: it changed no single value, or the row is older than these. */
+  readonly changes: readonly AuditChange[];
+}
+/** One value that an action set. Texts as the API has them; null: there was none, or there is none now. */
+export interface AuditChange {
+  readonly field: string;
+  readonly before: string | null;
+  readonly after: string | null;
 }
 interface AuditFilter {
   readonly from?: Span['from'] | undefined;
@@ -115,6 +126,7 @@ export interface Audit {
     readonly subject: string;
     readonly reason: string | undefined;
     readonly address: string;
+    readonly changes?: readonly AuditChange[] | undefined;
   }): Promise<((result: string) => Promise<void>) & { readonly id: string }>;
   list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRow>>;
 }

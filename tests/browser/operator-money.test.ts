@@ -122,6 +122,14 @@ test('plan, multiplier and admission of an account are changed, each with a reas
       .getByRole('row', { name: new RegExp(`${action}.*as agreed`) })
       .first()
       .waitFor();
+  await page
+    .getByRole('row', { name: /account\.multiplier.*as agreed/ })
+    .getByRole('button')
+    .click();
+  const opened = page.getByRole('dialog', { name: 'account.multiplier' });
+  await opened.getByRole('row', { name: 'Multiplier 1 0.85' }).waitFor();
+  await opened.getByText('Multiplier, as agreed').waitFor();
+  await opened.getByText('203.0.113.7').or(opened.getByText('127.0.0.1')).waitFor();
 });
 
 test('the ledger is reconciled, and exported as a file', { skip: cannotRun }, async () => {

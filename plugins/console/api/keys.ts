@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { imageAnswers } from '../../common/domain/accounts.ts';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
+import { changesBetween, changesOf } from './audit-changes.ts';
 import { projectInput } from './projects.ts';
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
@@ -72,6 +73,11 @@ const terms = z
 const writeKey = writerOf(keyRow);
 export const keyJson = (view: KeyView) => writeKey({ ...view, images: view.images ?? 'task' });
 
+const given = { name: true, project: true, models: true, addresses: true, limits: true, cap: true } as const;
+const writeTerms = writerOf(keyRow.pick({ ...given, images: true, tags: true, expiresAt: true }));
+/** What the owner of a key chooses. */
+const termsJson = (chosen: KeyTerms) => writeTerms({ ...chosen, images: chosen.images ?? 'task' });
+
 const ownKeyJson = ({ row, spent }: { readonly row: KeyView; readonly spent: string | undefined }) => ({
   ...keyJson(row),
   spent30d: spent ?? null,
@@ -135,6 +141,7 @@ export function keyRoutes(services: ConsoleServices) {
       return {
         action: 'key.create',
         subject: wanted.name,
+        changes: changesOf(termsJson(wanted)),
         run: async () => {
           const { id, key, prefix } = await need(services, accountAdmin).createKey(accountId, wanted);
           return { id, key, prefix };
@@ -143,8 +150,13 @@ export function keyRoutes(services: ConsoleServices) {
     })
     .action(change, async ({ param: { id: subject }, json, c }) => {
       const accountId = await ownAccount(services, c);
-      const run = async () => keyJson(await need(services, accountAdmin).updateKey(accountId, subject, termsOf(json)));
-      return { action: 'key.change', subject, run };
+      const terms = termsOf(json);
+      const admin = need(services, accountAdmin);
+      const { rows } = await admin.keys(accountId, { limit: 500 });
+      const before = rows.find(({ id }) => id === subject);
+      const changes = before === undefined ? [] : changesBetween(termsJson(before), termsJson(terms));
+      const run = async () => keyJson(await admin.updateKey(accountId, subject, terms));
+      return { action: 'key.change', subject, changes, run };
     })
     .action(revoke, async ({ param: { id: subject }, c }) => {
       const accountId = await ownAccount(services, c);

@@ -2,7 +2,7 @@
 import { and, desc, eq, gte, like, lt, sql } from 'drizzle-orm';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';
-import type { Audit } from '../people.ts';
+import type { Audit, AuditChange } from '../people.ts';
 import { cursorOf, readCursor } from './cursor.ts';
 import type { ConsoleTables } from './tables.ts';
 
@@ -14,12 +14,18 @@ export function openAudit(
   { clock, newId }: { readonly clock: Clock; readonly newId: () => string },
 ): Audit {
   return {
-    async begin({ actor, action, subject, reason, address }) {
+    async begin({ actor, action, subject, reason, address, changes = [] }) {
       const id = newId();
       const row = { id, at: new Date(clock.now()), actor: actor.label, role: actor.role, action, address };
-      await orm
-        .insert(audit)
-        .values({ ...row, subject: subject.slice(0, 500), reason: reason?.slice(0, 1_000) ?? null, result: 'begun' });
+      await orm.insert(audit).values({
+        ...row,
+        subject: subject.slice(0, 500),
+        reason: reason?.slice(0, 1_000) ?? null,
+        result: 'begun',
+        actorKind: actor.kind,
+        actorId: actor.id,
+        changes: changes.length === 0 ? null : JSON.stringify(changes),
+      });
       const end = async (result: string) => {
         await orm.update(audit).set({ result }).where(eq(audit.id, id));
       };
@@ -45,9 +51,14 @@ export function openAudit(
         )
         .orderBy(desc(audit.at), desc(audit.id))
         .limit(limit + 1);
-      const shown = rows
-        .slice(0, limit)
-        .map(({ at, reason, ...row }) => ({ ...row, at: at.getTime(), reason: reason ?? undefined }));
+      const shown = rows.slice(0, limit).map(({ at, reason, actorKind, actorId, changes, ...row }) => ({
+        ...row,
+        at: at.getTime(),
+        reason: reason ?? undefined,
+        actorKind: actorKind ?? undefined,
+        actorId: actorId ?? undefined,
+        changes: changes === null ? [] : (JSON.parse(changes) as AuditChange[]),
+      }));
       const last = shown.at(-1);
       return { rows: shown, next: rows.length > limit ? cursorOf(last!.at, last!.id) : undefined };
     },

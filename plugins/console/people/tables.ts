@@ -1,6 +1,6 @@
 /** The tables of people, as drizzle and better-auth see them; the SQL is in `migrations/`. */
 import { boolean, integer, pgSchema, text, timestamp } from 'drizzle-orm/pg-core';
-import type { Role } from '../actor.ts';
+import type { Actor, Role } from '../actor.ts';
 
 const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
 
@@ -119,6 +119,9 @@ export function consoleTables(schema: string) {
     reason: text('reason'),
     address: text('address').notNull(),
     result: text('result').notNull(),
+    actorKind: text('actor_kind').$type<Actor['kind']>(),
+    actorId: text('actor_id'),
+    changes: text('changes'),
   });
   const settings = space.table('console_settings', {
     name: text('name').primaryKey(),

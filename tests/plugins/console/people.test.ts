@@ -258,6 +258,11 @@ test('the audit log accepts no changes and no deletions', async () => {
   const audit = sql`${sql.identifier(store.schema)}.console_audit`;
   await assert.rejects(store.orm.execute(sql`delete from ${audit}`));
   await assert.rejects(store.orm.execute(sql`update ${audit} set actor = 'missing'`));
+  for (const [column, value] of [
+    ['actor_id', 'somebody'],
+    ['changes', '[]'],
+  ] as const)
+    await assert.rejects(store.orm.execute(sql`update ${audit} set ${sql.identifier(column)} = ${value}`));
   await assert.rejects(store.orm.execute(sql`update ${audit} set result = 'begun' where result = 'done'`));
 });
 

@@ -415,3 +415,32 @@ test('every change of this file is in the audit log, executed or refused', async
   );
   for (const row of rows) assert.equal(row.address, '127.0.0.1');
 });
+
+test('rows of the audit log have the values before and after a change, and the person or the token that made it', async () => {
+  const operator = { role: 'operator', actorKind: 'person', actorId: (await boss.send('/me')).json.person.id };
+  const newest = async (action: string) => (await boss.send(`/admin/audit?action=${action}&limit=1`)).json.rows[0];
+  const shown = async (action: string) => {
+    const { role, actorKind, actorId, changes } = await newest(action);
+    assert.deepEqual({ role, actorKind, actorId }, operator, action);
+    return changes;
+  };
+  assert.deepEqual(await shown('account.multiplier'), [{ field: 'multiplier', before: '1', after: '1.5' }]);
+  assert.deepEqual(await shown('account.enable'), [{ field: 'disabled', before: 'true', after: 'false' }]);
+  assert.deepEqual((await shown('upstream.disable'))[0], { field: 'disabled', before: 'false', after: 'true' });
+  const renamed = { name: 'ci, renamed', cap: { amount: '3', every: 'day' } };
+  const made = (await ada.send('/keys', { body: { name: 'ci' } })).json;
+  assert.equal((await ada.send(`/keys/${made.id}`, { method: 'PATCH', body: renamed })).status, 200);
+  const { actorId, changes } = await newest('key.change');
+  assert.notEqual(actorId, operator.actorId);
+  assert.deepEqual(changes, [
+    { field: 'name', before: 'ci', after: 'ci, renamed' },
+    { field: 'cap', before: null, after: '{"amount":"3.00","every":"day"}' },
+  ]);
+  const { view, token } = (await boss.send('/admin/tokens', { body: { name: 'nightly' } })).json;
+  const body = { multiplier: null, reason: 'the deal is over' };
+  const headers = { authorization: `Bearer ${token}` };
+  assert.equal((await boss.send(`/admin/accounts/${accountId}/multiplier`, { body, headers })).status, 200);
+  const byToken = await newest('account.multiplier');
+  assert.deepEqual([byToken.actor, byToken.actorKind, byToken.actorId], ['nightly', 'token', view.id]);
+  assert.deepEqual(byToken.changes, [{ field: 'multiplier', before: '1.5', after: '1' }]);
+});

@@ -6,13 +6,14 @@ import { priceFloor } from '../../../common/domain/models.ts';
 import { type Money, parseRatio, zero } from '../../../common/domain/money.ts';
 import type { PlanTerms } from '../../../common/domain/plans.ts';
 import { accountAdmin, accounts, ledger, ledgerQueries, plans, pool } from '../../services.ts';
+import { changesBetween, changesOf } from '../audit-changes.ts';
 import { balanceOf } from '../home.ts';
 import { keyJson, keyRow } from '../keys.ts';
 import { projectInput } from '../projects.ts';
 import { noRequest } from '../request-rows.ts';
 import { type ConsoleServices, need, referenceOf } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, done, id, instantInput, reasonInput, takes, usd, usdInput, usdText } from '../schemas.ts';
+import { answers, done, id, instantInput, isoOrNull, reasonInput, takes, usd, usdInput, usdText } from '../schemas.ts';
 import { idempotencyHeader } from '../wallet.ts';
 import { knownAccount } from './accounts.ts';
 
@@ -119,25 +120,32 @@ export function accountChangeRoutes(services: ConsoleServices) {
       return moneyChange(services, charge.accountId, { action: 'request.refund', subject, reason, amount, run });
     })
     .action(setPlan, async ({ param, json: { plan, endsAt, reason } }) => {
-      const { id: subject } = await knownAccount(services, param.id);
+      const { id: subject, ...before } = await knownAccount(services, param.id);
       if (!need(services, plans).has(plan))
         throw new GatewayError('invalid_request', `There is no plan "${plan}".`, { field: 'plan' });
       if (endsAt != null && endsAt <= services.clock.now())
         throw new GatewayError('invalid_request', 'A plan ends at a time to come.', { field: 'endsAt' });
       const run = () => changePlan(services, subject, need(services, plans).terms(plan), endsAt ?? undefined);
-      return { action: 'account.plan', subject, reason: `${plan}: ${reason}`, run };
+      const changes = changesBetween(
+        { plan: before.plan, planEndsAt: isoOrNull(before.planEndsAt) },
+        { plan, planEndsAt: isoOrNull(endsAt ?? undefined) },
+      );
+      return { action: 'account.plan', subject, reason: `${plan}: ${reason}`, changes, run };
     })
     .action(setMultiplier, async ({ param, json: { multiplier, reason } }) => {
-      const { id: subject } = await knownAccount(services, param.id);
+      const { id: subject, multiplier: before = '1' } = await knownAccount(services, param.id);
       if (multiplier !== null) refuseLosses(services, multiplier);
       const run = () => need(services, accountAdmin).setMultiplier(subject, multiplier ?? undefined);
-      return { action: 'account.multiplier', subject, reason: `${multiplier ?? 1}: ${reason}`, run };
+      const changes = changesBetween({ multiplier: before }, { multiplier: multiplier ?? '1' });
+      return { action: 'account.multiplier', subject, reason: `${multiplier ?? 1}: ${reason}`, changes, run };
     })
     .action(disable, ({ param, json }) => setDisabled(services, param.id, json.reason, true))
     .action(enable, ({ param, json }) => setDisabled(services, param.id, json.reason, false))
-    .action(setProject, ({ param: { id, keyId: subject }, json: { project, reason } }) => {
+    .action(setProject, async ({ param: { id, keyId: subject }, json: { project, reason } }) => {
+      const before = (await need(services, accountAdmin).namesOf([subject])).get(subject)?.project ?? null;
       const run = async () => keyJson(await need(services, accountAdmin).setProject(id, subject, project ?? undefined));
-      return { action: 'account.key.project', subject, reason: `${project ?? 'none'}: ${reason}`, run };
+      const changes = changesBetween({ project: before }, { project });
+      return { action: 'account.key.project', subject, reason: `${project ?? 'none'}: ${reason}`, changes, run };
     })
     .action(revoke, ({ param: { id, keyId: subject }, json: { reason } }) => {
       const run = async () => keyJson(await need(services, accountAdmin).revokeKey(id, subject));
@@ -159,13 +167,15 @@ function moneyChange(services: ConsoleServices, accountId: string, { amount, rea
     await run();
     return { balance: await balanceOf(services, accountId) };
   };
-  return { ...change, reason: `${usdText(amount)} USD: ${reason}`, run: answer };
+  const changes = changesOf({ accountId, amount: usdText(amount) });
+  return { ...change, reason: `${usdText(amount)} USD: ${reason}`, changes, run: answer };
 }
 
 async function setDisabled(services: ConsoleServices, named: string, reason: string, disabled: boolean) {
-  const { id: subject } = await knownAccount(services, named);
+  const { id: subject, disabled: before } = await knownAccount(services, named);
   const run = () => need(services, accountAdmin).setDisabled(subject, disabled);
-  return { action: disabled ? 'account.disable' : 'account.enable', subject, reason, run };
+  const changes = changesBetween({ disabled: before }, { disabled });
+  return { action: disabled ? 'account.disable' : 'account.enable', subject, reason, changes, run };
 }
 
 /** As the command does: a ratio below the own cost is not taken. */

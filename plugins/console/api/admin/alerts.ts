@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { alertAdmin } from '../../../common/domain/admin/alerts.ts';
+import { changesOf } from '../audit-changes.ts';
 import { actorOf, type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import {
@@ -10,6 +11,7 @@ import {
   id,
   instant,
   instantInput,
+  iso,
   isoOrNull,
   pageOf,
   pageQuery,
@@ -138,6 +140,7 @@ export function alertRoutes(services: ConsoleServices) {
       action: 'alert.rule.mute',
       subject: name,
       reason,
+      changes: changesOf({ mutedUntil: iso(until) }),
       async run() {
         const now = services.clock.now();
         if (until <= now || until > now + longestMuteMs)

@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { CodeGift, CodeView } from '../../../common/domain/admin/shop.ts';
 import { plans, shopAdmin } from '../../services.ts';
+import { changesOf } from '../audit-changes.ts';
 import { csvAnswer } from '../csv/answer.ts';
 import { planCard, planJson } from '../plan-cards.ts';
 import { type ConsoleServices, need } from '../routing/router.ts';
@@ -15,6 +16,7 @@ import {
   instant,
   instantInput,
   iso,
+  isoOrNull,
   listed,
   pageOf,
   pageQuery,
@@ -143,6 +145,13 @@ export function codeRoutes(services: ConsoleServices) {
         action: 'codes.create',
         subject: batch ?? 'a new batch',
         reason: reason ?? `${count} codes`,
+        changes: changesOf({
+          gift: giftText(giftJson(wanted.gift)),
+          count,
+          maxUses,
+          oncePerAccount,
+          expiresAt: isoOrNull(wanted.expiresAt),
+        }),
         run: async () => {
           const { batch, codes } = await need(services, shopAdmin).createCodes(wanted);
           return { batch, codes: [...codes] };
@@ -162,8 +171,9 @@ export function codeRoutes(services: ConsoleServices) {
 }
 
 const writeCode = writerOf(code);
-const codeJson = ({ gift, ...view }: CodeView) =>
-  writeCode({ ...view, gift: gift.kind === 'balance' ? balanceJson(gift) : { ...gift } });
+const codeJson = ({ gift, ...view }: CodeView) => writeCode({ ...view, gift: giftJson(gift) });
+
+const giftJson = (gift: CodeGift) => (gift.kind === 'balance' ? balanceJson(gift) : { ...gift });
 
 const balanceJson = ({ amount, lastsMs }: Extract<CodeGift, { kind: 'balance' }>) => ({
   kind: 'balance' as const,

@@ -6,6 +6,7 @@ import { zero } from '../../../common/domain/money.ts';
 import { roles } from '../../actor.ts';
 import type { AuditRow } from '../../people.ts';
 import { database, ledgerQueries } from '../../services.ts';
+import { changesOf } from '../audit-changes.ts';
 import { csvAnswer } from '../csv/answer.ts';
 import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
 import { moneySums } from '../request-rows.ts';
@@ -18,6 +19,7 @@ import {
   id,
   instant,
   instantInput,
+  isoOrNull,
   listed,
   pageOf,
   pageQuery,
@@ -148,6 +150,11 @@ const auditRow = z
     reason: z.string().nullable(),
     address: z.string(),
     result: z.string().describe('`done`, the code of the error, or `begun` where the end is not known.'),
+    actorKind: z.enum(['person', 'token']).nullable().describe('null, as the next: a row of version 0.1.0.'),
+    actorId: z.string().nullable().describe('Of the person or the token.'),
+    changes: z
+      .array(z.object({ field: z.string(), before: z.string().nullable(), after: z.string().nullable() }))
+      .describe('Values that it set, and those that were there before.'),
     configVersion: z.number().nullable().describe('The kept configuration that this change made.'),
   })
   .openapi('AuditRow');
@@ -216,6 +223,7 @@ export function tokenRoutes(services: ConsoleServices) {
     .action(createToken, ({ json: { name, expiresAt }, c }) => ({
       action: 'token.create',
       subject: name,
+      changes: changesOf({ expiresAt: isoOrNull(expiresAt ?? undefined) }),
       run: async () => {
         const made = await services.tokens.create({
           name,

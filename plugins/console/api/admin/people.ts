@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { roles } from '../../actor.ts';
 import type { Handover, PersonView } from '../../people.ts';
+import { changesBetween, changesOf } from '../audit-changes.ts';
 import { actorOf, type ConsoleServices, nothingHere, type RequestContext } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, id, instant, pageOf, pageQuery, reasonInput, takes, writerOf } from '../schemas.ts';
@@ -80,13 +81,14 @@ export function peopleRoutes(services: ConsoleServices) {
       action: 'person.create',
       subject: wanted.email,
       reason: reason ?? wanted.role,
+      changes: changesOf({ name: wanted.name, role: wanted.role }),
       run: async () => {
         const made = await people.create(wanted);
         return { person: personJson(made.person), handover: handoverJson(c, made.handover) };
       },
     }))
     .action(change, async ({ param, json: { role, blocked, emailVerified, reason }, c }) => {
-      const { id, email } = await knownPerson(services, param.id);
+      const { id, email, ...before } = await knownPerson(services, param.id);
       // An operator who locks themselves out needs another operator to undo it.
       if (id === actorOf(c).id)
         throw new GatewayError('conflict', 'You cannot change your own role or block yourself.', { field: 'id' });
@@ -101,7 +103,8 @@ export function peopleRoutes(services: ConsoleServices) {
         if (emailVerified) await people.confirm(id);
         return personJson(await knownPerson(services, id));
       };
-      return { action: 'person.change', subject: email, reason: `${words.join(', ')}: ${reason}`, run };
+      const changes = changesBetween(before, { role, blocked, emailVerified });
+      return { action: 'person.change', subject: email, reason: `${words.join(', ')}: ${reason}`, changes, run };
     })
     .action(reset, async ({ param, json: { reason }, c }) => {
       const { id, email } = await knownPerson(services, param.id);

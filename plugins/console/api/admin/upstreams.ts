@@ -2,7 +2,9 @@
 
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { UpstreamView } from '../../../common/domain/admin/upstreams.ts';
 import { ledgerQueries, requestQueries, upstreamAdmin, upstreamProbes } from '../../services.ts';
+import { changesBetween } from '../audit-changes.ts';
 import { requestSums, sumsJson } from '../request-rows.ts';
 import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
@@ -151,12 +153,12 @@ export function upstreamRoutes(services: ConsoleServices) {
     .action(enable, ({ param, json }) => setDisabled(services, param.provider, json, false))
     .action(disable, ({ param, json }) => setDisabled(services, param.provider, json, true))
     .action(wake, ({ param: { provider }, json: { reason } }) => {
-      const name = known(services, provider, undefined);
+      known(services, provider, undefined);
       return {
         action: 'upstream.wake',
-        subject: name,
+        subject: provider,
         reason,
-        run: async () => need(services, upstreamAdmin).clearCooldown(name),
+        run: async () => need(services, upstreamAdmin).clearCooldown(provider),
       };
     })
     .read(choices, ({ param: { provider } }) => {
@@ -189,17 +191,20 @@ function setDisabled(
   { credential, reason }: z.output<typeof change>,
   disabled: boolean,
 ) {
-  const name = known(services, provider, credential);
-  const run = () => need(services, upstreamAdmin).setDisabled(name, credential, disabled);
-  return { action: disabled ? 'upstream.disable' : 'upstream.enable', subject: credential ?? name, reason, run };
+  const view = known(services, provider, credential);
+  const before = credential === undefined ? view : view.keys.find((key) => key.credential === credential)!;
+  const run = () => need(services, upstreamAdmin).setDisabled(provider, credential, disabled);
+  const changes = changesBetween({ disabled: before.disabled }, { disabled });
+  const action = disabled ? 'upstream.disable' : 'upstream.enable';
+  return { action, subject: credential ?? provider, reason, changes, run };
 }
 
-function known(services: ConsoleServices, name: string, credential: string | undefined): string {
+function known(services: ConsoleServices, name: string, credential: string | undefined): UpstreamView {
   const view = need(services, upstreamAdmin)
     .list()
     .find((upstream) => upstream.provider === name);
   if (view === undefined) throw nothingHere('upstream', 'provider');
   if (credential !== undefined && !view.keys.some((key) => key.credential === credential))
     throw nothingHere('upstream key', 'credential');
-  return name;
+  return view;
 }

@@ -14,7 +14,7 @@ import type { HistoryRecorder } from '../../config-history/recorder.ts';
 import type { AddedPage } from '../../page-problems.ts';
 import type { ProviderAdmin } from '../../people/providers/provider-admin.ts';
 import type { Throttle } from '../../people/throttle.ts';
-import type { Audit, People, Tokens, Views } from '../../people.ts';
+import type { Audit, AuditChange, People, Tokens, Views } from '../../people.ts';
 
 export interface ConsoleServices {
   readonly find: Host['find'];
@@ -101,12 +101,18 @@ export const nothingHere = (what: string, field = 'id') =>
 export async function audited<T>(
   services: ConsoleServices,
   c: RequestContext,
-  change: { readonly action: string; readonly subject: string; readonly reason?: string | undefined },
+  change: {
+    readonly action: string;
+    readonly subject: string;
+    readonly reason?: string | undefined;
+    readonly changes?: readonly AuditChange[] | undefined;
+  },
   work: (auditId: string) => Promise<T>,
   outcomeOf: (value: T) => string = () => 'done',
 ): Promise<T> {
-  const { action, subject, reason } = change;
-  const end = await services.audit.begin({ actor: actorOf(c), action, subject, reason, address: c.env.address });
+  const { action, subject, reason, changes } = change;
+  const actor = actorOf(c);
+  const end = await services.audit.begin({ actor, action, subject, reason, address: c.env.address, changes });
   try {
     const value = await work(end.id);
     await end(outcomeOf(value));

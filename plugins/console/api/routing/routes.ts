@@ -11,6 +11,7 @@ import {
 import type { Context, Input } from 'hono';
 import type { ToSchema } from 'hono/types';
 import type { Page, PageRequest } from '../../../common/domain/admin/pages.ts';
+import type { AuditChange } from '../../people.ts';
 import { listed, pageRequest } from '../schemas.ts';
 import { audited, type ConsoleServices, type RequestContext, refuseInvalid, type Setting } from './router.ts';
 
@@ -75,6 +76,8 @@ export interface Change<Answer> {
   readonly action: string;
   readonly subject: string;
   readonly reason?: string | undefined;
+  /** What it sets, with what was there before. */
+  readonly changes?: readonly AuditChange[] | undefined;
   /** Makes the change and returns the answer; without one the answer is `{"ok": true}`. It gets the id of the row. */
   readonly run: (auditId: string) => Later<Answer> | Promise<void>;
   /** The outcome in the audit log; `done` by default. */

@@ -134,8 +134,10 @@ export function fakeTokens(world: World): Tokens {
 
 export function fakeAudit(world: World): Audit & { readonly rows: AuditRow[] } {
   const rows: AuditRow[] = [];
+  const operator = { actorKind: 'person', actorId: 'person-operator', changes: [] } as const;
   const seed = (action: string, subject: string, reason: string, agoMs: number) =>
     rows.push({
+      ...operator,
       id: world.nextId('audit'),
       at: world.now() - agoMs,
       actor: 'operator@example.test',
@@ -151,10 +153,11 @@ export function fakeAudit(world: World): Audit & { readonly rows: AuditRow[] } {
   seed('codes.create', 'spring', '20 codes', dayMs);
   return {
     rows,
-    async begin({ actor, action, subject, reason, address }) {
+    async begin({ actor, action, subject, reason, address, changes = [] }) {
       const index = rows.length;
       const row = { id: world.nextId('audit'), at: world.now(), actor: actor.label, role: actor.role, action, subject };
-      rows.push({ ...row, reason, address, result: 'begun' });
+      const by = { actorKind: actor.kind, actorId: actor.id };
+      rows.push({ ...row, ...by, changes, reason, address, result: 'begun' });
       const end = async (result: string) => {
         rows[index] = { ...rows[index]!, result };
       };

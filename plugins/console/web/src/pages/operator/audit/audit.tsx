@@ -1,16 +1,17 @@
 /** The audit log: changes with their person, time and reason. */
 import { Text } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { textColumn, timeColumn } from '../../../parts/columns.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
-import { Word } from '../parts/badges.tsx';
 import { TextFilter } from '../parts/filters.tsx';
-import { AccountLink, RequestLink, RowLink, shortId } from '../parts/names.tsx';
 import { ResourcePage } from '../parts/resource-page.tsx';
 import type { AuditRow } from '../sale-types.ts';
+import { AuditEntry } from './entry.tsx';
+import { ResultText, Subject } from './subject.tsx';
 
 const names = ['actor', 'action', 'subject'] as const;
 
@@ -18,6 +19,7 @@ export default function Audit() {
   const { t } = useTranslation();
   const span = useSpan('30d');
   const [search] = useSearchState();
+  const [opened, setOpened] = useState<AuditRow>();
   const filters = Object.fromEntries(names.map((name) => [name, search[name]]));
   return (
     <ResourcePage<AuditRow>
@@ -32,6 +34,13 @@ export default function Audit() {
         refetchMs: 15_000,
       }}
       columns={useColumns()}
+      onOpen={setOpened}
+      drawer={{
+        title: opened?.action,
+        content: opened && <AuditEntry of={opened} />,
+        onClose: () => setOpened(undefined),
+        size: 'lg',
+      }}
     />
   );
 }
@@ -64,34 +73,4 @@ function useColumns(): Column<AuditRow>[] {
     textColumn('address', t('operator.people.audit.address'), { minor: true }),
     textColumn('result', t('shell.word.result'), { cell: ({ result }) => <ResultText result={result} /> }),
   ];
-}
-
-/** The changed object, as a link where it has a page. */
-function Subject({ of: { action, subject, configVersion } }: { readonly of: AuditRow }) {
-  if (configVersion !== null)
-    return (
-      <RowLink to="/admin/config" search={{ view: 'history', version: String(configVersion) }}>
-        {subject}
-      </RowLink>
-    );
-  if (/^account\.(?!key)/.test(action)) return <AccountLink id={subject} />;
-  if (action.startsWith('request.')) return <RequestLink id={subject} />;
-  if (action.startsWith('person.'))
-    return (
-      <RowLink to="/admin/people" search={{ text: subject }}>
-        {subject}
-      </RowLink>
-    );
-  return (
-    <span title={subject} className="wrap-any">
-      {/^[0-9a-f-]{36}$/.test(subject) ? shortId(subject) : subject}
-    </span>
-  );
-}
-
-function ResultText({ result }: { readonly result: string }) {
-  const { t } = useTranslation();
-  if (result === 'done') return <Word color="teal">{t('operator.people.audit.done')}</Word>;
-  if (result === 'begun') return <Word color="yellow">{t('operator.people.audit.begun')}</Word>;
-  return <Word color="red">{result}</Word>;
 }
