@@ -4,8 +4,8 @@ import { z } from '@hono/zod-openapi';
 import { imageAnswers } from '../../common/domain/accounts.ts';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
-import { changesBetween, changesOf } from './audit-changes.ts';
 import { projectInput } from './projects.ts';
+import { changesBetween, changesOf } from './routing/audit-changes.ts';
 import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import {

@@ -2,7 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { alertAdmin } from '../../../common/domain/admin/alerts.ts';
-import { changesOf } from '../audit-changes.ts';
+import { changesOf } from '../routing/audit-changes.ts';
 import { actorOf, type ConsoleServices, need, nothingHere } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import {

@@ -4,9 +4,9 @@ import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { CodeGift, CodeView } from '../../../common/domain/admin/shop.ts';
 import { plans, shopAdmin } from '../../services.ts';
-import { changesOf } from '../audit-changes.ts';
 import { csvAnswer } from '../csv/answer.ts';
 import { planCard, planJson } from '../plan-cards.ts';
+import { changesOf } from '../routing/audit-changes.ts';
 import { type ConsoleServices, need } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import {

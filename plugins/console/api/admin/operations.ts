@@ -6,10 +6,10 @@ import { zero } from '../../../common/domain/money.ts';
 import { roles } from '../../actor.ts';
 import type { AuditRow } from '../../people.ts';
 import { database, ledgerQueries } from '../../services.ts';
-import { changesOf } from '../audit-changes.ts';
 import { csvAnswer } from '../csv/answer.ts';
 import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
 import { moneySums } from '../request-rows.ts';
+import { changesOf } from '../routing/audit-changes.ts';
 import { actorOf, type ConsoleServices, need } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import {

@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { roles } from '../../actor.ts';
 import type { Handover, PersonView } from '../../people.ts';
-import { changesBetween, changesOf } from '../audit-changes.ts';
+import { changesBetween, changesOf } from '../routing/audit-changes.ts';
 import { actorOf, type ConsoleServices, nothingHere, type RequestContext } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, id, instant, pageOf, pageQuery, reasonInput, takes, writerOf } from '../schemas.ts';

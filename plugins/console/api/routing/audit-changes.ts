@@ -1,5 +1,5 @@
 /** What an action sets, for the audit log: the members of two views that differ, as text. Pure. */
-import type { AuditChange } from '../people.ts';
+import type { AuditChange } from '../../people.ts';
 
 const most = 500;
 
