@@ -80,3 +80,9 @@ export async function install(name: ClientName): Promise<string> {
     await rm(draft, { recursive: true, force: true });
   }
 }
+
+/** The version of a client by the name of one of its turns. */
+export function versionOf(title: string): string {
+  const name = title.toLowerCase().replaceAll(' ', '-') as string;
+  return Object.entries(distributions).find(([one]) => name.startsWith(one))![1].version;
+}

@@ -7,9 +7,11 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beatMs } from '../../plugins/request-log/queue.ts';
+import { hold } from '../conformance/results.ts';
 import { type Customer, modelAt } from '../end-to-end/testbed.ts';
 import { reported, signature } from './agent.ts';
 import { type Ground, startGround } from './ground.ts';
+import { versionOf } from './install.ts';
 import { type Client, clients, type Finished, run } from './launch.ts';
 import { type AgentVendor, type ProtocolName, protocols, startAgentVendor, upstreamModel } from './vendor.ts';
 
@@ -27,6 +29,9 @@ interface RequestRow {
 
 /** Beside the two requests of the turn: one for a title, one that counts tokens. */
 const mostRequests = 4;
+
+/** Vendors' protocols before which each client's turn held. */
+const held = new Map(clients.map(({ name }) => [name, 0]));
 
 for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PROTOCOL'] ?? name))) {
   describe(`in front of a vendor that speaks ${protocol}`, () => {
@@ -58,6 +63,7 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
         if (protocol !== 'chat') assert.ok(JSON.stringify(requests.at(-1)!.body).includes(signature));
         if (client.validates && protocol === 'gemini')
           for (const { body } of requests) assert.equal(body.toolConfig.functionCallingConfig.mode, 'VALIDATED');
+        held.set(client.name, held.get(client.name)! + 1);
       });
 
     test('requests that clients make beside their turns are answered', async () => {
@@ -77,6 +83,18 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
     test('the ledger passes its audit at the end', () => scene.ground.testbed.audit());
   });
 }
+
+after(() => {
+  // A run of one protocol, or a failed one, counts nothing.
+  if ([...held.values()].some((count) => count < protocols.length)) return;
+  const isFleet = process.env['CLIENTS_ON'] === 'fleet';
+  const results = clients.map(({ name }) => ({
+    what: `${name}${isFleet ? ', before a fleet of two' : ''}`,
+    version: versionOf(name),
+    counts: { asked: protocols.length, held: held.get(name)! },
+  }));
+  hold('clients', results, `npm run test:clients${isFleet ? ' -- --fleet' : ''}`);
+});
 
 /** Every request was answered at the first attempt, metered and, where it was the turn itself, streamed. */
 function assertSettled(rows: readonly RequestRow[], client: Client, atVendor: number): void {

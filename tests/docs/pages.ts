@@ -9,7 +9,9 @@ import { errorCodes } from '../../plugins/docs/error-codes.ts';
 import { headerTexts } from '../../plugins/docs/headers.ts';
 import { codeOf } from '../../plugins/error-shape/codes.ts';
 import { renderError as renderMessages } from '../../plugins/protocol-convert/protocols/messages/errors.ts';
+import { conformancePage } from './conformance.ts';
 import { type Described, describedPlugins } from './gateway.ts';
+import { page, table } from './markdown.ts';
 import { metrics } from './metrics.ts';
 import { extensionPoints } from './points.ts';
 import { type Setting, settingsOf } from './settings.ts';
@@ -35,15 +37,9 @@ export function plainPages(plugins: readonly Plugin[]): Map<string, string> {
     ['headers.md', headersPage()],
     ['metrics.md', metricsPage()],
     ['extension-points.md', pointsPage(plugins)],
+    ['conformance.md', conformancePage()],
   ]);
 }
-
-const written = 'Written by `npm run docs`; nothing here is changed by hand.';
-const page = (title: string, ...parts: readonly string[]) => `# ${title}\n\n${written}\n\n${parts.join('\n\n')}\n`;
-const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
-  [head, head.map(() => '---'), ...rows]
-    .map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
-    .join('\n');
 
 // -------------------------------------------------------------------------------------------------------------- settings
 

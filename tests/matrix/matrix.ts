@@ -1,4 +1,5 @@
 /** Plays all cells of the matrix, and words them as a page. */
+import type { Result } from '../conformance/results.ts';
 import { type CellResult, playCell } from './cell.ts';
 import { type ProtocolName, protocolNames } from './scenario.ts';
 import { type Scenario, scenarios } from './scenarios.ts';
@@ -34,6 +35,18 @@ export async function playMatrix(only?: (scenario: Scenario) => boolean): Promis
 
 export function nameOf({ scenario, client, vendor, isStream }: PlayedCell): string {
   return `${scenario.name}: ${client} client, ${vendor} upstream, ${isStream ? 'streamed' : 'whole'}`;
+}
+
+/** Cells by verdict for each pair of protocols, whole and streamed. */
+export function countVerdicts(cells: readonly PlayedCell[]): Result[] {
+  const pairs = Map.groupBy(cells, ({ client, vendor }) => `${client} → ${vendor}`);
+  const verdicts = ['exact', 'mapped', 'emulated', 'refused', 'cannot ask'] as const;
+  return [...pairs].map(([what, played]) => ({
+    what,
+    counts: Object.fromEntries(
+      verdicts.map((one) => [one, played.filter(({ verdict }) => verdict === one).length] as const),
+    ),
+  }));
 }
 
 /** The generated part of the page: a table, and what it leaves unsaid. */

@@ -1,5 +1,6 @@
 /** `npm run matrix`: plays all cells, prints the table, writes it to the page; fails when a cell fails. */
-import { nameOf, playMatrix, wordMatrix } from './matrix.ts';
+import { hold } from '../conformance/results.ts';
+import { countVerdicts, nameOf, playMatrix, wordMatrix } from './matrix.ts';
 import { writePage } from './page.ts';
 
 const only = process.argv[2];
@@ -9,6 +10,7 @@ if (only === undefined) {
   const page = wordMatrix(cells);
   process.stdout.write(`${page}\n`);
   writePage(page);
+  if (failed.length === 0) hold('matrix', countVerdicts(cells), 'npm run matrix');
 }
 for (const cell of failed) process.stdout.write(`FAILED ${nameOf(cell)}\n  ${cell.note}\n`);
 process.stdout.write(`${cells.length} cells, ${failed.length} failed\n`);

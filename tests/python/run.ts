@@ -9,7 +9,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { hold, type Result } from '../conformance/results.ts';
 import { caFile, startTlsFront } from '../helpers/tls-front.ts';
 import { startDemo } from '../sdk/demo.ts';
 import { readsSilence } from '../sdk/silence.ts';
@@ -62,7 +64,7 @@ async function runTests(interpreter: string): Promise<number> {
     const words = files.length > 0 ? ['-v', ...files] : ['discover', '-v'];
     const child = spawn(interpreter, ['-m', 'unittest', ...words], {
       cwd: here,
-      stdio: 'inherit',
+      stdio: ['ignore', 'inherit', 'pipe'],
       timeout: 180_000,
       env: {
         PATH: process.env['PATH'],
@@ -78,7 +80,9 @@ async function runTests(interpreter: string): Promise<number> {
         SNIPPETS_WANTED: JSON.stringify(Object.fromEntries(wanted)),
       },
     });
-    const [code] = (await once(child, 'exit')) as [number | null];
+    child.stderr.pipe(process.stderr);
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number | null]>]);
+    if (code === 0 && files.length === 0) hold('python', resultsOf(said), 'npm run test:python');
     const { violations } = await demo.audit();
     for (const violation of violations) console.error('the ledger:', violation);
     return violations.length > 0 ? 1 : (code ?? 1);
@@ -87,4 +91,21 @@ async function runTests(interpreter: string): Promise<number> {
     await rm(snippets, { recursive: true, force: true });
     await demo.stop();
   }
+}
+
+/** What unittest says of each test, by the package that the file is about; the console's code stands for all of them. */
+function resultsOf(said: string): Result[] {
+  const passed = said.matchAll(/^\w+ \(test_(\w+)\.[^)]*\)(?:\n[^\n]*)? \.\.\. ok$/gm);
+  const groups = Map.groupBy(passed, ([, file]) => file!);
+  const pins = readFileSync(join(here, 'requirements.txt'), 'utf8').trim().split('\n');
+  const packages: Readonly<Record<string, string>> = { google: 'google-genai' };
+  return [...groups].map(([file, tests]) => {
+    const pin = pins.find((one) => one.startsWith(`${packages[file] ?? file}==`));
+    const what = pin === undefined ? 'code that the console shows' : pin.split('==')[0]!;
+    return {
+      what,
+      version: (pin === undefined ? pins : [pin]).join(', ').replaceAll('==', ' '),
+      counts: { tests: tests.length },
+    };
+  });
 }

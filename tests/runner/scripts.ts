@@ -33,6 +33,11 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
       '10 seconds',
       'settings, commands, errors, headers, metrics, extension points; rewrites plugins/docs/reference/',
     ],
+    [
+      'conformance [-- DIR]',
+      '15 minutes',
+      'every suite behind the page of conformance, with today’s date; rewrites its counts and the page',
+    ],
     ['build:console', '10 seconds', 'the console’s pages, into plugins/console/web/dist/'],
     ['build:database', '20 seconds', 'the new database that first starts unpack'],
     ['help [-- WORD]', 'a moment', 'this list'],

@@ -3,6 +3,7 @@ import { registerHooks } from 'node:module';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { countTests } from '../conformance/suites.ts';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.ts';
 import { endProcess } from './end.ts';
 import { enter } from './file-test.ts';
@@ -31,6 +32,7 @@ for (const { file, timeoutMs } of takeFiles()) {
   running = file;
   await test(file, { timeout: timeoutMs }, async (context) => {
     enter(context);
+    countTests(file, context);
     await import(pathToFileURL(resolve(file)).href);
   });
   removeTemporaryDirectories();
