@@ -16,6 +16,7 @@ import { payments } from '../common/domain/admin/ledger.ts';
 import { accountPeople } from '../common/domain/admin/notices.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import type { Plans } from '../common/domain/plans.ts';
+import { brandOf, mailFoot } from './brand/brand.ts';
 import { type ConsoleConfig, config } from './config.ts';
 import { type CommandParts, historyCommands } from './config-history/commands.ts';
 import { sealAgain } from './config-history/store.ts';
@@ -81,7 +82,8 @@ export default definePlugin<ConsoleConfig>({
       clock: host.clock,
       random: host.random,
     });
-    const mails = new Mailers(settings.smtp, host.log);
+    const footOf = ({ name, origin, brand }: ConsoleConfig) => mailFoot(name || host.gateway, origin, brandOf(brand));
+    const mails = new Mailers(settings.smtp, footOf(settings), host.log);
     let listening = '';
     host.provide(mailers, mails);
     host.provide(accountPeople, { mailsOf: mailsOf(store.orm, peopleTables(store.schema)) });
@@ -105,7 +107,7 @@ export default definePlugin<ConsoleConfig>({
           const commit = await opened.prepare(changed);
           return () => {
             commit();
-            mails.use(changed.smtp);
+            mails.use(changed.smtp, footOf(changed));
           };
         },
         members: reloads,

@@ -6,11 +6,13 @@ import { openMailer, type SmtpSettings } from './people/mail.ts';
 
 export class Mailers {
   #settings: SmtpSettings;
+  #foot: string;
   readonly #log: Log;
   #opened: ReturnType<typeof openMailer> | undefined;
 
-  constructor(settings: SmtpSettings, log: Log) {
+  constructor(settings: SmtpSettings, foot: string, log: Log) {
     this.#settings = settings;
+    this.#foot = foot;
     this.#log = log;
   }
 
@@ -19,15 +21,16 @@ export class Mailers {
     if (this.#settings.host === '') return undefined;
     return {
       send: async (mail) => {
-        this.#opened ??= openMailer(this.#settings, this.#log);
+        this.#opened ??= openMailer(this.#settings, this.#log, this.#foot);
         await (await this.#opened).deliver(mail);
       },
     };
   }
 
-  use(settings: SmtpSettings): void {
-    if (isDeepStrictEqual(settings, this.#settings)) return;
+  use(settings: SmtpSettings, foot: string): void {
+    if (foot === this.#foot && isDeepStrictEqual(settings, this.#settings)) return;
     this.#settings = settings;
+    this.#foot = foot;
     void this.close();
   }
 

@@ -127,7 +127,7 @@ export class Deliveries {
     const page = this.#host.find(consolePages)?.address('/profile');
     const lines = page === undefined ? [text] : [text, '', page];
     const subject = `${this.#host.gateway}: ${title}`;
-    await mailer.send({ to: addresses.join(', '), subject, text: `${lines.join('\n')}\n` });
+    await mailer.send({ to: addresses.join(', '), subject, text: `${lines.join('\n')}\n`, unsubscribe: page });
   }
 
   async #post({ id, accountId, kind, at, message }: Delivery): Promise<void> {

@@ -15,6 +15,8 @@ export interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
+  /** Where its people say that they want no more of its kind; absent: such mails are always wanted. */
+  readonly unsubscribe?: string | undefined;
 }
 
 export interface Mailer {
@@ -57,8 +59,9 @@ export async function openMailer(settings: SmtpSettings, log: Log, foot = ''): P
         .finally(() => waiting.delete(sending));
       waiting.add(sending);
     },
-    async deliver({ to, subject, text }) {
-      await transport.sendMail({ from, to, subject, text: text + foot });
+    async deliver({ to, subject, text, unsubscribe: url }) {
+      const list = url === undefined ? {} : { list: { unsubscribe: url } };
+      await transport.sendMail({ from, to, subject, text: text + foot, ...list });
     },
     async close() {
       await Promise.all(waiting);

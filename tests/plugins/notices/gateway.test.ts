@@ -41,7 +41,7 @@ plans: { default: free, offers: { free: { price: 0 } } }
 providers: { acme: { speaks: { chat: "http://127.0.0.1:${vendorPort}/v1" }, keys: k } }
 models: { m: { owned_by: acme, price: { input: 1, output: 1, request: 2 }, targets: [acme/m] } }
 notices: { every: 1s }
-console: { origin: "https://gateway.test", smtp: { host: 127.0.0.1, port: ${smtpPort}, from: "gateway@example.test", encryption: none } }
+console: { name: Shop, origin: "https://gateway.test", brand: { imprint: "https://shop.test/imprint" }, smtp: { host: 127.0.0.1, port: ${smtpPort}, from: "gateway@example.test", encryption: none } }
 `);
 });
 after(async () => {
@@ -74,5 +74,9 @@ test('a call that takes the balance and a cap beyond their thresholds is a mail 
   await until('nothing waits', async () => !(await has('notice_messages', sql`due_at is not null`)));
   const subjects = mails.map((mail) => /^Subject: (.*)\r$/m.exec(mail)?.[1]);
   assert.deepEqual(subjects.sort(), ['noticed: A key nears its spend cap', 'noticed: Low balance']);
-  for (const mail of mails) assert.match(mail, /^To: ada@example\.test\r$/m);
+  for (const mail of mails) {
+    assert.match(mail, /^To: ada@example\.test\r$/m);
+    assert.match(mail, /^List-Unsubscribe: <https:\/\/gateway\.test\/console\/profile>\r$/m);
+    assert.match(mail, /\r\n-- \r\nShop\r\nhttps:\/\/gateway\.test\r\nhttps:\/\/shop\.test\/imprint/);
+  }
 });

@@ -127,7 +127,13 @@ export const alertSinks = defineExtensionPoint<AlertSinkType>("alerts' sinks");
 
 /** Sends mails of the gateway. */
 export interface Mailer {
-  send(mail: { readonly to: string; readonly subject: string; readonly text: string }): Promise<void>;
+  /** `unsubscribe`: the page where its people say that they want no more such mails. The operator's foot follows the text. */
+  send(mail: {
+    readonly to: string;
+    readonly subject: string;
+    readonly text: string;
+    readonly unsubscribe?: string | undefined;
+  }): Promise<void>;
 }
 /** Addresses of the console's pages, where operators reach them. */
 export const consolePages = defineService<{ address(path: string): string }>('console pages');

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import i18next, { type TFunction } from 'i18next';
+import { Unfetchable } from '../../../../core/tools/guarded-fetch.ts';
+import { faultOf, Refused } from '../../../../plugins/common/kit/fetch/post.ts';
 import { placeOf } from '../../../../plugins/console/web/src/calls/recorded.ts';
 import { eventWords, failureWords } from '../../../../plugins/console/web/src/pages/operator/sums/event-words.ts';
+import { faultWords } from '../../../../plugins/console/web/src/parts/delivery-fault.ts';
 import english from '../../../../plugins/console/web/src/texts/en/index.ts';
 import operator from '../../../../plugins/console/web/src/texts/en/operator.ts';
 
@@ -144,6 +147,28 @@ test('an event of an added plugin, or with a code of another version, is shown i
   assert.equal(shown('lockbox.opened', ['x']), 'in English');
   assert.equal(shown('route.final', [1, 'a new reason']), 'in English');
   assert.equal(shown('billing.held', ['no number', 1, 1, null, null]), 'in English');
+});
+
+test('a message that was not taken says why in the language of the reader; words of a receiver stay', async () => {
+  const all = await translations();
+  const german = (fault: string) => faultWords(fault, all.get('de')!);
+  assert.equal(german(faultOf(new Refused('it answered 503', 503))), 'Antwort 503');
+  const refused = faultOf(Object.assign(new Error(), { code: 'ECONNREFUSED' }));
+  assert.equal(german(refused), 'die Verbindung ist gescheitert (ECONNREFUSED)');
+  assert.equal(german('invalid token'), 'invalid token');
+  const sources = ['notices/deliveries.ts', 'alerts/sinks/mail-and-webhook.ts'].map((file) =>
+    readFileSync(new URL(file, plugins), 'utf8'),
+  );
+  const own = [...sources.join().matchAll(/new (?:Final|Refused)\('([^']+)'/g)].map(([, text]) => text!);
+  assert.equal(own.length, 4);
+  const slow = faultOf(Object.assign(new Error(), { name: 'TimeoutError' }));
+  const guarded = faultOf(new Unfetchable('its host is not a public address'));
+  for (const fault of [...own, slow, guarded, faultOf(new Error())])
+    assert.equal(
+      new Set([fault, ...['de', 'ja', 'zh'].map((code) => faultWords(fault, all.get(code)!))]).size,
+      4,
+      fault,
+    );
 });
 
 test('a recorded request has the address of its operation and protocol, and a form of files has none', () => {

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError, get, send } from '../../api/client.ts';
 import type { NoticeChannel, NoticeKind, Notices as Settings } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { faultWords } from '../../parts/delivery-fault.ts';
 import { localDecimals, typedAmount } from '../../parts/format.ts';
 import { Panel } from '../../parts/page.tsx';
 import { ErrorState, useErrorText } from '../../parts/states.tsx';
@@ -204,7 +205,7 @@ function Tests({ settings: { mail, webhook }, language, change }: PartProps & { 
   const test = (channel: NoticeChannel) =>
     run(async () => {
       const { fault } = await send<{ fault: string | null }>('POST', '/notices/test', { channel, language });
-      setResult(fault ?? t('client.profile.notices.taken'));
+      setResult(fault === null ? t('client.profile.notices.taken') : faultWords(fault, t));
     });
   const tested = [...(mail ? (['mail'] as const) : []), ...(webhook === null ? [] : (['webhook'] as const))];
   return (
@@ -248,7 +249,7 @@ function Last({ settings: { last } }: { readonly settings: Settings }) {
           </Text>
           {one.sentAt === null && one.fault !== null && (
             <Badge size="sm" color={one.waits ? 'yellow' : 'red'} variant="light" radius="sm" tt="none">
-              {one.fault}
+              {faultWords(one.fault, t)}
             </Badge>
           )}
         </Group>

@@ -27,6 +27,17 @@ export default {
     apply: 'Apply',
   },
   activity: { by: 'Stacked by', others: 'Others', before: 'Compared with the same time before' },
+  delivery: {
+    status: 'it answered {{status}}',
+    silent: 'it did not answer in time',
+    connection: 'the connection failed ({{code}})',
+    failed: 'it failed',
+    address: 'its address cannot be called ({{text}})',
+    redirects: 'it redirects',
+    noMail: 'this gateway sends no mail',
+    noPerson: 'no person of the account has a confirmed address',
+    noWebhook: 'the account has no webhook any more',
+  },
   command: {
     title: 'Search',
     hint: 'Page, model, key, account, id of a request, or something to do',

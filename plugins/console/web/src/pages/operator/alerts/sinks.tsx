@@ -8,6 +8,7 @@ import { askAgain } from '../../../api/again.ts';
 import { send } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
 import { textColumn } from '../../../parts/columns.tsx';
+import { faultWords } from '../../../parts/delivery-fault.ts';
 import { Panel } from '../../../parts/page.tsx';
 import { type Column, RowsTable } from '../../../parts/rows-table.tsx';
 import { useErrorText } from '../../../parts/states.tsx';
@@ -74,7 +75,7 @@ function Last({ sink: { lastAt, fault, waiting } }: { readonly sink: AlertSink }
   return (
     <span className="wrap-any">
       {fault !== null ? (
-        <Word color="red">{`${t('operator.alerts.fault')}: ${fault}`}</Word>
+        <Word color="red">{`${t('operator.alerts.fault')}: ${faultWords(fault, t)}`}</Word>
       ) : lastAt === null ? (
         <Word color="gray">{t('operator.alerts.neverSent')}</Word>
       ) : (
@@ -94,7 +95,9 @@ function TestSink({ name }: { readonly name: string }) {
   const test = async () => {
     const { fault } = await send<{ fault: string | null }>('POST', `${sinksPath}/${encodeURIComponent(name)}/test`, {});
     const message =
-      fault === null ? t('operator.alerts.testTaken', { name }) : t('operator.alerts.testRefused', { name, fault });
+      fault === null
+        ? t('operator.alerts.testTaken', { name })
+        : t('operator.alerts.testRefused', { name, fault: faultWords(fault, t) });
     notifications.show({ message, color: fault === null ? 'teal' : 'red' });
     await askAgain(client, answerKey(sinksPath));
   };
