@@ -9,10 +9,11 @@ import { authTables } from './tables.ts';
 /** Is before all others. */
 const firstId = '00000000-0000-0000-0000-000000000000';
 
+const behind = (after: string) => (isUuid(after) ? after : firstId);
+
 export function openAccountEnds({ orm, schema }: Pick<Database, 'orm' | 'schema'>, now: () => number): AccountEnds {
   const { accounts, keys } = authTables(schema);
   const within = (withinMs: number) => ({ from: new Date(now()), until: new Date(now() + withinMs) });
-  const behind = (after: string) => (isUuid(after) ? after : firstId);
   return {
     async cappedKeys(accountIds) {
       const ids = accountIds.filter(isUuid);
@@ -61,5 +62,25 @@ export function openAccountEnds({ orm, schema }: Pick<Database, 'orm' | 'schema'
         .limit(most);
       return rows.map(({ endsAt, ...plan }) => ({ ...plan, endsAt: endsAt!.getTime() }));
     },
+
+    standing: standingOf({ orm, schema }),
+  };
+}
+
+function standingOf({ orm, schema }: Pick<Database, 'orm' | 'schema'>): AccountEnds['standing'] {
+  const { accounts } = authTables(schema);
+  return async (after, most, only) => {
+    const { id, plan, planEndsAt, multiplier } = accounts;
+    const rows = await orm
+      .select({ accountId: sql<string>`${id}::text`, plan, planEndsAt, multiplier })
+      .from(accounts)
+      .where(and(only === undefined ? eq(accounts.disabled, false) : isNotNull(multiplier), gt(id, behind(after))))
+      .orderBy(asc(id))
+      .limit(most);
+    return rows.map(({ planEndsAt, multiplier, ...account }) => ({
+      ...account,
+      planEndsAt: planEndsAt?.getTime(),
+      multiplier: multiplier ?? undefined,
+    }));
   };
 }

@@ -15,7 +15,9 @@ import { requestQueries } from '../common/domain/admin/requests.ts';
 import { database } from '../common/domain/database.ts';
 import { pool } from '../common/domain/ledger.ts';
 import { plans } from '../common/domain/plans.ts';
+import { multipliers } from '../common/domain/price-ratio.ts';
 import { openNoticeAdmin } from './admin.ts';
+import { Announcements } from './announcements.ts';
 import { configSchema, type NoticesConfig, problemsOf } from './config.ts';
 import { Deliveries } from './deliveries.ts';
 import { kinds } from './kinds.ts';
@@ -37,7 +39,7 @@ export default definePlugin<NoticesConfig>({
     requires: [database],
     optional: [
       ...[accountEnds, accountPeople, movedAccounts, mailers, consolePages, ledgerQueries],
-      ...[priceQueries, requestQueries, pool, plans],
+      ...[priceQueries, requestQueries, pool, plans, multipliers],
     ],
     provides: [noticeSender, noticeAdmin],
   },
@@ -49,7 +51,8 @@ export default definePlugin<NoticesConfig>({
     const rows = new NoticeRows(store);
     const deliveries = new Deliveries(host, store, rows, () => config.allow_private);
     const sender = new Sender(host, rows, deliveries, () => config);
-    const look = new Look(host, rows, sender, () => config.every);
+    const announcements = new Announcements(host, rows, sender);
+    const look = new Look({ host, orm: store.orm, rows, sender, announcements }, () => config.every);
     store.onChange('account', () => look.changed());
     host.provide(noticeSender, sender);
     host.provide(

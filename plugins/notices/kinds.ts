@@ -121,13 +121,21 @@ const fromWords = (language: NoticeLanguage, iso: string | undefined) => {
   return { en: ` from ${at} on`, de: ` ab ${at}`, ja: `（${at} から）`, zh: `（自 ${at} 起）` }[language];
 };
 
+/** Of a model; else a ratio on all prices, of a plan or of the account. */
+const priceLine =
+  (language: NoticeLanguage, ofPlan: (plan: string) => string, ofAccount: string): Line =>
+  ({ model, plan, before, after, from }) => {
+    if (model !== undefined) return `${model}${fromWords(language, from)}: ${before} → ${after}`;
+    return `${plan === undefined ? ofAccount : ofPlan(plan)}: × ${before} → × ${after}`;
+  };
+
 const priceChange: Words = {
   title: { en: 'Prices change', de: 'Preise ändern sich', ja: '価格が変更されます', zh: '价格变更' },
   line: {
-    en: ({ model, before, after, from }) => `${model}${fromWords('en', from)}: ${before} → ${after}`,
-    de: ({ model, before, after, from }) => `${model}${fromWords('de', from)}: ${before} → ${after}`,
-    ja: ({ model, before, after, from }) => `${model}${fromWords('ja', from)}: ${before} → ${after}`,
-    zh: ({ model, before, after, from }) => `${model}${fromWords('zh', from)}：${before} → ${after}`,
+    en: priceLine('en', (plan) => `All prices of the plan "${plan}"`, 'All prices of your account'),
+    de: priceLine('de', (plan) => `Alle Preise des Tarifs „${plan}“`, 'Alle Preise Ihres Kontos'),
+    ja: priceLine('ja', (plan) => `プラン「${plan}」のすべての価格`, 'アカウントのすべての価格'),
+    zh: priceLine('zh', (plan) => `套餐“${plan}”的全部价格`, '您账户的全部价格'),
   },
 };
 

@@ -8,13 +8,12 @@ import {
   movedAccounts,
   type NoticeObservation,
 } from '../common/domain/admin/notices.ts';
-import { priceQueries } from '../common/domain/admin/prices.ts';
 import { requestQueries } from '../common/domain/admin/requests.ts';
 import { pool } from '../common/domain/ledger.ts';
 import { plans } from '../common/domain/plans.ts';
-import { inMs, instant, jsonOf, millisecondsOf } from '../common/kit/sql.ts';
+import { inMs, instant, millisecondsOf } from '../common/kit/sql.ts';
 import { capSharesOf, keyExpiry, lowBalance, planEnd, windowSharesOf } from './observations.ts';
-import { changeOf, type PriceChange, type SeenPrice, seenPrice } from './prices.ts';
+import { lookAtPrices, type PriceParts } from './price-look.ts';
 import type { NoticeRows } from './rows.ts';
 import type { Observed, Sender } from './sender.ts';
 
@@ -24,17 +23,14 @@ const mostBatches = 20;
 const accountsAtOnce = 200;
 const endsEveryMs = 3_600_000;
 const endsAtOnce = 500;
-const dayMs = 86_400_000;
 /** A charge may be committed after one with a higher number, and some time after its request was counted. */
 const looksAfterTraffic = 3;
-const usedWithinMs = 30 * dayMs;
-/** What the ledger sums up at once. */
-const mostAccounts = 1_500;
 
 export class Look {
   readonly #host: Host;
   readonly #rows: NoticeRows;
   readonly #sender: Sender;
+  readonly #prices: PriceParts;
   readonly #everyMs: () => number;
   readonly #holder: string;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -45,10 +41,12 @@ export class Look {
   /** The last movement that the look before has read. */
   #previous: bigint | undefined;
 
-  constructor(host: Host, rows: NoticeRows, sender: Sender, everyMs: () => number) {
+  constructor(prices: PriceParts, everyMs: () => number) {
+    const { host, rows, sender } = prices;
     this.#host = host;
     this.#rows = rows;
     this.#sender = sender;
+    this.#prices = prices;
     this.#everyMs = everyMs;
     this.#holder = host.random.bytes(12).toString('hex');
   }
@@ -77,10 +75,12 @@ export class Look {
     await this.#lookAtMoved(taken.movement);
     if (taken.endsMs >= endsEveryMs) {
       await this.#lookAtEnds();
-      await this.#lookAtPrices();
+      await lookAtPrices(this.#prices);
       const at = instant(this.#host.clock.now());
       await this.#rows.query(sql`update ${this.#rows.table('look')} set ends_at = ${at}`);
     }
+    // The rest is for the next look, also without traffic.
+    if (await this.#prices.announcements.run()) this.#left = Math.max(this.#left, looksAfterTraffic);
   }
 
   /** Another process can look at once. */
@@ -203,44 +203,5 @@ export class Look {
       if (!isFull || last === undefined) return;
       after = last[0];
     }
-  }
-
-  async #lookAtPrices(): Promise<void> {
-    const [prices, now] = [this.#host.find(priceQueries), this.#host.clock.now()];
-    if (prices === undefined) return;
-    const stored = await this.#rows.query<{ model: string; price: string }>(
-      sql`select model, price::text as price from ${this.#rows.table('prices')}`,
-    );
-    const before = new Map(stored.map(({ model, price }) => [model, JSON.parse(price) as SeenPrice]));
-    const seen = prices.list().flatMap((model) => {
-      const price = seenPrice(model, now);
-      return price === undefined ? [] : [{ model: model.id, price }];
-    });
-    const changed = seen.filter(({ model, price }) => JSON.stringify(before.get(model)) !== JSON.stringify(price));
-    const changes = changed.flatMap(({ model, price }) => {
-      const known = before.get(model);
-      return (known && changeOf(model, known, price)) ?? [];
-    });
-    await this.#notifyOfPrices(changes, now);
-    for (const { model, price } of changed)
-      await this.#rows.query(sql`insert into ${this.#rows.table('prices')} (model, price) values (${model}, ${jsonOf(price)})
-        on conflict (model) do update set price = excluded.price`);
-  }
-
-  /** To the accounts that have used these models lately. */
-  async #notifyOfPrices(changes: readonly PriceChange[], now: number): Promise<void> {
-    const money = this.#host.find(ledgerQueries);
-    const byAccount = new Map<string, NoticeObservation[]>();
-    for (const change of changes) {
-      const { model, digest, before, after, from } = change;
-      const span = { from: now - usedWithinMs, until: now + 1 };
-      const fields = { model, before, after, ...(from === undefined ? {} : { from }) };
-      const observation = { kind: 'price_change', subject: model, period: digest, value: 0n, of: 1n, fields };
-      for (const { group } of (await money?.spend({ ...span, model }, 'account', mostAccounts)) ?? [])
-        byAccount.set(group, [...(byAccount.get(group) ?? []), observation]);
-    }
-    const all = [...byAccount].map(([accountId, seen]) => ({ accountId, seen }));
-    for (let at = 0; at < all.length; at += accountsAtOnce)
-      await this.#sender.observeAll(all.slice(at, at + accountsAtOnce));
   }
 }

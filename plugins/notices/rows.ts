@@ -37,7 +37,7 @@ interface StoredMessage {
   readonly waits: boolean;
 }
 
-type Name = 'settings' | 'choices' | 'states' | 'messages' | 'look' | 'prices';
+type Name = 'settings' | 'choices' | 'states' | 'messages' | 'look' | 'prices' | 'ratios' | 'announcements';
 
 /** Separates kind and subject in a key. */
 export const stateKey = (kind: string, subject: string) => `${kind} ${subject}`;

@@ -5,10 +5,12 @@ import { sql } from 'drizzle-orm';
 import { Webhook } from 'standardwebhooks';
 import { noticeSender } from '../../../plugins/common/domain/admin/notices.ts';
 import type { PricedModel } from '../../../plugins/common/domain/admin/prices.ts';
-import { parseUsd } from '../../../plugins/common/domain/money.ts';
+import { parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { flatBook, PriceVersion } from '../../../plugins/common/domain/prices.ts';
 import { rowsOf, tableOf } from '../../../plugins/common/kit/sql.ts';
-import { ada, bob, openReceiver, openWorld } from './world.ts';
+import { Announcements } from '../../../plugins/notices/announcements.ts';
+import { NoticeRows } from '../../../plugins/notices/rows.ts';
+import { ada, bob, eve, openReceiver, openWorld } from './world.ts';
 
 const day = 86_400_000;
 const usd = (text: string) => parseUsd(text);
@@ -90,6 +92,10 @@ test('shares of a cap and of a window, the end of a plan and of a key are each a
   await world.close();
 });
 
+const onPro = (accountId: string, multiplier?: string) => ({
+  ...{ accountId, plan: 'pro', planEndsAt: undefined, multiplier },
+});
+
 test('a price change is sent to accounts that have used the model, when it is announced, and not again when it holds', async () => {
   const world = await openWorld();
   const { facts, mails, round, clock } = world;
@@ -98,6 +104,7 @@ test('a price change is sent to accounts that have used the model, when it is an
   const model = (id: string, prices: PricedModel['prices']) => [{ id, prices } as PricedModel];
   const old = version('a', usd('3'));
   facts.users = [ada];
+  facts.accounts = [onPro(ada), onPro(bob)];
   facts.models = [...model('m', [old]), ...model('other', flatBook({ input: 1n }, 'x'))];
   await round();
   const from = clock.clock.now() + 10 * day;
@@ -115,6 +122,61 @@ test('a price change is sent to accounts that have used the model, when it is an
   await round();
   assert.equal(mails[1]?.text, `m: input 4.00, output 15.00 → input 4.00, output 20.00${foot}`);
   await world.close();
+});
+
+test('a changed ratio of a plan is sent to its accounts, that of an account to it, and what was there before the first look to none', async () => {
+  const world = await openWorld();
+  const { facts, mails, round, clock } = world;
+  const later = async () => {
+    mails.length = 0;
+    clock.advance(3_600_000);
+    await round();
+    await round();
+    return mails.map(({ to, text }) => `${to}: ${text.split('\n')[0]}`).sort();
+  };
+  facts.accounts = [onPro(ada, '0.9'), { ...onPro(bob), plan: 'gone' }, { ...onPro(eve), planEndsAt: 1 }];
+  assert.deepEqual(await later(), []);
+  facts.ratio = parseRatio('1.25');
+  const all = ['ada', 'bob', 'eve'].map((name) => `${name}@example.test: All prices of the plan "pro": × 1 → × 1.25`);
+  assert.deepEqual(await later(), all);
+  facts.accounts = [onPro(ada), onPro(bob, '1.50')];
+  assert.deepEqual(await later(), [
+    'ada@example.test: All prices of your account: × 0.9 → × 1',
+    'bob@example.test: All prices of your account: × 1 → × 1.5',
+  ]);
+  assert.deepEqual(await later(), []);
+  facts.accounts = [onPro(ada, '0.9'), onPro(bob, '1.5')];
+  assert.deepEqual(await later(), ['ada@example.test: All prices of your account: × 1 → × 0.9']);
+  await world.close();
+});
+
+test('an announcement goes to its accounts page by page, so many a run, from where the process before has ended', async () => {
+  const { facts, store, host, close } = await openWorld();
+  const ids = Array.from({ length: 11 }, (_, place) => `01980000-0000-7000-8000-${String(place).padStart(12, '0')}`);
+  facts.users = ids.filter((_, place) => place !== 4);
+  facts.accounts = ids.map((id) => onPro(id));
+  const got: string[] = [];
+  const sender = {
+    async observeAll(
+      all: readonly { readonly accountId: string; readonly seen: readonly { readonly subject: string }[] }[],
+    ) {
+      for (const { accountId, seen } of all)
+        got.push(`${ids.indexOf(accountId)} ${seen.map(({ subject }) => subject).join()}`);
+    },
+  };
+  const opened = (pages: number, notified: number) =>
+    new Announcements(host, new NoticeRows(store), sender, { page: 3, pages, notified });
+  const changes = ['m', 'n'].map((model) => ({ model, period: '1', fields: {} }));
+  await opened(9, 9).add(changes, host.clock.now(), store.orm);
+  assert.equal(await opened(9, 4).run(), true);
+  assert.deepEqual(got, ['0 m,n', '1 m,n', '2 m,n', '3 m,n', '5 m,n']);
+  assert.equal(await opened(1, 9).run(), true);
+  assert.equal(got.length, 8);
+  await opened(9, 9).add([{ plan: 'pro', period: '2', fields: {} }], host.clock.now() + 1, store.orm);
+  assert.equal(await opened(9, 99).run(), false);
+  const named = (from: number, what: string) => ids.map((_, place) => `${place} ${what}`).slice(from);
+  assert.deepEqual(got.slice(8), [...named(9, 'm,n'), ...named(0, 'plan:pro')]);
+  await close();
 });
 
 test('a chosen threshold, channel and language count, and another threshold begins with the present value', async () => {

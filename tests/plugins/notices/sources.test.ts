@@ -41,6 +41,31 @@ test('accounts that have moved are found behind a movement, so many movements at
   );
 });
 
+test('models that accounts have called since are found in the sums of their calls', async () => {
+  await using database = await openDatabase({ plugins: ['billing'] });
+  const { orm } = database;
+  const sums = async (group: number, account: string, model: string, when: number) => {
+    await orm.execute(
+      sql`insert into ${tableOf(database, 'call_sums_groups')} values (${group}, ${account}, 'k', ${model}, 'p')`,
+    );
+    await orm.execute(sql`insert into ${tableOf(database, 'call_sums')} (account_id, group_id, at, part)
+      values (${account}, ${group}, ${at(when)}, 0)`);
+  };
+  await sums(1, ada, 'm', now - 600_000);
+  await sums(2, ada, 'old', now - day);
+  await sums(3, bob, 'other', now);
+  await sums(4, bob, 'm', now);
+  await sums(5, eve, 'm', now);
+  const used = await openMovedAccounts(database).used([ada, bob], ['m', 'old'], now);
+  assert.deepEqual(
+    used,
+    new Map([
+      [ada, new Set(['m'])],
+      [bob, new Set(['m'])],
+    ]),
+  );
+});
+
 test('capped keys, and keys and plans that end in time, are found account by account; revoked keys and disabled accounts are not', async () => {
   await using database = await openDatabase({ plugins: ['auth'] });
   const { orm } = database;
@@ -60,6 +85,7 @@ test('capped keys, and keys and plans that end in time, are found account by acc
       (account_id, name, prefix, hash, expires_at, revoked_at, created_at, cap_amount, cap_every)
       values (${owner}, ${name}, 'sk-x', ${name}, ${endsAt === undefined ? null : at(endsAt)}, ${more.revoked ? sql`now()` : null}, now(),
         ${more.cap === undefined ? null : String(more.cap)}, ${more.cap === undefined ? null : 'week'})`);
+  await orm.execute(sql`update ${tableOf(database, 'accounts')} set multiplier = '0.9' where id in (${bob}, ${eve})`);
   await key(ada, 'a', now + 2 * day);
   await key(ada, 'b', now + day, { cap: parseUsd('3') });
   await key(ada, 'over', now - day);
@@ -75,6 +101,19 @@ test('capped keys, and keys and plans that end in time, are found account by acc
   );
   const names = async (after: string, most: number) =>
     (await ends.endingKeys(7 * day, after, most)).map(({ name }) => name);
+  const standing = async (...options: Parameters<typeof ends.standing>) =>
+    (await ends.standing(...options)).map(({ accountId, multiplier }) => [accountId, multiplier]);
+  assert.deepEqual(await standing('', 9), [
+    [ada, undefined],
+    [bob, '0.9'],
+  ]);
+  assert.deepEqual(await standing(ada, 9, 'own ratio'), [
+    [bob, '0.9'],
+    [eve, '0.9'],
+  ]);
+  assert.deepEqual(await ends.standing('', 1), [
+    { accountId: ada, plan: 'pro', planEndsAt: now + day, multiplier: undefined },
+  ]);
   assert.deepEqual(await names('', 10), ['b', 'a', 'c']);
   assert.deepEqual(await names('', 2), ['b', 'a']);
   assert.deepEqual(await names(ada, 10), ['c']);

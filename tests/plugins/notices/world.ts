@@ -11,12 +11,13 @@ import {
   movedAccounts,
   noticeAdmin,
   noticeSender,
+  type StandingAccount,
 } from '../../../plugins/common/domain/admin/notices.ts';
 import { type PricedModel, priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
 import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { pool, type WindowView } from '../../../plugins/common/domain/ledger.ts';
-import { type Money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { type Money, parseRatio, parseUsd, type Ratio } from '../../../plugins/common/domain/money.ts';
 import { plans } from '../../../plugins/common/domain/plans.ts';
 import { tableOf } from '../../../plugins/common/kit/sql.ts';
 import notices from '../../../plugins/notices/index.ts';
@@ -25,6 +26,7 @@ import { type FakeHost, fakeHost, setUp } from '../../helpers/fakes.ts';
 
 export const ada = '01980000-0000-7000-8000-000000000001';
 export const bob = '01980000-0000-7000-8000-000000000002';
+export const eve = '01980000-0000-7000-8000-000000000003';
 const minute = 60_000;
 const atOnce = 2;
 
@@ -38,6 +40,9 @@ interface Facts {
   models: PricedModel[];
   /** Accounts that have used the models. */
   users: string[];
+  /** In the order of their ids. */
+  accounts: StandingAccount[];
+  ratio: Ratio;
   /** Accounts in the order of their movements, of which two are read at once; absent: all that have a balance, at each look. */
   moved?: readonly string[];
   /** Requests so far. */
@@ -60,6 +65,7 @@ export async function openWorld(section: object = {}) {
   const facts: Facts = {
     balances: new Map(),
     ...{ windows: [], cap: undefined, keyEndsAt: undefined, planEndsAt: undefined, models: [], users: [], written: 0 },
+    ...{ accounts: [], ratio: parseRatio('1') },
   };
   // It has looked before: the first look of all only notes where movements end.
   await store.orm.execute(sql`update ${tableOf(store, 'notice_look')} set movement = 0`);
@@ -99,6 +105,8 @@ async function openNode(
       return { accountIds: [...new Set(found)], upTo, isFull: found.length === atOnce };
     },
     balances: async (ids) => new Map(ids.map((id) => [id, facts.balances.get(id)!])),
+    used: async (ids, models) =>
+      new Map(ids.filter((id) => facts.users.includes(id)).map((id) => [id, new Set(models)])),
   });
   host.provide(accountPeople, {
     mailsOf: async (ids) => new Map(ids.map((id) => [id, [`${nameOf(id)}@example.test`]])),
@@ -119,7 +127,7 @@ async function openNode(
   };
 }
 
-const nameOf = (id: string) => (id === ada ? 'ada' : 'bob');
+const nameOf = (id: string) => ({ [ada]: 'ada', [bob]: 'bob' })[id] ?? 'eve';
 
 function provideEnds(host: FakeHost, facts: Facts): void {
   const within = (endsAt: number | undefined, ms: number) => endsAt !== undefined && endsAt <= host.clock.now() + ms;
@@ -134,18 +142,23 @@ function provideEnds(host: FakeHost, facts: Facts): void {
         : [],
     endingPlans: async (ms, after) =>
       within(facts.planEndsAt, ms) && after < ada ? [{ accountId: ada, plan: 'pro', endsAt: facts.planEndsAt! }] : [],
+    standing: async (after, most, only) =>
+      facts.accounts
+        .filter(({ accountId, multiplier }) => accountId > after && (only === undefined || multiplier !== undefined))
+        .slice(0, most),
   });
 }
 
 function provideMoney(host: FakeHost, facts: Facts): void {
   host.provide(pool, { view: async () => ({ windows: facts.windows }) } as never);
   host.provide(plans, {
+    default: 'pro',
+    has: (name: string) => name === 'pro',
+    terms: () => ({ multiplier: facts.ratio }),
     list: () => [{ name: 'pro', limits: {}, windows: { week: parseUsd('10') } }],
     offer: () => ({ renew: true }),
   } as never);
-  const groups = (by: string) =>
-    by === 'key' ? [{ group: 'k1', cost: facts.cap?.spent }] : facts.users.map((group) => ({ group }));
-  host.provide(ledgerQueries, { spend: async (_: unknown, by: string) => groups(by) } as never);
+  host.provide(ledgerQueries, { spend: async () => [{ group: 'k1', cost: facts.cap?.spent }] } as never);
   host.provide(priceQueries, { list: () => facts.models } as never);
   host.provide(requestQueries, { written: () => facts.written } as never);
 }

@@ -137,6 +137,15 @@ export interface AccountEnds {
     most: number,
   ): Promise<readonly (Ending & { readonly keyId: string; readonly name: string; readonly prefix: string })[]>;
   endingPlans(withinMs: number, after: string, most: number): Promise<readonly (Ending & { readonly plan: string })[]>;
+  /** Accounts that are not disabled, or all that have a ratio of their own: in the order of their ids behind `after`, at most so many. */
+  standing(after: string, most: number, only?: 'own ratio'): Promise<readonly StandingAccount[]>;
+}
+export interface StandingAccount {
+  readonly accountId: string;
+  readonly plan: string;
+  readonly planEndsAt: number | undefined;
+  /** Decimal text; undefined: 1. */
+  readonly multiplier: string | undefined;
 }
 export const accountEnds = defineService<AccountEnds>('ends of accounts');
 
@@ -150,5 +159,11 @@ export interface MovedAccounts {
     rows: number,
   ): Promise<{ readonly accountIds: readonly string[]; readonly upTo: bigint; readonly isFull: boolean }>;
   balances(accountIds: readonly string[]): Promise<ReadonlyMap<string, Money>>;
+  /** Which of these models accounts have called since, within a quarter of an hour; accounts without one are absent. */
+  used(
+    accountIds: readonly string[],
+    models: readonly string[],
+    since: number,
+  ): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
 }
 export const movedAccounts = defineService<MovedAccounts>('moved accounts');
