@@ -8,7 +8,7 @@ import type { NoticeRows } from './rows.ts';
 import type { Observed, Sender } from './sender.ts';
 
 const usedWithinMs = 30 * 86_400_000;
-/** Of one run: accounts of a page, pages, and accounts that are sent something, before another page is begun. */
+/** Bounds of one run: accounts of a page, pages, and accounts that are sent something, before another page is begun. */
 const usualBounds = { page: 500, pages: 20, notified: 1_000 };
 
 /** Concerns accounts that have used a model lately, or those on a plan. */

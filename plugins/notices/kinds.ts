@@ -121,7 +121,7 @@ const fromWords = (language: NoticeLanguage, iso: string | undefined) => {
   return { en: ` from ${at} on`, de: ` ab ${at}`, ja: `（${at} から）`, zh: `（自 ${at} 起）` }[language];
 };
 
-/** Of a model; else a ratio on all prices, of a plan or of the account. */
+/** The change of a model; else that of a ratio on all prices, of a plan or of the account. */
 const priceLine =
   (language: NoticeLanguage, ofPlan: (plan: string) => string, ofAccount: string): Line =>
   ({ model, plan, before, after, from }) => {

@@ -73,7 +73,7 @@ async function changedPlans({ host, rows }: PriceParts, tx: Runner): Promise<Ann
   return changes;
 }
 
-/** Of accounts that have one of their own now, or had one at the last look: in the order of their ids, page by page. */
+/** Accounts that have one of their own now, or had one at the last look: in the order of their ids, page by page. */
 async function lookAtAccountRatios(parts: PriceParts): Promise<void> {
   const { host, rows } = parts;
   const ends = host.find(accountEnds);
