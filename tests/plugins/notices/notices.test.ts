@@ -124,7 +124,7 @@ test('a price change is sent to accounts that have used the model, when it is an
   await world.close();
 });
 
-test('a changed ratio is sent to the accounts of its plan, or to its account; what is there at the first look has not changed', async () => {
+test('a changed ratio is sent to the accounts of its plan, or to its account, and one from before the first look to none', async () => {
   const world = await openWorld();
   const { facts, mails, round, clock } = world;
   const later = async () => {
