@@ -1,4 +1,5 @@
 /** One call under checks: what they say about its texts, what is noted of it, and what stands for masked texts. */
+import { createHash } from 'node:crypto';
 import type { Host, Log } from '../../core/contract/contract.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { CheckVerdict, FoundPlace, JudgedText, TextsToJudge } from '../common/guardrails/checks.ts';
@@ -66,6 +67,7 @@ export class GuardedCall {
   /** Verdicts about the prompt that the answer waits for. */
   readonly beside: Promise<void>[] = [];
   readonly #facts: CallFacts;
+  #waiting = 0;
   readonly #tools: CallTools;
 
   constructor(checks: readonly OpenCheck[], facts: CallFacts, tools: CallTools) {
@@ -74,6 +76,23 @@ export class GuardedCall {
     this.#tools = tools;
     this.continues = facts.continuesAt !== undefined;
     this.placeholders = new Placeholders(facts.continuesAt ?? 1);
+  }
+
+  /** The call goes on while a check of its prompt is asked. Rejects as the check does. */
+  runBeside(verdict: Promise<void>): void {
+    this.#waiting++;
+    verdict.catch(() => {}).finally(() => this.#waiting--);
+    this.beside.push(verdict);
+  }
+
+  /** A digest of all that decides on its answer beside the request; undefined: the answer is for this call alone. */
+  get policiesDigest(): string | undefined {
+    const isOpen = this.verdicts.all.some(({ said }) => said === 'refused' || said === 'broken');
+    if (isOpen || this.#waiting > 0) return undefined;
+    const checks = this.checks.map(({ digest }) => digest);
+    return createHash('sha256')
+      .update(JSON.stringify([checks, [...this.placeholders.restored]]))
+      .digest('hex');
   }
 
   at(...places: readonly Place[]): readonly OpenCheck[] {

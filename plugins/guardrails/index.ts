@@ -7,7 +7,7 @@ import type { SectionPart } from '../../core/contract/remarks.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { adminPages } from '../common/domain/admin/admin-pages.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
-import { call as callKey, vendorBatch } from '../common/domain/calls.ts';
+import { answerPolicies, call as callKey, vendorBatch } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
 import { servedBy, serveWithoutAttempt } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
@@ -60,7 +60,7 @@ export default definePlugin<GuardrailsConfig>({
   services: { optional: [database, alertEvents, providers, configFiles], provides: [checkVerdicts] },
   requires: [callKey],
   optional: [caller, plan, model, timeline],
-  sets: [guarded, servedBy],
+  sets: [guarded, servedBy, answerPolicies],
   setup: setUp,
 });
 
@@ -297,6 +297,7 @@ class Guard {
     const { id } = exchange;
     this.running.set(id, call);
     exchange.set(guarded, true);
+    exchange.set(answerPolicies, { digest: () => call.policiesDigest });
     const accountId = exchange.find(caller)?.accountId ?? '';
     recordEvent(exchange, this.#host.clock.now(), checkedEvent, () => {
       const { header } = call.verdicts;

@@ -1,4 +1,5 @@
 /** The checks of a section, opened, and asked within their time. */
+import { createHash } from 'node:crypto';
 import type { Host } from '../../core/contract/contract.ts';
 import type { SectionPart } from '../../core/contract/remarks.ts';
 import { didYouMean } from '../../core/tools/near-names.ts';
@@ -16,6 +17,8 @@ export interface OpenCheck {
   readonly settings: CommonSettings;
   readonly check: GuardrailCheck;
   readonly breaker: Breaker;
+  /** A digest of its name, its settings, and the files that it was opened with. */
+  readonly digest: string;
 }
 
 export type OpenChecks = ReadonlyMap<string, OpenCheck>;
@@ -34,8 +37,14 @@ export async function openChecks(section: GuardrailsConfig, types: Types, tools:
       throw new Error(`checks.${name}.${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'cannot be read'}`);
     }
     try {
-      const check = await type.open(parsed.data, tools);
-      open.set(name, { name, settings, check, breaker: new Breaker(tools.clock) });
+      const hash = createHash('sha256').update(JSON.stringify([name, settings]));
+      const read = async (path: string) => {
+        const text = await tools.read(path);
+        hash.update(text);
+        return text;
+      };
+      const check = await type.open(parsed.data, { ...tools, read });
+      open.set(name, { name, settings, check, breaker: new Breaker(tools.clock), digest: hash.digest('hex') });
     } catch (error) {
       throw new Error(`checks.${name}: ${error instanceof Error ? error.message : String(error)}`);
     }

@@ -10,7 +10,8 @@ export async function checkPrompt(call: GuardedCall, prompt: PromptTexts): Promi
   for (const check of call.at('prompt', 'messages', 'tool_result')) {
     const pieces = piecesOf(prompt, (text) => isRead(check, text));
     const { beside, do: action } = check.settings;
-    if (beside && action !== 'mask') call.beside.push(besideCall(call, check, pieces, prompt.unread.length));
+    // The call goes on; its answer waits for the verdict, so that an error is met there.
+    if (beside && action !== 'mask') call.runBeside(judged(call, check, pieces, prompt.unread.length));
     else await judged(call, check, pieces, prompt.unread.length);
   }
 }
@@ -50,11 +51,4 @@ async function judged(call: GuardedCall, check: OpenCheck, pieces: readonly Piec
       true,
     );
   }
-}
-
-/** The call goes on; its answer waits for the verdict, so that an error is met there. */
-function besideCall(call: GuardedCall, check: OpenCheck, pieces: readonly Piece[], unread: number): Promise<void> {
-  const verdict = judged(call, check, pieces, unread);
-  verdict.catch(() => {});
-  return verdict;
 }

@@ -37,7 +37,7 @@ async function opened(type: string, config: object, settings: Partial<OpenCheck[
   const found = localChecks.find((one) => one.name === type)!;
   const parsed = (found.config as unknown as { parse(value: unknown): unknown }).parse(config);
   const check: GuardrailCheck = await found.open(parsed, {} as never);
-  return { name: type, settings: { ...usual, ...settings }, check, breaker: new Breaker(clock) };
+  return { name: type, settings: { ...usual, ...settings }, check, breaker: new Breaker(clock), digest: '' };
 }
 
 /** A text block in these pieces, with what comes before and behind. */

@@ -25,7 +25,18 @@ let gateway: TestGateway;
 const keys: Record<string, string> = {};
 let accountId: string;
 
-const plugins = ['storage', 'files', 'auth', 'providers', 'models', 'guardrails', 'prompts', 'billing', 'route'];
+const plugins = [
+  'storage',
+  'files',
+  'auth',
+  'providers',
+  'models',
+  'guardrails',
+  'prompts',
+  'billing',
+  'cache',
+  'route',
+];
 
 before(async () => {
   [vendor, service] = await Promise.all([startVendor(), startVendor()]);
@@ -45,8 +56,10 @@ before(async () => {
     },
     models: {
       m: { owned_by: 'x', targets: ['vendor'], price: { input: 10, output: 100 } },
+      again: { owned_by: 'x', targets: ['vendor'], price: { input: 10, output: 100 } },
       ...{ e: of('embedding'), t: of('transcription'), mod: of('moderation'), judge: of('decision') },
     },
+    cache: { of: [{ models: ['again'], keep: '10m', price: 0 }] },
     guardrails: {
       checks: {
         mail: { type: 'patterns', find: ['email'], do: 'mask', restore: true },
@@ -54,6 +67,7 @@ before(async () => {
         kindly: { type: 'words', list: ['cherry'], as: 'answer', message: 'Let us talk of something else.' },
         slow: { ...outside, within: '50ms', broken: 'refuse' },
         waved: { ...outside, within: '50ms', broken: 'allow' },
+        allowed: { ...outside, within: '30s', broken: 'allow' },
         beside: { ...outside, beside: true, within: '5s' },
         size: { type: 'limits', prompt_characters: 200 },
         shape: { type: 'json_schema', on: ['answer'] },
@@ -62,18 +76,23 @@ before(async () => {
       },
       policies: {
         base: ['mail', 'words', 'kindly', 'size'],
-        ...Object.fromEntries(['slow', 'waved', 'beside', 'shape', 'model', 'judge'].map((name) => [name, [name]])),
+        ...Object.fromEntries(
+          ['slow', 'waved', 'allowed', 'beside', 'shape', 'model', 'judge'].map((name) => [name, [name]]),
+        ),
       },
       apply: [
         { policy: 'base' },
-        ...['slow', 'waved', 'beside', 'shape', 'model', 'judge'].map((name) => ({ policy: name, projects: [name] })),
+        ...['slow', 'waved', 'allowed', 'beside', 'shape', 'model', 'judge'].map((name) => ({
+          policy: name,
+          projects: [name],
+        })),
       ],
       stream: { release: 20, overlap: 32 },
     },
   });
   const made = (await gateway.run('accounts create', { name: 'ada', credit: '10' })) as { id: string };
   accountId = made.id;
-  for (const project of ['none', 'slow', 'waved', 'beside', 'shape', 'model', 'judge'])
+  for (const project of ['none', 'slow', 'waved', 'allowed', 'beside', 'shape', 'model', 'judge'])
     keys[project] = (
       (await gateway.run('keys create', { account: 'ada', name: project, project })) as { key: string }
     ).key;
@@ -255,6 +274,28 @@ test('a conversation that goes on by an id: the vendor never gets the originals 
     sql`select sealed from ${tableOf(store, 'guardrail_placeholders')}`,
   );
   assert.ok(kept.length > 1 && kept.every(({ sealed }) => !Buffer.from(sealed, 'base64').includes('ada@')));
+});
+
+test('the cache gives no answer again where the masked text is another one, or where a check was broken or has refused', async () => {
+  const asked = async (content: string, project = 'none') => {
+    const answer = await chat(content, { model: 'again' }, project);
+    return `${answer.headers.get('x-cache')} ${await contentOf(answer)}`;
+  };
+  vendor.play(chatAnswer('I wrote to [EMAIL-1].'));
+  assert.equal(await asked('Write to ada@example.com.'), 'miss I wrote to ada@example.com.');
+  assert.equal(await asked('Write to bob@example.com.'), 'miss I wrote to bob@example.com.');
+  assert.equal(await asked('Write to ada@example.com.'), 'hit I wrote to ada@example.com.');
+  vendor.play(chatAnswer('{}'));
+  assert.equal(await asked('Write to ada@example.com.', 'shape'), 'miss {}', 'other policies');
+  service.play({ status: 500 });
+  assert.match(await asked('Hello', 'allowed'), /^(null|miss) /);
+  service.play({ body: '{"action":"NONE"}' });
+  assert.match(await asked('Hello', 'allowed'), /^miss /, 'its answer was made without the check');
+  assert.match(await asked('Hello', 'allowed'), /^hit /);
+  vendor.play(chatAnswer('A cherry.'));
+  assert.match(await asked('A fruit?'), /something else/);
+  vendor.play(chatAnswer('A pear.'));
+  assert.equal(await asked('A fruit?'), 'miss A pear.');
 });
 
 test('a dry run of a file says what a policy finds', async () => {

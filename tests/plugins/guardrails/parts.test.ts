@@ -35,7 +35,7 @@ const section = config.parse({
 
 function openCheck(name: string): OpenCheck {
   const check = { judge: () => ({ isHit: false }) };
-  return { name, settings: section.checks[name]!, check, breaker: new Breaker(clock) };
+  return { name, settings: section.checks[name]!, check, breaker: new Breaker(clock), digest: '' };
 }
 
 const open = new Map(['a', 'b', 'c'].map((name) => [name, openCheck(name)]));

@@ -228,7 +228,9 @@ test('the gateways list their plugins in a valid order', () => {
   const ofClouds = ['google', 'bedrock', 'vertex'];
   const embedded = order.filter((name) => name !== 'payments' && !ofClouds.includes(name));
   assert.deepEqual(read('demo.yaml').plugins, [...embedded.slice(0, 7), 'sandbox', ...embedded.slice(7), 'welcome']);
-  const company = order.filter((name) => name !== 'payments').toSpliced(order.indexOf('idempotency'), 0, 'prompts');
+  const company = order
+    .filter((name) => name !== 'payments')
+    .toSpliced(order.indexOf('idempotency'), 0, 'guardrails', 'prompts');
   assert.deepEqual(read('company.yaml').plugins, company);
   assert.deepEqual(read('passthrough.yaml').plugins, ['passthrough']);
 });
