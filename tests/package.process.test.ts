@@ -16,7 +16,12 @@ import { databaseUrl } from './helpers/database.ts';
 const run = promisify(execFile);
 const home = mkdtempSync(join(tmpdir(), 'package-'));
 const command = join(home, 'node_modules/.bin/model-gateway');
-const environment = (store: string) => ({ PATH: process.env['PATH'], DATA_DIR: join(home, store) });
+/** What was compiled once is read by the next process. */
+const environment = (store: string) => ({
+  PATH: process.env['PATH'],
+  DATA_DIR: join(home, store),
+  NODE_COMPILE_CACHE: join(home, 'compiled'),
+});
 const schema = `package_${process.pid}`;
 let serving: ChildProcess | undefined;
 
@@ -76,7 +81,9 @@ test('its package.json has nothing for development, and all that an installation
 
 test('the examples run from the package, and its declarations fit them', async () => {
   const files = copyExamples(home);
-  await run(process.execPath, ['--test', '--test-reporter=dot', ...files], { cwd: home, env: environment('examples') });
+  // One process loads the package once for all of them.
+  const words = ['--test', '--test-isolation=none', '--test-reporter=dot', '--no-wasm-inlining', ...files];
+  await run(process.execPath, words, { cwd: home, env: environment('examples') });
   for (const name of ['@types', 'undici-types', 'drizzle-orm'])
     if (!existsSync(join(home, 'node_modules', name)))
       symlinkSync(join(process.cwd(), 'node_modules', name), join(home, 'node_modules', name));
