@@ -15,11 +15,11 @@ const choice = 'TEST_DATABASE_URL';
  */
 const ofTheWire = [
   /^tests\/sdk\/(?!fleet-)/,
-  /^tests\/(?:browser|core|docker|relay|matrix|open-responses|package|pitfalls|readme|runner|translate)/,
+  /^tests\/(?:browser|core|docker|docs|relay|matrix|open-responses|package|pitfalls|readme|runner|translate)/,
   /^tests\/plugins\/(?:clouds|cohere|endpoints|ollama|providers|telemetry)\//,
-  /^tests\/plugins\/batches\/native\/(?:content|messages)\./,
+  /^tests\/plugins\/batches\/native\/(?:content|files|messages)\./,
   /^tests\/plugins\/(?:alerts|files)\/gateway\./,
-  /^tests\/plugins\/console\/(?:clock-jumps|entry|files-batches|known-device|people|providers|reload|second|upstream-test)\./,
+  /^tests\/plugins\/console\/(?:clock-jumps|entry|files-batches|known-device|known-set|people|providers|reload|second|upstream-test)\./,
   /^tests\/plugins\/protocol-convert\/completions\./,
   /^tests\/plugins\/task-store\/(?:contents|edits|key-images|no-capacity|official-videos|streaming|vendors)\./,
   /^tests\/end-to-end\/(?:absorbed|admission(?:-rules)?|advisories|bad-input|broken-answers|clients|clock-jumps|cloud-targets|coding-turn)\./,

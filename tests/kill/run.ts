@@ -1,7 +1,7 @@
 /**
  * `npm run test:kill -- --loops 100 [--database URL]`: kills the gateway with SIGKILL under load, again and again, and then
  * holds three accounts of what happened against each other: what clients hold in their hands, what the vendor billed, what
- * the ledger charged. Exit 1 when they disagree. 6 loops run with every commit, 200 on demand.
+ * the ledger charged. Exit 1 when they disagree. 3 loops run with every commit, 200 on demand.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';

@@ -48,8 +48,8 @@ if (values.times !== undefined) process.env['TEST_TIMES'] = directory;
 run({
   files: Array<string>(processes).fill(join(import.meta.dirname, 'worker.ts')),
   concurrency: workers,
-  // As in the embedded database's own process.
-  execArgv: ['--no-wasm-inlining'],
+  // As in the embedded database's own process, and as a gateway is started.
+  execArgv: ['--no-wasm-inlining', '--max-semi-space-size=64'],
   // Its files have their own time.
   timeout: Number.POSITIVE_INFINITY,
 })

@@ -10,9 +10,9 @@ const roomy = ['--expose-gc', '--min-semi-space-size=256', '--max-semi-space-siz
 /** Optimized code allocates less, but when V8 optimizes what is up to chance: without it, counts are the same in each run. */
 const unoptimized = [...roomy, '--no-opt', '--no-maglev'];
 
-/** Bytes and promises, which are the same on any machine under any load: the least of eight windows. */
+/** Bytes and promises, which are the same on any machine under any load: the least of four windows. */
 export async function countsOf(name: SubjectName): Promise<Counts> {
-  const found = await run<Counts>(name, unoptimized, 640, 8, 'counts');
+  const found = await run<Counts>(name, unoptimized, 640, 4, 'counts');
   const least = (of: keyof Counts) => Math.min(...found.map((counts) => counts[of]));
   return { bytes: least('bytes'), promises: least('promises') };
 }
@@ -24,7 +24,7 @@ async function timeOf(name: SubjectName, warmUp: number): Promise<number> {
 
 /** Bytes of an answered request that survive collections of the young generation. */
 export async function survivorsOf(name: SubjectName): Promise<number> {
-  return median(await run<number>(name, unoptimized, 640, 5, 'survivors'));
+  return median(await run<number>(name, unoptimized, 640, 3, 'survivors'));
 }
 
 /** The functions of `core` and `plugins` that each request enters. */
