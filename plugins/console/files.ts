@@ -5,9 +5,9 @@ import { extname } from 'node:path';
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
 import { table } from '../../core/contract/table.ts';
+import { accepts } from '../common/kit/pages/compress.ts';
+import { pagePolicy } from '../common/kit/pages/headers.ts';
 import type { Brand } from './brand/brand.ts';
-import { accepts } from './compress.ts';
-import { pagePolicy } from './headers.ts';
 
 const mediaTypes: Readonly<Record<string, string>> = table({
   '.html': 'text/html; charset=utf-8',

@@ -15,6 +15,7 @@ import { alertAdmin, consolePages, mailers } from '../common/domain/admin/alerts
 import { payments } from '../common/domain/admin/ledger.ts';
 import { accountPeople } from '../common/domain/admin/notices.ts';
 import { priceFloor } from '../common/domain/models.ts';
+import { consoleSite } from '../common/domain/pages/console-site.ts';
 import type { Plans } from '../common/domain/plans.ts';
 import { brandOf, mailFoot } from './brand/brand.ts';
 import { type ConsoleConfig, config } from './config.ts';
@@ -70,7 +71,7 @@ export default definePlugin<ConsoleConfig>({
       alertAdmin,
       services.noticeAdmin,
     ],
-    provides: [mailers, consolePages, accountPeople],
+    provides: [mailers, consolePages, accountPeople, consoleSite],
   },
 
   async setup(host: Host, settings: ConsoleConfig): Promise<PluginInstance<ConsoleConfig>> {
@@ -97,6 +98,7 @@ export default definePlugin<ConsoleConfig>({
     // Sign-in and API are large, and commands have no use for them.
     const { openConsole, reloads } = await import('./open.ts');
     const opened = await openConsole({ host, store, settings, links });
+    host.provide(consoleSite, opened);
     return {
       endpoints: endpointsFor((exchange, forward) => opened.site(exchange, forward)),
       addresses: { sockets: [opened.live.endpoint] },

@@ -6,9 +6,10 @@ import type { Host, SocketEndpoint } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import { toGatewayError } from '../../core/contract/upstream-failures.ts';
+import { originOf } from '../common/kit/pages/origin.ts';
 import type { Actor } from './actor.ts';
 import { Pulse } from './live-pulse.ts';
-import { originOf, refuseForeignOrigin } from './origin.ts';
+import { refuseForeignOrigin } from './origin.ts';
 import type { People } from './people.ts';
 
 export const livePath = '/console/live';

@@ -1,7 +1,7 @@
 /** The ES modules of pages that plugins add, as files under `/console/modules/`. */
 import { readFile } from 'node:fs/promises';
 import type { Answer } from '../../core/contract/message.ts';
-import { compressed } from './compress.ts';
+import { compressed } from '../common/kit/pages/compress.ts';
 import type { AddedPage } from './page-problems.ts';
 
 const folder = 'modules/';

@@ -5,8 +5,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { configFiles } from '../../core/contract/config-files.ts';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
+import type { ConsoleSite } from '../common/domain/pages/console-site.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
-import { brandOf, mailFoot } from './brand/brand.ts';
+import { brandOf, legalAddresses, mailFoot } from './brand/brand.ts';
 import type { ConsoleConfig } from './config.ts';
 import { ConfigHistory } from './config-history/history.ts';
 import { HistoryRecorder } from './config-history/recorder.ts';
@@ -37,7 +38,7 @@ export interface OpenParts {
   readonly links: Links;
 }
 
-export interface OpenedConsole {
+export interface OpenedConsole extends ConsoleSite {
   readonly site: Site;
   readonly live: Live;
   readonly refuseLarge: typeof refuseLarge;
@@ -84,6 +85,8 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
     site: (exchange, forward) => furniture.site(exchange, forward),
     live,
     refuseLarge,
+    look: () => lookOf(furniture.services, origin),
+    readerOf: (cookie) => readerOf(furniture.services, cookie),
     firstOperatorMissing: () => people.firstOperatorMissing(),
     async prepare(settings) {
       // Most reloads are about others, and putting the API together takes a while.
@@ -120,6 +123,24 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
       await furniture.mailer?.close();
     },
   };
+}
+
+function lookOf(
+  { settings: { name, brand, pages } }: ConsoleServices,
+  origin: string,
+): ReturnType<ConsoleSite['look']> {
+  const { logo, favicon, origins, shades, legal } = brand;
+  return {
+    ...{ name, origin, logo, favicon, shades, pictureOrigins: origins },
+    legal: legalAddresses(legal, ''),
+    publishesModels: pages.models,
+  };
+}
+
+async function readerOf({ people }: ConsoleServices, cookie: string): ReturnType<ConsoleSite['readerOf']> {
+  const actor = await people.identify(new Headers({ cookie }));
+  const person = actor?.kind === 'person' ? await people.find(actor.id) : undefined;
+  return person && { name: person.name || person.email, accountId: person.accountId };
 }
 
 type Ground = Awaited<ReturnType<typeof layGround>>;

@@ -4,13 +4,14 @@ import { type Exchange, type Next, type UpstreamRequest, upstreamRequest } from 
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { toGatewayError } from '../../core/contract/upstream-failures.ts';
+import { compressed } from '../common/kit/pages/compress.ts';
+import { commonHeaders, dataPolicy } from '../common/kit/pages/headers.ts';
+import { originOf } from '../common/kit/pages/origin.ts';
 import { createApi } from './api/index.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
-import { compressed } from './compress.ts';
 import type { Files } from './files.ts';
-import { commonHeaders, dataPolicy } from './headers.ts';
 import { moduleAnswer } from './modules.ts';
-import { originOf, plainAddress } from './origin.ts';
+import { plainAddress } from './origin.ts';
 import { addressHeader, authPath } from './people/auth-names.ts';
 import type { SignIn } from './people/sign-in.ts';
 

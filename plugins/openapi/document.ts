@@ -2,8 +2,8 @@
 import type { Endpoint } from '../../core/contract/contract.ts';
 import type { PublicOperation } from '../../core/contract/public-operation.ts';
 import type { ModelKind } from '../common/domain/models.ts';
+import { examples } from '../common/kit/pages/call-examples.ts';
 import { chatRequest } from './chat-schema.ts';
-import { examples } from './examples.ts';
 
 export interface DocumentOptions {
   readonly gateway: string;

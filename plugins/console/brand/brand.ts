@@ -13,6 +13,8 @@ export interface Brand {
   readonly favicon: string | undefined;
   /** Origins that pictures come from. */
   readonly origins: readonly string[];
+  /** Ten shades of the operator's colour; none: the product's own. */
+  readonly shades: readonly string[];
   /** Rules of a style element; empty: the product's own colours. */
   readonly css: string;
   /** What each legal text is: an address, or Markdown that a page shows. */
@@ -38,11 +40,13 @@ export function brandOf(config: BrandConfig): Brand {
     return `/console/brand/${name}?${createHash('sha256').update(picture.body).digest('hex').slice(0, 12)}`;
   };
   const [logo, favicon] = [place('logo'), place('favicon')];
+  const shades = config.accent === '' ? [] : paletteOf(config.accent);
   return {
     logo,
     favicon,
     origins: [logo, favicon].flatMap((url) => (url?.startsWith('http') ? [new URL(url).origin] : [])),
-    css: cssOf(config.accent),
+    shades,
+    css: cssOf(shades),
     legal: { terms: legalText(config.terms), imprint: legalText(config.imprint) },
     answer(name) {
       const found = kept.get(name);
@@ -65,16 +69,23 @@ const headersOf = ({ type }: Picture) => ({
 });
 
 /** More exact than the library's own selectors, whichever comes first. */
-function cssOf(accent: string): string {
-  if (accent === '') return '';
-  const shades = paletteOf(accent).map((shade, index) => `--mantine-color-iris-${index}:${shade}`);
-  return `html:root[data-mantine-color-scheme]{${shades.join(';')}}`;
+function cssOf(shades: readonly string[]): string {
+  if (shades.length === 0) return '';
+  const rules = shades.map((shade, index) => `--mantine-color-iris-${index}:${shade}`);
+  return `html:root[data-mantine-color-scheme]{${rules.join(';')}}`;
+}
+
+/** Where each legal text is, that there is. */
+export function legalAddresses(legal: Brand['legal'], origin: string): { readonly [Name in LegalName]?: string } {
+  const named = legalNames.flatMap((page) => {
+    const text = legal[page];
+    return text === undefined ? [] : [[page, 'url' in text ? text.url : `${origin}/console/legal/${page}`] as const];
+  });
+  return Object.fromEntries(named);
 }
 
 /** Below every mail: who sends it, and where the rest stands. */
 export function mailFoot(name: string, origin: string, { legal }: Pick<Brand, 'legal'>): string {
-  const addressOf = (text: Brand['legal'][LegalName], page: LegalName) =>
-    text === undefined ? [] : ['url' in text ? text.url : `${origin}/console/legal/${page}`];
-  const links = legalNames.flatMap((page) => addressOf(legal[page], page));
+  const links = Object.values(legalAddresses(legal, origin));
   return `\n-- \n${[name, ...(origin === '' ? [] : [origin]), ...links].join('\n')}\n`;
 }

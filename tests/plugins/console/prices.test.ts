@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cost, formatUsd, one, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { sheetOf } from '../../../plugins/common/domain/pages/price-sheet.ts';
 import { type PriceBook, PriceVersion, priceFor, versionAt } from '../../../plugins/common/domain/prices.ts';
-import { nextChange, sheetOf, versionsOf } from '../../../plugins/console/api/price-sheet.ts';
+import { nextChange, versionsOf } from '../../../plugins/console/api/price-sheet.ts';
 import { priceQueries } from '../../../plugins/console/services.ts';
 import { fc } from '../../helpers/properties.ts';
 import { caller } from './caller.ts';

@@ -35,7 +35,7 @@ export interface ConsoleServices {
     readonly signUp: 'open' | 'invite' | 'closed';
     readonly mail: boolean;
     /** Logo and legal texts of the operator. */
-    readonly brand: Pick<Brand, 'logo' | 'legal'>;
+    readonly brand: Omit<Brand, 'css' | 'answer'>;
     /** Public content. */
     readonly pages: { readonly models: boolean; readonly status: boolean };
     readonly oidc: readonly { readonly id: string; readonly name: string }[];

@@ -1,6 +1,6 @@
 /** An example of each JSON request that needs nothing but a model of the gateway, and the kind of model that it needs. */
-import { table } from '../../core/contract/table.ts';
-import type { ModelKind } from '../common/domain/models.ts';
+import { table } from '../../../../core/contract/table.ts';
+import type { ModelKind } from '../../domain/models.ts';
 
 export interface Example {
   readonly kind: ModelKind;

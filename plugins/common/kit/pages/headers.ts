@@ -1,5 +1,5 @@
 /** Headers by which browsers keep others off the pages. Pure. */
-import type { Headers } from '../../core/contract/message.ts';
+import type { Headers } from '../../../../core/contract/message.ts';
 
 /** Headers of every answer. */
 export function commonHeaders(secure: boolean): Headers {

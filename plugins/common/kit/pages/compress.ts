@@ -1,8 +1,8 @@
-/** Answers of the console that are made when they are asked for, compressed as the browser accepts it. */
+/** Pages and data that are made when they are asked for, compressed as the browser accepts it. */
 import { pipeline, Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, createGzip, gzip } from 'node:zlib';
-import type { Answer } from '../../core/contract/message.ts';
+import type { Answer } from '../../../../core/contract/message.ts';
 
 const brotli = promisify(brotliCompress);
 const zip = promisify(gzip);
@@ -15,9 +15,14 @@ const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 /** The answer as it is, or compressed; `accepted`: the request's accept-encoding. Streams are compressed while they go. */
 export async function compressed(answer: Answer, accepted: string): Promise<Answer> {
   const { body, headers } = answer;
-  if (!/^(?:application\/json|text\/csv|text\/javascript)\b/.test(String(headers['content-type'] ?? ''))) return answer;
+  if (
+    !/^(?:application\/json|text\/(?:csv|css|html|javascript|markdown|plain)|image\/svg\+xml)\b/.test(
+      String(headers['content-type'] ?? ''),
+    )
+  )
+    return answer;
   const coding = accepts(accepted, 'br') ? 'br' : accepts(accepted, 'gzip') ? 'gzip' : undefined;
-  const varied = { ...headers, vary: 'accept-encoding' };
+  const varied = { ...headers, vary: [headers['vary'] ?? [], 'accept-encoding'].flat().join(', ') };
   if (coding === undefined) return { ...answer, headers: varied };
   if (typeof body === 'string' || body instanceof Uint8Array) {
     if (body.length < leastBytes) return { ...answer, headers: varied };

@@ -1,0 +1,92 @@
+/** Pages of client programs and libraries, from the data that the console and the command `connect` use too. Pure. */
+import {
+  blocksOf,
+  type ClientProgram,
+  clientPrograms,
+  type Filling,
+  linksOf,
+} from '../../../core/tools/client-programs.ts';
+import groups from '../programs.json' with { type: 'json' };
+import { exampleModel, type Facts, smallModel } from './facts.ts';
+import { code, fenced, plain } from './markdown.ts';
+
+export interface Program {
+  readonly id: string;
+  readonly name: string;
+  readonly program: ClientProgram;
+}
+
+const named = (id: string, program: ClientProgram): Program => {
+  const name = program.makes === undefined ? program.name : `${program.name}: ${program.makes}`;
+  return { id, name, program };
+};
+
+/** By group, each program once; what no group names stands at the end. */
+export function programGroups(): readonly (readonly [title: string, programs: readonly Program[]])[] {
+  const listed = Object.entries(groups).map(([title, ids]) => {
+    const programs = ids.flatMap((id) => {
+      const program = clientPrograms.get(id);
+      return program === undefined ? [] : [named(id, program)];
+    });
+    return [title, programs] as const;
+  });
+  const known = new Set(Object.values(groups).flat());
+  const others = [...clientPrograms].flatMap(([id, program]) => (known.has(id) ? [] : [named(id, program)]));
+  return others.length === 0 ? listed : [...listed, ['Others', others]];
+}
+
+export function programList(): string {
+  return programGroups()
+    .map(([title, programs]) => {
+      const items = programs.map(({ id, name }) => `- [${plain(name)}](/docs/clients/${id})`);
+      return `## ${plain(title)}\n\n${items.join('\n')}`;
+    })
+    .join('\n\n');
+}
+
+/** undefined: the gateway sells no model of its kind. */
+export function programPage({ id, name, program }: Program, facts: Facts): string | undefined {
+  const model = exampleModel(facts, program.makes === 'images' ? 'image' : 'chat');
+  if (model === undefined) return undefined;
+  const filling = fillingOf(model, facts);
+  const blocks = blocksOf(program, filling).map(({ text, language, saveAs }) => fenced(text, language, saveAs));
+  const links = linksOf(program, filling).map(([app, address]) => `- [${plain(app)}](<${address}>)`);
+  const isConnectable = program.files !== undefined && program.by_hand !== true;
+  return [
+    `# ${plain(name)}`,
+    `With ${code(model.id)}; [other models](/docs/models) work the same. Instead of \`YOUR_KEY\` write your key.`,
+    ...(isConnectable
+      ? [
+          'One command writes the settings, shows what it changes, and can take it back:',
+          fenced(`npx model-gateway connect ${id} --gateway ${facts.address} --model ${model.id}`, 'sh'),
+          '## By hand',
+        ]
+      : []),
+    ...blocks,
+    ...(links.length === 0 ? [] : [`Links that open the program with everything filled in:\n\n${links.join('\n')}`]),
+    trouble,
+  ].join('\n\n');
+}
+
+function fillingOf(model: NonNullable<ReturnType<typeof exampleModel>>, facts: Facts): Filling {
+  const small = smallModel(facts, model);
+  return {
+    base: facts.address,
+    key: 'YOUR_KEY',
+    model: model.id,
+    // Where a program keeps several gateways, in files of several formats.
+    name: facts.name.replace(/[^\p{L}\p{N} ._-]/gu, ' ').trim() || 'gateway',
+    small: small.id,
+    context: model.contextTokens,
+    output: model.maxOutputTokens,
+    smallContext: small.contextTokens,
+    smallOutput: small.maxOutputTokens,
+  };
+}
+
+const trouble = `## If it does not work
+
+- 401: the key is not sent, or is another one. [How keys are sent](/docs/protocols).
+- 404 with \`model\` in the message: the program asks for a model that is [not sold here](/docs/models), perhaps for a side job of its own.
+- 402 or 429: [what each limit means](/docs/limits).
+- Anything else: [errors with their cure](/docs/errors).`;
