@@ -12,9 +12,11 @@ import { renderError as renderMessages } from '../../plugins/protocol-convert/pr
 import { conformancePage } from './conformance.ts';
 import { type Described, describedPlugins } from './gateway.ts';
 import { page, table } from './markdown.ts';
+import { labelsOf } from './metric-labels.ts';
 import { metrics } from './metrics.ts';
 import { extensionPoints } from './points.ts';
 import { type Setting, settingsOf } from './settings.ts';
+import { sinceOf } from './since.ts';
 
 export const folder = 'plugins/docs/reference';
 
@@ -105,6 +107,7 @@ function settingsPage({ name, settings, reloads }: Section): string {
       ...(unit === undefined ? [] : [`unit: ${unit}`]),
       ...(isRequired ? ['required'] : fallback === undefined ? [] : [`default: ${fallback}`]),
       reloads(path) ? 'applied by a reload' : 'waits for a restart',
+      `since ${sinceOf(path)}`,
     ];
     const same = sameAs === undefined ? '' : ` Its members are those of [${sameAs}](#${anchorOf(sameAs)}).`;
     const shown = example === undefined ? '' : `\n\n\`${example}\``;
@@ -123,7 +126,7 @@ function indexPage(sections: readonly Section[]): string {
   ]);
   return page(
     'Settings',
-    'All settings exist since 0.1.0. NAME stands for a name of your own, `[]` for each entry of a list.',
+    'NAME stands for a name of your own, `[]` for each entry of a list.',
     table(['section', 'settings'], rows),
   );
 }
@@ -280,11 +283,14 @@ function metricsPage(): string {
     type,
     unit,
     description,
+    labelsOf(name)
+      .map((label) => `\`${label}\``)
+      .join(' '),
   ]);
   return page(
     'Metrics',
-    'Of the plugin `telemetry`: pages for Prometheus at `telemetry.listen`, OpenTelemetry at `telemetry.otlp`. Histograms have `_bucket`, `_sum` and `_count` behind their name for Prometheus. Those whose names begin with `gen_ai.client.inference` or `gen_ai.client.embeddings` exist with `telemetry.convention: "genai-0.1"` alone.',
-    table(['metric', 'for Prometheus', 'type', 'unit', 'what it counts'], rows),
+    'Of the plugin `telemetry`: pages for Prometheus at `telemetry.listen`, OpenTelemetry at `telemetry.otlp`. Histograms have `_bucket`, `_sum` and `_count` behind their name for Prometheus. Those whose names begin with `gen_ai.client.inference` or `gen_ai.client.embeddings` exist with `telemetry.convention: "genai-0.1"` alone. For Prometheus the dots of labels are underscores; `error.type`, `hedge`, `gateway.model` and `gateway.provider` are absent where there is none.',
+    table(['metric', 'for Prometheus', 'type', 'unit', 'what it counts', 'labels'], rows),
   );
 }
 

@@ -8,8 +8,11 @@ import { usedMost } from '../../core/process/own-commands.ts';
 import { errorCodes } from '../../plugins/docs/error-codes.ts';
 import { headerTexts } from '../../plugins/docs/headers.ts';
 import { filesIn } from '../runner/imports.ts';
+import { labelled } from './metric-labels.ts';
+import { metrics } from './metrics.ts';
 import { folder, plainPages } from './pages.ts';
 import { settingsOf } from './settings.ts';
+import { sinceOf } from './since.ts';
 import { thrownCodes } from './thrown-codes.ts';
 
 const plugins = await Promise.all(builtInNames().map((name) => loadPlugin(name, '')));
@@ -89,6 +92,21 @@ test('each header of the gateway is explained, and no other', () => {
     known.filter((name) => !said(name)),
     [],
   );
+});
+
+test('labels are said of metrics that exist', () => {
+  const names = metrics().map(({ name }) => name);
+  assert.deepEqual(
+    labelled.filter((name) => !names.includes(name)),
+    [],
+  );
+});
+
+test('settings of 0.1.0 say so, and later ones that they are newer', () => {
+  assert.match(pageOf('settings/gateway'), /^## server\.body_limit\n\n.* · since 0\.1\.0$/m);
+  const versions = sections.flatMap(({ settings }) => settings.map(({ path }) => sinceOf(path)));
+  assert.ok(versions.filter((version) => version === '0.1.0').length > 500);
+  assert.equal(sinceOf('a.setting.of.tomorrow'), 'Unreleased');
 });
 
 test('the commands that --help shows exist', () => {

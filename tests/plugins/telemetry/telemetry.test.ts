@@ -6,6 +6,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
+import { unexplainedLabels } from '../../docs/metric-labels.ts';
+import { metrics } from '../../docs/metrics.ts';
 import { talk } from '../../end-to-end/sockets.ts';
 import { startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { freePort } from '../../helpers/free-port.ts';
@@ -88,6 +90,7 @@ test('Prometheus reads the traffic, on a port of its own', async (t) => {
     /^nodejs_eventloop_delay_p99(\{.*\})? /m,
   ])
     assert.match(page, line);
+  assert.deepEqual(unexplainedLabels(page, metrics()), []);
   assert.doesNotMatch(page, /made-up-by-a-client/, 'a series for each invented name would grow without bound');
   for (const secret of [secretPrompt, customer.key, customer.accountId, 'vendor-key'])
     assert.ok(!page.includes(secret));
@@ -140,6 +143,7 @@ test('Prometheus reads of batches and of kept files, and the spans of their line
   };
   await until('all is counted', isComplete).catch(() => undefined);
   for (const line of wanted) assert.match(page, line);
+  assert.deepEqual(unexplainedLabels(page, metrics()), []);
   const client = await talk(testbed.origin, key, '/v1/responses', tags);
   await client.turn({ model: 'sandbox', input: 'Hello' });
   await client.close();
