@@ -60,7 +60,7 @@ function openRequestQueries(
 
     sums: (filter) => sumsOf(store, filter),
     durations: (filter) => durationsOf(store, filter),
-    causes: (filter, limit) => causesOf(store, filter, limit),
+    causes: (filter, limit, among) => causesOf(store, filter, limit, among),
     seriesBetween: (filter, bounds) => seriesBetween(store, filter, bounds),
     groups: (filter, by, limit) => groupsOf(store, filter, by, limit),
     groupCounts: (filter, by, limit) => groupCountsOf(store, filter, by, limit),

@@ -160,6 +160,7 @@ export async function causesOf(
   { orm, schema, sums }: Store,
   filter: RequestFilter,
   limit: number,
+  among?: readonly string[],
 ): Promise<FailureCause[]> {
   checkGroups(limit);
   const query = queryOf(filter, [filter.from, filter.until]);
@@ -167,7 +168,7 @@ export async function causesOf(
   const [count] = counts;
   const rows = await readSums(orm, schema, sums, {
     ...query,
-    conditions: [...query.conditions, ['cause', null]],
+    conditions: [...query.conditions, ['cause', null], ...(among === undefined ? [] : [['cause', among] as const])],
     by: ['result', 'cause'],
     measures: [count!],
     ending: sql`order by sum(requests) desc, "group" limit ${limit}::int`,

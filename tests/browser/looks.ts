@@ -80,6 +80,12 @@ async function see(page: Page, { viewport, colorScheme }: Look): Promise<void> {
 
 /** Rows and numbers are there, and nothing moves any more. */
 async function settled(page: Page): Promise<void> {
+  await filled(page);
+  await page.waitForTimeout(300);
+}
+
+/** No part is waited for. */
+async function filled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).or(page.getByRole('dialog')).first().waitFor();
   const waiting = page.locator('.mantine-Loader-root, .mantine-Skeleton-root');
   while ((await waiting.count()) > 0) {
@@ -90,7 +96,6 @@ async function settled(page: Page): Promise<void> {
       .catch(() => undefined);
     await page.waitForTimeout(50);
   }
-  await page.waitForTimeout(300);
 }
 
 interface Violation {
@@ -115,3 +120,55 @@ async function seriousOf(page: Page, rules: object): Promise<string[]> {
 async function overflow(page: Page): Promise<number> {
   return Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'));
 }
+
+/** Columns that lie outside of what is seen of their table, at the widths of common screens, and the page where it is to be one screen high. */
+export async function cutTables(page: Page, address: string, { oneScreen = false } = {}): Promise<string[]> {
+  await show(page, address);
+  await filled(page);
+  const findings: string[] = [];
+  for (const viewport of screens) {
+    await page.setViewportSize(viewport);
+    const cut = (await page.evaluate(`[...document.querySelectorAll('.table-box')].flatMap((box) => {
+      const edge = box.getBoundingClientRect().right + 1;
+      const heads = [...box.querySelectorAll('thead th')];
+      return heads.filter((one) => one.getBoundingClientRect().right > edge).map((one) => one.textContent);
+    })`)) as string[];
+    findings.push(...cut.map((title) => `${address} at ${viewport.width}: the column ${title}`));
+    const below = Number(await page.evaluate('document.documentElement.scrollHeight')) - viewport.height;
+    if (oneScreen && below > 0) findings.push(`${address} at ${viewport.width}: ${below} pixels too high`);
+  }
+  return findings;
+}
+const screens = [
+  { width: 1440, height: 900 },
+  { width: 1280, height: 800 },
+];
+
+/** What a German page writes as English does; names, code, what is typed, and reasons that were stored in English are not looked at. */
+export async function englishNumbers(page: Page): Promise<string[]> {
+  const [texts, names] = (await page.evaluate(`(async () => {
+    const namesAt = (path) => fetch('/console/api/' + path).then((answer) => answer.json())
+      .then(({ rows = [] }) => rows.flatMap(({ id, displayName }) => [displayName, id]));
+    window.modelNames ??= Promise.all([namesAt('models'), namesAt('public/models')]).then((all) => all.flat());
+    const skipped = 'style, script, code, pre, .mono, textarea, .cm-editor, svg';
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const texts = [];
+    while (walker.nextNode())
+      if (walker.currentNode.parentElement.closest(skipped) === null) texts.push(walker.currentNode.data);
+    return [texts, await window.modelNames];
+  })()`)) as [string[], string[]];
+  return texts.flatMap((text) => {
+    const rest = names.reduce((left, name) => left.replaceAll(name, ' '), text.replace(/^[\d.]+ USD: /, ''));
+    return isEnglish(rest) ? [`${page.url()}: ${text}`] : [];
+  });
+}
+
+/** `0.85`, `1,234.5`, `12345`, `$3`; not `1.234`, `0,85`, `2026`, `127.0.0.1`, `gpt-5.5`. */
+const isEnglish = (text: string) =>
+  text.split(/[\s()/„“·×=;:]+/).some((word) => {
+    const [, dollar, digits = ''] = /^[+−-]?(\$?)(\d[\d.,]*?)[.,]?(?:%|[a-zA-Z]{1,2})?$/.exec(word) ?? [];
+    if (dollar === undefined) return false;
+    const isDecimal = /^\d+\.\d+$/.test(digits) && !/^\d{1,3}\.\d{3}$/.test(digits);
+    const isGrouped = /^\d{1,3}(?:,\d{3})+\.\d/.test(digits) || /^(?!20\d\d$)\d{4,}$/.test(digits);
+    return dollar === '$' || isDecimal || isGrouped;
+  });

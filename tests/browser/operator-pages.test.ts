@@ -1,7 +1,7 @@
 /** Every page of the operator in light, dark and on a small screen: whole, readable, and fit for all. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { findingsOf, firstLook } from './looks.ts';
+import { englishNumbers, findingsOf, firstLook } from './looks.ts';
 import { cannotRun, type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
@@ -47,13 +47,16 @@ after(() => stage?.stop());
 
 // In parts, each far below the time limit of a test.
 for (const part of [0, 1, 2])
-  test(`every page is accessible and no wider than the window (${part + 1} of 3)`, {
+  test(`every page in German is accessible, no wider than the window, and has its numbers in German (${part + 1} of 3)`, {
     skip: cannotRun,
   }, async () => {
-    const page = await stage.page('operator', firstLook);
+    const page = await stage.page('operator', { ...firstLook, locale: 'de' });
     const findings: string[] = [];
     const those = paths.filter((_, index) => index % 3 === part);
-    for (const path of those) findings.push(...(await findingsOf(page, `/console/admin/${path}`)));
+    for (const path of those) {
+      findings.push(...(await findingsOf(page, `/console/admin/${path}`)));
+      findings.push(...(await englishNumbers(page)));
+    }
     assert.deepEqual(findings, []);
   });
 

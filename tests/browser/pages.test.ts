@@ -1,7 +1,7 @@
 /** Every page of a client, in light, dark and on a small screen: usable by everybody, and never wider than the screen. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { findingsOf, firstLook } from './looks.ts';
+import { englishNumbers, findingsOf, firstLook } from './looks.ts';
 import { cannotRun, openStage, type Stage } from './stage.ts';
 
 const inside = [
@@ -35,13 +35,16 @@ before(async () => {
 });
 after(() => stage?.close());
 
-test('every page is accessible', { skip: cannotRun }, async () => {
+test('every page in German is accessible and has its numbers in German', { skip: cannotRun }, async () => {
   const findings: string[] = [];
   for (const [paths, page] of [
-    [inside, await stage.page(firstLook)],
-    [outside, await stage.stranger(firstLook)],
+    [inside, await stage.page({ ...firstLook, locale: 'de' })],
+    [outside, await stage.stranger({ ...firstLook, locale: 'de' })],
   ] as const) {
-    for (const path of paths) findings.push(...(await findingsOf(page, `${stage.origin}/console${path}`)));
+    for (const path of paths) {
+      findings.push(...(await findingsOf(page, `${stage.origin}/console${path}`)));
+      findings.push(...(await englishNumbers(page)));
+    }
     await page.context().close();
   }
   assert.equal([...findings, ...stage.complaints].join('\n'), '');

@@ -165,4 +165,5 @@ test('thousands of failures are all counted, and the rare ones among them are fo
   const oldest = await queries.list({ ...day, accountId: acme, cause: 'invalid_request' }, { limit: 100 });
   assert.equal(oldest.rows.length, 30);
   assert.deepEqual(await queries.causes(day, 1), rows.slice(0, 1));
+  assert.deepEqual(await queries.causes(day, 1, ['overloaded', 'model_not_found']), rows.slice(2), 'however rare');
 });

@@ -166,8 +166,8 @@ export interface RequestQueries {
   find(id: string, accountId: string | undefined): Promise<RequestView | undefined>;
   sums(filter: RequestFilter): Promise<RequestSums>;
   durations(filter: RequestFilter): Promise<DurationCounts>;
-  /** The most frequent first. */
-  causes(filter: RequestFilter, limit: number): Promise<readonly FailureCause[]>;
+  /** The most frequent first; `among`: of these causes alone. */
+  causes(filter: RequestFilter, limit: number, among?: readonly string[]): Promise<readonly FailureCause[]>;
   /** From each of the instants to the next, such as the days of a time zone, empty ones too; at most 1,500. */
   seriesBetween(filter: Omit<RequestFilter, keyof Span>, bounds: readonly number[]): Promise<readonly RequestBucket[]>;
   /** The largest groups first. */

@@ -10,7 +10,7 @@ import { priceSheet } from '../price-sheet.ts';
 import { requestFilter } from '../request-rows.ts';
 import { type ConsoleServices, need } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, hourMs, instant, iso } from '../schemas.ts';
+import { answers, dayMs, hourMs, instant, iso } from '../schemas.ts';
 import { catalogueEntry, entryJson } from './catalogue-entry.ts';
 import { defaultBuyer, ratioFor } from './models.ts';
 
@@ -46,6 +46,7 @@ const status = route(
           displayName: z.string(),
           kind: catalogueEntry.shape.kind,
           uptime: z.number().nullable().describe('Share of all answers that did not fail; null: there were too few.'),
+          lastDay: z.number().nullable().describe('The same of the latest 24 hours.'),
           hours: z.array(z.number().nullable()),
           failing: z
             .boolean()
@@ -166,7 +167,8 @@ async function statusOf(services: ConsoleServices) {
     const hours = bounds.slice(0, -1).map((at) => share([buckets.get(at)].flatMap((results) => results ?? [])));
     const latest = hours.findLast((one) => one !== null);
     const failing = alerted.has(id) || (latest !== undefined && latest !== null && latest < least);
-    return { id, displayName, kind, uptime: share([...buckets.values()]), hours, failing };
+    const day = [...buckets].flatMap(([at, results]) => (at >= end - dayMs ? [results] : []));
+    return { id, displayName, kind, uptime: share([...buckets.values()]), lastDay: share(day), hours, failing };
   });
   return { at: bounds.slice(0, -1).map(iso), rows };
 }

@@ -129,13 +129,16 @@ export function fakeRequests(world: World): RequestQueries {
         total: counts(rows.map(({ totalMs }) => totalMs)),
       };
     },
-    async causes(filter, limit) {
+    async causes(filter, limit, among) {
       const rows = (['upstream_error', 'client_error'] as const).flatMap((result) =>
         [...groupBy(found({ ...filter, result }), causeOf)].map(([cause, some]) => {
           return { result, cause, requests: some.length };
         }),
       );
-      return rows.sort((left, right) => right.requests - left.requests).slice(0, limit);
+      return rows
+        .filter(({ cause }) => among === undefined || among.includes(cause))
+        .sort((left, right) => right.requests - left.requests)
+        .slice(0, limit);
     },
     find: async (id, accountId) =>
       world.requests.find((row) => row.id === id && (accountId === undefined || row.accountId === accountId)),

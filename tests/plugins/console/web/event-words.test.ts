@@ -128,6 +128,8 @@ test('an event says its amounts, counts and times in words of the language', asy
     'abgelehnt durch ein Limit (Anfragen pro Minute); übrig: Tarif: Anfragen pro Minute 0 / 60',
   );
   assert.equal(say('en', 'billing.end', null, '12349', false, null), '$0.000012349 charged');
+  assert.match(say('de', 'billing.end', null, '200000', false, null), /0,0002\u00a0\$/);
+  assert.match(say('de', 'multiplier.ratio', '1.2'), /1,2/);
   assert.equal(say('en', 'route.attempt', 1, 'refused', 529, 12), 'attempt 1: refused · 529 after 12 ms');
   assert.equal(failureWords('the upstream answered 500', { t: all.get('zh')!, language: 'zh' }), '上游返回 500');
   const failed = (text: string, language = 'de') => failureWords(text, { t: all.get(language)!, language });

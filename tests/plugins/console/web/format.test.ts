@@ -7,10 +7,12 @@ import {
   distanceText,
   durationText,
   localDecimals,
+  localFormula,
   meanUsd,
   momentText,
   moneyText,
   shareText,
+  spokenValue,
   typedAmount,
 } from '../../../../plugins/console/web/src/parts/format.ts';
 import { fc } from '../../../helpers/properties.ts';
@@ -48,6 +50,8 @@ test('amounts and times have the decimals of the language, and typed ones are re
   assert.equal(moneyText('23.81', 'zh'), '$23.81');
   assert.equal(durationText(3210, 'de'), '3,21 s');
   assert.equal(localDecimals('(10 input × 0.75) / 1M', 'de'), '(10 input × 0,75) / 1M');
+  assert.equal(localFormula('(8461 input × 0.75 + 3 gpt-5.5) / 1M', 'de'), '(8.461 input × 0,75 + 3 gpt-5.5) / 1M');
+  assert.deepEqual([spokenValue(12_345.5, 'de'), spokenValue('12345', 'de')], ['12.345,5', '12345']);
   const read = (text: string) => typedAmount(text, 'de');
   assert.deepEqual([' 12,50 ', '12.5', '1.000', '0.0001', '1.234,5'].map(read), ['12.50', '12.5', '', '0.0001', '']);
   assert.equal(typedAmount('1.000', 'en'), '1.000');

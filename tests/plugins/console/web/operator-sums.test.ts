@@ -178,7 +178,7 @@ test('a rate has two significant digits', () => {
   const day = 86_400_000;
   assert.deepEqual(
     [rateText(0, day), rateText(42, day), rateText(1, 90 * day), rateText(5, 1_000), rateText(250_000, 1_000)],
-    ['0', '0.00049', '0.00000013', '5.0', '250000'],
+    ['0', '0.00049', '0.00000013', '5.0', '250,000'],
   );
 });
 

@@ -2,17 +2,19 @@
 import i18next from 'i18next';
 
 const minus = '−';
+/** The reader's language, where a caller names none. */
+const ofReader = () => i18next.language ?? 'en';
 
 /**
  * Decimal USD text as an amount of sensible digits: cents from one dollar on, four significant digits below it.
  * Digits that are left out are cut, not rounded, so that the shown amount never exceeds the real one.
  */
-export function moneyText(usd: string, language = 'en'): string {
+export function moneyText(usd: string, language = ofReader()): string {
   return amountText(usd, language, cutFraction);
 }
 
 /** Every digit that is not a trailing zero, cents at least. */
-export function exactMoneyText(usd: string, language = 'en'): string {
+export function exactMoneyText(usd: string, language = ofReader()): string {
   return amountText(usd, language, (_whole, fraction) => fraction.replace(/0+$/, '').padEnd(2, '0'));
 }
 
@@ -51,11 +53,22 @@ function styleOf(language: string): AmountStyle {
 }
 
 /** Decimals of a text of the API as the reader writes them: `0.75` is `0,75` in German. */
-export const localDecimals = (text: string, language: string): string =>
+export const localDecimals = (text: string, language = ofReader()): string =>
   text.replace(/(\d)\.(?=\d)/g, `$1${styleOf(language).mark}`);
 
+/** A formula of the API: its numbers as the reader writes them, its words as they are. */
+export const localFormula = (text: string, language = ofReader()): string =>
+  text.replace(/(?<![\w.-])(\d+)(?:\.(\d+))?/g, (_, whole: string, decimals?: string) => {
+    const { numbers, mark } = styleOf(language);
+    return numbers.format(BigInt(whole)) + (decimals === undefined ? '' : mark + decimals);
+  });
+
+/** A value inside a sentence: numbers as the reader writes them, texts as they are. */
+export const spokenValue = (value: unknown, language: string): unknown =>
+  typeof value === 'number' ? new Intl.NumberFormat(language, { maximumFractionDigits: 6 }).format(value) : value;
+
 /** What a reader typed as an amount, as the API writes it; empty: it can be read in two ways, such as `1.000` where decimals have a comma. */
-export function typedAmount(text: string, language = i18next.language ?? 'en'): string {
+export function typedAmount(text: string, language = ofReader()): string {
   const typed = text.trim();
   if (styleOf(language).mark !== ',') return typed;
   return /\.\d{3}(?!\d)/.test(typed) ? '' : typed.replace(',', '.');
@@ -83,7 +96,7 @@ export function meanUsd(sum: string, parts: number): string {
 export const chartNumber = (usd: string): number => Number(usd);
 
 /** `12,345`; from a million on, or where there is little room from ten thousand, `1.2M` and `400K`. */
-export function countText(value: number, language = 'en', short = false): string {
+export function countText(value: number, language = ofReader(), short = false): string {
   return new Intl.NumberFormat(
     language,
     Math.abs(value) >= (short ? 1e4 : 1e6)
@@ -93,13 +106,13 @@ export function countText(value: number, language = 'en', short = false): string
 }
 
 /** A share of a whole as `97.3 %`; a whole of nothing has no share. */
-export function shareText(part: number, whole: number, language = 'en'): string {
+export function shareText(part: number, whole: number, language = ofReader()): string {
   if (whole === 0) return '–';
   return new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }).format(part / whole);
 }
 
 /** `420 ms`, `3.2 s`, `2 min 5 s`. */
-export function durationText(milliseconds: number | undefined | null, language = i18next.language ?? 'en'): string {
+export function durationText(milliseconds: number | undefined | null, language = ofReader()): string {
   if (milliseconds === undefined || milliseconds === null) return '–';
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000)
@@ -108,7 +121,7 @@ export function durationText(milliseconds: number | undefined | null, language =
 }
 
 /** The rest of a span, in two units: `2d 4h`, `3h 12m`, `4m 09s`. */
-export function countdownText(milliseconds: number, language = 'en'): string {
+export function countdownText(milliseconds: number, language = ofReader()): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const units = [
     ['day', Math.floor(seconds / 86_400)],
@@ -130,7 +143,7 @@ export function countdownText(milliseconds: number, language = 'en'): string {
 }
 
 /** `1.5 KB`; bytes are counted in thousands. */
-export function bytesText(bytes: number, language = 'en'): string {
+export function bytesText(bytes: number, language = ofReader()): string {
   const unit = bytes >= 1e9 ? 'gigabyte' : bytes >= 1e6 ? 'megabyte' : bytes >= 1000 ? 'kilobyte' : 'byte';
   const size = { gigabyte: 1e9, megabyte: 1e6, kilobyte: 1000, byte: 1 }[unit];
   // The short form of bytes is "143 byte".
@@ -140,7 +153,7 @@ export function bytesText(bytes: number, language = 'en'): string {
 }
 
 /** The day, the time or both, in the viewer's zone: as much as is needed to know when. */
-export function momentText(moment: Date, now: Date, language = 'en'): string {
+export function momentText(moment: Date, now: Date, language = ofReader()): string {
   const sameDay = moment.toDateString() === now.toDateString();
   if (sameDay) return new Intl.DateTimeFormat(language, { timeStyle: 'medium', hourCycle: 'h23' }).format(moment);
   const sameYear = moment.getFullYear() === now.getFullYear();
@@ -155,12 +168,12 @@ export function momentText(moment: Date, now: Date, language = 'en'): string {
 }
 
 /** Everything that is known of a moment, with the zone. */
-export function exactMomentText(moment: Date, language = 'en'): string {
+export function exactMomentText(moment: Date, language = ofReader()): string {
   return new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long', hourCycle: 'h23' }).format(moment);
 }
 
 /** `3 minutes ago`, `in 2 hours`. */
-export function distanceText(moment: Date, now: Date, language = 'en'): string {
+export function distanceText(moment: Date, now: Date, language = ofReader()): string {
   const seconds = (moment.getTime() - now.getTime()) / 1000;
   const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
   const units = [
@@ -183,7 +196,7 @@ const pointTime = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as co
 const pointDay = { day: 'numeric', month: 'short' } as const;
 
 /** What a bucket of a chart is called: short below the axis, whole beside its values; in the zone of the buckets. */
-export function pointText(at: Date, { bucketMs, tz }: { bucketMs: number; tz: string }, language = 'en') {
+export function pointText(at: Date, { bucketMs, tz }: { bucketMs: number; tz: string }, language = ofReader()) {
   const text = (parts: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(language, { ...parts, timeZone: tz }).format(at);
   if (bucketMs >= 86_400_000) return { short: text(pointDay), whole: text({ ...pointDay, weekday: 'short' }) };

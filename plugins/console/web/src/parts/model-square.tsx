@@ -237,7 +237,7 @@ function useColumns<Row extends SquareModel>(status: PublicStatus | undefined): 
       key: 'uptime',
       title: t('entry.status.uptime'),
       right: true,
-      cell: ({ id }) => <UptimeStrip of={hours.get(id)} at={status.at} last={24} />,
+      cell: ({ id }) => <UptimeStrip of={hours.get(id)} at={status.at} ofDay />,
     },
   ];
 }

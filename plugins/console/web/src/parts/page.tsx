@@ -7,16 +7,18 @@ interface PageProps {
   readonly title: string;
   readonly hint?: ReactNode;
   readonly actions?: ReactNode;
+  /** With less space between its parts, so that it fits on a screen. */
+  readonly dense?: boolean;
   readonly children: ReactNode;
 }
 
-export function Page({ title, hint, actions, children }: PageProps) {
+export function Page({ title, hint, actions, dense = false, children }: PageProps) {
   const gateway = useInfo()?.gateway;
   useEffect(() => {
     document.title = gateway === undefined ? title : `${title} · ${gateway}`;
   }, [title, gateway]);
   return (
-    <Stack gap="lg">
+    <Stack gap={dense ? 'sm' : 'lg'}>
       <Group justify="space-between" align="flex-end" gap="sm">
         <Box>
           <Title order={1} fz="xl" lh={1.4} tabIndex={-1}>

@@ -6,8 +6,8 @@ import type { PublicStatus } from '../api/types.ts';
 interface UptimeStripProps {
   readonly of: PublicStatus['rows'][number] | undefined;
   readonly at: PublicStatus['at'];
-  /** Only so many hours. */
-  readonly last?: number;
+  /** Only the latest day. */
+  readonly ofDay?: boolean;
 }
 
 /** `none`: no requests, or too few to judge by. */
@@ -16,15 +16,17 @@ function toneOf(share: number | null): 'none' | 'good' | 'near' | 'bad' {
   return share >= 0.98 ? 'good' : share >= 0.8 ? 'near' : 'bad';
 }
 
-export function UptimeStrip({ of, at, last = at.length }: UptimeStripProps) {
+export function UptimeStrip({ of, at, ofDay = false }: UptimeStripProps) {
   const { t } = useTranslation();
   const percent = useSharePercent();
   const when = useHourText();
   if (of === undefined) return <span>–</span>;
+  const from = ofDay ? Math.max(0, at.length - 24) : 0;
+  const whole = ofDay ? of.lastDay : of.uptime;
   return (
     <span className="uptime">
-      {of.hours.slice(-last).map((share, index) => {
-        const hour = at[at.length - Math.min(last, at.length) + index]!;
+      {of.hours.slice(from).map((share, index) => {
+        const hour = at[from + index]!;
         return (
           <span
             key={hour}
@@ -34,7 +36,7 @@ export function UptimeStrip({ of, at, last = at.length }: UptimeStripProps) {
           />
         );
       })}
-      <VisuallyHidden>{of.uptime === null ? t('client.models.quiet') : percent(of.uptime)}</VisuallyHidden>
+      <VisuallyHidden>{whole === null ? t('client.models.quiet') : percent(whole)}</VisuallyHidden>
     </span>
   );
 }

@@ -2,8 +2,9 @@
  * The language of the pages, and its texts. English is TypeScript, which gives the keys their types, and always there. Any other language is a
  * folder with `client.json` and `operator.json` for i18next, named by its ISO 639-1 code: nothing else lists it, and it loads when it is chosen.
  */
-import i18next from 'i18next';
+import i18next, { type FormatterModule } from 'i18next';
 import { initReactI18next } from 'react-i18next';
+import { spokenValue } from '../parts/format.ts';
 import en, { type English } from './en/index.ts';
 
 declare module 'i18next' {
@@ -29,13 +30,25 @@ export const languageName = (code: Language): string =>
 const keptUnder = 'console-language';
 let withOperator = false;
 
+/** Formats every value of every text, so that a number in a sentence is written as the reader writes it. */
+const asReadersWrite: FormatterModule = {
+  type: 'formatter',
+  init: () => undefined,
+  add: () => undefined,
+  addCached: () => undefined,
+  format: (value, _, language) => spokenValue(value, language ?? 'en') as string,
+};
+
 export async function startTexts(): Promise<void> {
-  await i18next.use(initReactI18next).init({
-    lng: 'en',
-    fallbackLng: 'en',
-    resources: { en: { translation: en } },
-    interpolation: { escapeValue: false },
-  });
+  await i18next
+    .use(initReactI18next)
+    .use(asReadersWrite)
+    .init({
+      lng: 'en',
+      fallbackLng: 'en',
+      resources: { en: { translation: en } },
+      interpolation: { escapeValue: false, alwaysFormat: true },
+    });
   await speak(kept() ?? preferred(), false);
 }
 

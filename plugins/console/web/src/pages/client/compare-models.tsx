@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import type { ComparedModel, ModelRow } from '../../api/types.ts';
+import { TextLink } from '../../parts/entry-frame.tsx';
 import { countText } from '../../parts/format.ts';
 import { useMeasuredColumns } from '../../parts/measured-columns.tsx';
 import { Panel } from '../../parts/page.tsx';
@@ -57,8 +58,14 @@ export function CompareModels({ models, onOpen }: CompareProps) {
         ),
     },
   ];
+  const isQuiet = data?.rows.every(({ succeeded }) => succeeded === null) === true;
   return (
     <Panel flush title={t('client.compare.title')} hint={t('client.compare.hint')}>
+      {isQuiet && (
+        <Text role="status" fz="sm" px="md" pb="sm">
+          {t('client.compare.quiet')} <TextLink to="/playground">{t('client.compare.try')}</TextLink>
+        </Text>
+      )}
       <RowsTable
         label={t('client.compare.title')}
         rows={models}

@@ -7,7 +7,7 @@ import { has, isOperator, useMe } from '../../api/session.ts';
 import type { ModelRow, PriceLine } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { FactList } from '../../parts/fact-list.tsx';
-import { countText } from '../../parts/format.ts';
+import { countText, localDecimals } from '../../parts/format.ts';
 import { useClassName, useModalities } from '../../parts/known-words.ts';
 import { useLimits } from '../../parts/limits.ts';
 import { Money } from '../../parts/money.tsx';
@@ -48,7 +48,7 @@ function Details({ model }: { readonly model: ModelRow }) {
               {t('client.models.prices')}
             </Title>
             <Badge variant="default" radius="sm" tt="none" fw={500}>
-              {t('client.models.ratio', { ratio: model.prices.ratio })}
+              {t('client.models.ratio', { ratio: localDecimals(model.prices.ratio) })}
             </Badge>
           </Group>
           <Lines of={model.prices.lines} />

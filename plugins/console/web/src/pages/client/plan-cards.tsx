@@ -9,7 +9,7 @@ import { get, newAttempt, send } from '../../api/client.ts';
 import { useMe } from '../../api/session.ts';
 import type { Plan, Pool, Purchase, WindowName } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
-import { chartNumber, countText, momentText, moneyText } from '../../parts/format.ts';
+import { chartNumber, countText, localDecimals, momentText, moneyText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Panel } from '../../parts/page.tsx';
 import { ErrorState } from '../../parts/states.tsx';
@@ -160,7 +160,8 @@ function usePlanPoints(plan: Plan): readonly string[] {
     const limit = plan.windows[name];
     if (limit !== null && limit !== undefined) points.push(t(`client.wallet.atMost.${name}`, { amount: money(limit) }));
   }
-  if (plan.multiplier !== null) points.push(t('client.wallet.ratio', { ratio: plan.multiplier }));
+  if (plan.multiplier !== null)
+    points.push(t('client.wallet.ratio', { ratio: localDecimals(plan.multiplier, i18n.language) }));
   points.push(
     plan.models === null ? t('client.wallet.allModels') : t('client.wallet.models', { count: plan.models.length }),
   );

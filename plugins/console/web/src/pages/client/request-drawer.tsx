@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import type { Charge, RequestStory } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { FactList } from '../../parts/fact-list.tsx';
-import { bytesText, durationText, exactMoneyText, localDecimals } from '../../parts/format.ts';
+import { bytesText, durationText, exactMoneyText, localDecimals, localFormula } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -93,7 +93,7 @@ function Formula({ charge }: { readonly charge: Charge }) {
     <Stack gap="sm">
       <div className="formula" data-testid="formula">
         <Text component="div" ff="monospace" fz="sm" className="formula-sum">
-          {localDecimals(charge.formula, i18n.language)}
+          {localFormula(charge.formula, i18n.language)}
         </Text>
         <Text component="div" fw={650} fz="lg" className="number">
           = {exactMoneyText(charge.cost, i18n.language)}
@@ -106,7 +106,7 @@ function Formula({ charge }: { readonly charge: Charge }) {
       )}
       <Group gap={6}>
         <Badge variant="default" tt="none" radius="sm" fw={500}>
-          {t('shell.word.ratio')} {charge.ratio}
+          {t('shell.word.ratio')} {localDecimals(charge.ratio, i18n.language)}
         </Badge>
         <Badge variant="default" tt="none" radius="sm" fw={500}>
           {t('client.usage.priceVersion')} {charge.priceVersion}

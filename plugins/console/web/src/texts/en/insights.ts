@@ -33,5 +33,8 @@ export default {
     succeeded: 'Succeeded',
     p95: 'First byte, p95',
     ownCost: 'Own cost a request',
+    quiet:
+      'No model has answered a call in these days. Prices are here; the other columns fill with the first calls, yours or others’.',
+    try: 'Make one in the playground',
   },
 };

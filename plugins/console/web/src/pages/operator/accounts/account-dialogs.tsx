@@ -146,7 +146,7 @@ export function MultiplierDialog({ account, onClose }: DialogProps) {
       act={async (reason) => {
         const multiplier = ratio.trim() === '' ? null : ratio.trim();
         await send('POST', `${pathOf(account)}/multiplier`, { multiplier, reason });
-        return t('operator.people.accounts.multiplierChanged', { name, ratio: multiplier ?? '1' });
+        return t('operator.people.accounts.multiplierChanged', { name, ratio: localDecimals(multiplier ?? '1') });
       }}
     >
       <DecimalField

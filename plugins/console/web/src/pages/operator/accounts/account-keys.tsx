@@ -7,7 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
 import { type Column, DataTable, listKey } from '../../../parts/data-table.tsx';
-import { exactMoneyText } from '../../../parts/format.ts';
+import { countText, exactMoneyText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { Act, useActs } from '../parts/act.tsx';
@@ -161,7 +161,7 @@ function Bounds({ of: { models, addresses, cap, limits } }: { readonly of: Accou
   const parts = [
     ...(models ?? []),
     ...(addresses ?? []),
-    ...Object.entries(limits ?? {}).map(([name, count]) => `${name} ${count}`),
+    ...Object.entries(limits ?? {}).map(([name, count]) => `${name} ${countText(count, i18n.language)}`),
     ...(cap === null
       ? []
       : [

@@ -5,6 +5,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
 import { moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
+import { localDecimals } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { Time } from '../../../parts/time.tsx';
@@ -89,7 +90,7 @@ function useColumns(): Column<AccountRow>[] {
     textColumn('multiplier', t('operator.column.multiplier'), {
       right: true,
       minor: true,
-      cell: ({ multiplier }) => multiplier ?? '1',
+      cell: ({ multiplier }) => localDecimals(multiplier ?? '1'),
     }),
     timeColumn('createdAt', t('operator.column.created'), { minor: true }),
     ...(withMoney

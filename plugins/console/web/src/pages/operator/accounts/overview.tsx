@@ -3,7 +3,7 @@ import { Box, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
 import { Meter } from '../../../parts/bars.tsx';
-import { chartNumber, countText, moneyText } from '../../../parts/format.ts';
+import { chartNumber, countText, localDecimals, moneyText } from '../../../parts/format.ts';
 import { useGrantKind } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
 import { OnSight } from '../../../parts/on-sight.tsx';
@@ -205,7 +205,7 @@ function PlanFacts({ detail: { account, plan } }: { readonly detail: AccountDeta
             t('operator.people.accounts.planEnds'),
             <Time key="ends" at={account.planEndsAt} />,
           ],
-          [t('operator.column.multiplier'), account.multiplier ?? '1'],
+          [t('operator.column.multiplier'), localDecimals(account.multiplier ?? '1', i18n.language)],
           lines.length > 0 && [t('operator.people.accounts.keyLimits'), lines.join(', ')],
           [t('operator.column.created'), <Time key="created" at={account.createdAt} />],
         ]}

@@ -53,6 +53,7 @@ export function MadeDialog({ made, onClose }: MadeDialogProps) {
                   variant="default"
                   leftSection={copied ? <IconCheck size={15} /> : <IconCopy size={15} />}
                   onClick={copy}
+                  data-autofocus
                 >
                   {copied ? t('operator.sales.codes.copiedAll') : t('operator.sales.codes.copyAll')}
                 </Button>

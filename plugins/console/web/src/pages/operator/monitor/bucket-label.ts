@@ -1,6 +1,4 @@
 /** How buckets and rates are written beside charts. Pure. */
-import { localDecimals } from '../../../parts/format.ts';
-
 const hourMs = 3_600_000;
 const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
 const day = { day: 'numeric', month: 'short' } as const;
@@ -33,8 +31,7 @@ function partsOf(bucketMs: number): Intl.DateTimeFormatOptions {
 /** A rate with two digits that mean something, however small: `12`, `3.4`, `0.00032`. */
 export function rateText(count: number, ms: number, language = 'en'): string {
   const rate = count / (ms / 1_000);
-  if (rate >= 100) return rate.toFixed(0);
-  if (rate === 0) return '0';
-  const digits = Math.max(0, 1 - Math.floor(Math.log10(rate)));
-  return localDecimals(rate.toFixed(Math.min(digits, 20)), language);
+  const digits = rate === 0 || rate >= 100 ? 0 : Math.min(20, Math.max(0, 1 - Math.floor(Math.log10(rate))));
+  const format = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return new Intl.NumberFormat(language, format).format(rate);
 }

@@ -1,5 +1,5 @@
 /** Live traffic of the gateway: counts, errors, waits, money, and their sources. */
-import { Group, Stack, Tabs, Text } from '@mantine/core';
+import { Stack, Tabs, Text } from '@mantine/core';
 import { IconActivity } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { useConnected, useLiveInterval } from '../../../api/live.ts';
@@ -42,15 +42,19 @@ export default function Monitor() {
   return (
     <Page
       title={t('operator.traffic.monitor.title')}
-      hint={t('operator.traffic.monitor.intro')}
+      hint={
+        <>
+          {t('operator.traffic.monitor.intro')} <LiveMark />
+        </>
+      }
       actions={
         <>
-          <LiveMark />
+          <ProjectFilter />
           <SpanPicker names={spanNames} otherwise="1h" />
         </>
       }
+      dense
     >
-      <ProjectFilter />
       {sums.data?.requests === 0 && <Nothing />}
       <Activity sums={sums.data} before={before} span={span} />
       <Loaded of={sums} height={48}>
@@ -101,7 +105,7 @@ function Activity({ sums, before, span }: Compared & { readonly sums: Sums | und
         return name === 'account' ? (names?.get(group) ?? shortId(group)) : group;
       }}
       refetchMs={30_000}
-      height={170}
+      height={90}
       marks={useMarks(span)}
     />
   );
@@ -311,11 +315,9 @@ function LiveMark() {
   const { t } = useTranslation();
   const connected = useConnected();
   return (
-    <Group gap={6} wrap="nowrap" role="status">
-      <span className="live-dot" data-on={connected || undefined} aria-hidden />
-      <Text fz="xs" c="dimmed">
-        {connected ? t('shell.live.on') : t('shell.live.off')}
-      </Text>
-    </Group>
+    <Text span fz="xs" role="status" className="nowrap">
+      <span className="live-dot" data-on={connected || undefined} aria-hidden />{' '}
+      {connected ? t('shell.live.on') : t('shell.live.off')}
+    </Text>
   );
 }

@@ -150,7 +150,7 @@ function LinkDialog({ handover, onClose }: LinkDialogProps) {
             <Code block flex={1} className="wrap-any secret-text" data-testid="link">
               {link}
             </Code>
-            <CopyButton text={link} wide />
+            <CopyButton text={link} wide focused />
           </Group>
         )}
         <Group justify="flex-end">

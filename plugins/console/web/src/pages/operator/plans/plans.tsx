@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
-import { moneyText } from '../../../parts/format.ts';
+import { localDecimals, moneyText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
@@ -168,7 +168,8 @@ function useBenefits(plan: Plan): ReactNode[] {
     lines.push(t('operator.sales.plans.window', { amount: money(amount), window }));
   }
   lines.push(...limitLines(plan, t, i18n.language));
-  if (multiplier !== null && multiplier !== '1') lines.push(t('operator.sales.plans.ratio', { ratio: multiplier }));
+  if (multiplier !== null && multiplier !== '1')
+    lines.push(t('operator.sales.plans.ratio', { ratio: localDecimals(multiplier, i18n.language) }));
   lines.push(models === null ? t('operator.sales.plans.allModels') : models.join(', '));
   if (lastsDays !== null) lines.push(t('operator.sales.plans.lasts', { count: lastsDays }));
   if (renew) lines.push(t('operator.sales.plans.renews'));

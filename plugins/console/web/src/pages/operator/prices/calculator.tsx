@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
-import { localDecimals } from '../../../parts/format.ts';
+import { localFormula } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { ErrorState } from '../../../parts/states.tsx';
 import type { PricedModel, Quote } from '../sale-types.ts';
@@ -97,7 +97,7 @@ function Answer({ quote: { cost, ownCost, formula } }: { readonly quote: Quote }
           </>
         )}
       </Text>
-      <div className="formula">{localDecimals(formula, i18n.language)}</div>
+      <div className="formula">{localFormula(formula, i18n.language)}</div>
     </Alert>
   );
 }

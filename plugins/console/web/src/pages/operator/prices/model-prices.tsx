@@ -3,7 +3,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle, IconPencil } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import { countText } from '../../../parts/format.ts';
+import { countText, localDecimals } from '../../../parts/format.ts';
 import { useModalities } from '../../../parts/known-words.ts';
 import { useLimits } from '../../../parts/limits.ts';
 import { Money } from '../../../parts/money.tsx';
@@ -119,7 +119,10 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
           `${t('operator.column.ownCost')}: ${t('operator.traffic.requests.priceVersion')}`,
           cost.version,
         ],
-        prices !== null && [t('shell.word.ratio'), `${prices.ratio}${multiplier === null ? '' : ` (${multiplier})`}`],
+        prices !== null && [
+          t('shell.word.ratio'),
+          localDecimals(`${prices.ratio}${multiplier === null ? '' : ` (${multiplier})`}`, i18n.language),
+        ],
         changesAt !== null && [t('operator.sales.prices.changes'), <Time key="changes" at={changesAt} />],
         source !== null && [t('operator.sales.prices.source'), source],
         contextTokens !== null && [t('operator.sales.prices.context'), count(contextTokens)],

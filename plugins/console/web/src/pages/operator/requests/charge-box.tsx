@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { listKey } from '../../../parts/data-table.tsx';
-import { exactMoneyText, localDecimals, typedAmount } from '../../../parts/format.ts';
+import { exactMoneyText, localDecimals, localFormula, typedAmount } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { Act, useActs } from '../parts/act.tsx';
@@ -37,7 +37,7 @@ export function ChargeBox({ story }: { readonly story: OperatorStory }) {
           {t('operator.traffic.requests.formula')}
         </Text>
         <div className="formula" data-testid="formula">
-          {localDecimals(charge.formula, i18n.language)}
+          {localFormula(charge.formula, i18n.language)}
         </div>
         {charge.estimated && (
           <Text fz="xs" c="dimmed" mt={4}>
@@ -69,7 +69,7 @@ function ChargeFacts({ charge, attempts }: ChargeFactsProps) {
         ],
         !isNothing(refunded) && [t('client.usage.refunded'), <Money key="refunded" of={refunded} />],
         [t('operator.traffic.requests.held'), <Money key="held" of={held} />],
-        [t('shell.word.ratio'), plainRatio(ratio)],
+        [t('shell.word.ratio'), localDecimals(plainRatio(ratio))],
         [t('operator.traffic.requests.priceVersion'), priceVersion],
         tier !== null && tier !== '' && [t('client.usage.tier'), tier],
       ]}

@@ -1,7 +1,7 @@
 /** Events of a timeline in the reader's language. Pure. */
 import type { ParseKeys, TFunction } from 'i18next';
 import { formatRatio, formatUsd } from '../../../../../../common/domain/money.ts';
-import { bytesText, countText, durationText } from '../../../parts/format.ts';
+import { bytesText, countText, durationText, exactMoneyText, localDecimals } from '../../../parts/format.ts';
 
 type Value = string | number | boolean | null;
 export interface EventLine {
@@ -82,9 +82,9 @@ const reasons: Readonly<Record<string, string>> = {
   pinned: 'pinned',
 };
 
-const usd = (nano: Value): string => `$${formatUsd(BigInt(String(nano)))}`;
+const usd = (nano: Value, { language }: Reader): string => exactMoneyText(formatUsd(BigInt(String(nano))), language);
 const text = (value: Value): string => String(value);
-const time = (value: Value): string => durationText(Number(value));
+const time = (value: Value, { language }: Reader): string => durationText(Number(value), language);
 const count = (value: Value, { language }: Reader): string => countText(Number(value), language);
 const bytes = (value: Value, { language }: Reader): string => bytesText(Number(value), language);
 
@@ -100,7 +100,8 @@ const wordsByKind: Readonly<Record<string, Words>> = {
   'billing.end': charged,
   'billing.impossible': ([usage = ''], reader) => say(reader, 'impossible', { usage: text(usage) }),
   'billing.served': ([by = ''], reader) => say(reader, 'served', { by: text(by) }),
-  'multiplier.ratio': ([ratio = ''], reader) => say(reader, 'ratio', { ratio: text(ratio) }),
+  'multiplier.ratio': ([ratio = ''], reader) =>
+    say(reader, 'ratio', { ratio: localDecimals(text(ratio), reader.language) }),
   'protocol-convert.form': ([to = '', from = null, fields = null], reader) => {
     const names = { to: text(to), from: text(from) };
     return withoutFields(say(reader, from === null ? 'relayed' : 'translated', names), fields, reader);
@@ -119,11 +120,11 @@ const wordsByKind: Readonly<Record<string, Words>> = {
   'route.instead': ([requested = '', served = '', reason = ''], reader) =>
     say(reader, 'instead', { requested: text(requested), served: text(served), why: why(reader, reason) }),
   'route.open': ([target = '', forMs = 0], reader) =>
-    say(reader, Number(forMs) > 0 ? 'open' : 'openTrial', { target: text(target), time: time(forMs) }),
+    say(reader, Number(forMs) > 0 ? 'open' : 'openTrial', { target: text(target), time: time(forMs, reader) }),
   'route.resting': ([target = '', forMs = 0], reader) =>
-    say(reader, Number(forMs) > 0 ? 'resting' : 'restingAll', { target: text(target), time: time(forMs) }),
+    say(reader, Number(forMs) > 0 ? 'resting' : 'restingAll', { target: text(target), time: time(forMs, reader) }),
   'route.wait': ([waitedMs = 0, entered], reader) =>
-    say(reader, entered === true ? 'waited' : 'waitedInVain', { time: time(waitedMs) }),
+    say(reader, entered === true ? 'waited' : 'waitedInVain', { time: time(waitedMs, reader) }),
   'route.place': ([provider = ''], reader) => say(reader, 'place', { provider: text(provider) }),
   'route.goes': ([number = 0, provider = '', model = '', credential = ''], reader) => {
     const names = { provider: text(provider), model: text(model), credential: text(credential) };
@@ -133,10 +134,10 @@ const wordsByKind: Readonly<Record<string, Words>> = {
     const ended = result === 'lost' ? why(reader, result) : said(reader, `attemptResult.${result}`);
     const attempt = say(reader, 'attempt', { number: Number(number), result: ended });
     if (durationMs === null) return attempt;
-    return `${attempt} · ${said(reader, 'attemptTook', { status: text(status ?? '–'), time: time(durationMs) })}`;
+    return `${attempt} · ${said(reader, 'attemptTook', { status: text(status ?? '–'), time: time(durationMs, reader) })}`;
   },
   'route.hedge': ([second = 0, first = 0, afterMs = 0], reader) =>
-    say(reader, 'hedge', { second: Number(second), first: Number(first), time: time(afterMs) }),
+    say(reader, 'hedge', { second: Number(second), first: Number(first), time: time(afterMs, reader) }),
   'route.no_hedge': ([first = 0, reason = ''], reader) =>
     say(reader, 'noHedge', { first: Number(first), why: why(reader, reason === 'share' ? 'hedges' : reason) }),
   'route.vendor': ([number = 0, message = null, id = null], reader) => {
@@ -166,15 +167,19 @@ function held(
   [nano = '0', input = 0, output = 0, top = null, bottom = null]: readonly Value[],
   reader: Reader,
 ): string {
-  const amount = say(reader, 'held', { amount: usd(nano), input: count(input, reader), output: count(output, reader) });
+  const amount = say(reader, 'held', {
+    amount: usd(nano, reader),
+    input: count(input, reader),
+    output: count(output, reader),
+  });
   if (top === null || bottom === null) return amount;
   const ratio = formatRatio({ numerator: BigInt(text(top)), denominator: BigInt(text(bottom)) });
-  return `${amount}, ${say(reader, 'ratio', { ratio })}`;
+  return `${amount}, ${say(reader, 'ratio', { ratio: localDecimals(ratio, reader.language) })}`;
 }
 
 function charged([reason = null, spent = '0', estimated, final = null]: readonly Value[], reader: Reader): string {
   if (reason !== null) return say(reader, 'nothing', { why: said(reader, `attemptResult.${reason}`) });
-  const amount = say(reader, 'charged', { amount: usd(spent) });
+  const amount = say(reader, 'charged', { amount: usd(spent, reader) });
   const known = estimated === true ? `${amount} (${said(reader, 'estimated')})` : amount;
-  return final === null ? known : say(reader, 'heldInTheEnd', { text: known, amount: usd(final) });
+  return final === null ? known : say(reader, 'heldInTheEnd', { text: known, amount: usd(final, reader) });
 }

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { ModelRow } from '../../../../api/types.ts';
 import { transcriptionCall } from '../../../../calls/call.ts';
 import { CopyButton } from '../../../../parts/copy-button.tsx';
+import { localDecimals } from '../../../../parts/format.ts';
 import { Panel } from '../../../../parts/page.tsx';
 import type { KindProps } from '../bench.tsx';
 import { RunForm } from '../run-form.tsx';
@@ -95,7 +96,8 @@ function useSeconds(address: string | undefined): number | undefined {
   return seconds;
 }
 
-const clock = (seconds: number) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, '0')}`;
+const clock = (seconds: number) =>
+  `${Math.floor(seconds / 60)}:${localDecimals((seconds % 60).toFixed(1).padStart(4, '0'))}`;
 
 function Words({ transcript: { text, segments } }: { readonly transcript: Transcript }) {
   const { t } = useTranslation();

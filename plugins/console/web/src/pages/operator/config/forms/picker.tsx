@@ -3,6 +3,7 @@ import { Box, Button, Group, NavLink, Select, Stack, Text, TextInput, Title } fr
 import { IconPlus, IconSearch } from '@tabler/icons-react';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { BesideField } from '../../../../parts/beside-field.tsx';
 import { useSearchState } from '../../../../parts/search-state.ts';
 import { useForms } from './context.ts';
 
@@ -153,9 +154,9 @@ function NewEntry({ names, more, onAdd }: NewEntryProps) {
           error={tried ? fault : undefined}
           onChange={({ currentTarget }) => setName(currentTarget.value)}
         />
-        <Button type="submit" mt={25}>
-          {t('shell.create')}
-        </Button>
+        <BesideField>
+          <Button type="submit">{t('shell.create')}</Button>
+        </BesideField>
       </Group>
     </form>
   );

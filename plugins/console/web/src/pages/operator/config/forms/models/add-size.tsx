@@ -3,6 +3,7 @@ import { Button, Group, TextInput } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { type FormEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { BesideField } from '../../../../../parts/beside-field.tsx';
 import { useClassName } from '../../../../../parts/known-words.ts';
 import { useEntry, useForms } from '../context.ts';
 import type { Path } from '../edit-yaml.ts';
@@ -75,9 +76,9 @@ function NewSize({ at, name, onDone }: AddSizeProps & { readonly onDone: () => v
           error={tried && !isFine ? t('operator.config.forms.amountWrong') : undefined}
           onChange={({ currentTarget }) => setAmount(currentTarget.value)}
         />
-        <Button type="submit" mt={25}>
-          {t('shell.create')}
-        </Button>
+        <BesideField>
+          <Button type="submit">{t('shell.create')}</Button>
+        </BesideField>
       </Group>
     </form>
   );

@@ -7,7 +7,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ModelKind } from '../../../../../../../../common/domain/models.ts';
 import { send } from '../../../../../api/client.ts';
-import { localDecimals } from '../../../../../parts/format.ts';
+import { localFormula } from '../../../../../parts/format.ts';
 import { useClassName } from '../../../../../parts/known-words.ts';
 import { Money } from '../../../../../parts/money.tsx';
 import { useErrorText } from '../../../../../parts/states.tsx';
@@ -124,7 +124,7 @@ function Answer({ answer, error }: { readonly answer: PriceExample | undefined; 
           </Text>
         )}
       </Group>
-      <div className="formula">{localDecimals(answer.formula, i18n.language)}</div>
+      <div className="formula">{localFormula(answer.formula, i18n.language)}</div>
     </div>
   );
 }
