@@ -5,7 +5,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ownSchema } from '../helpers/database.ts';
+import { databaseUrl, ownSchema } from '../helpers/database.ts';
+import { isWhole } from '../helpers/histories.ts';
 import { endsIn, type Node, type Nodes, openNodes, violationsIn } from './task-node.ts';
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -69,7 +70,10 @@ after(async () => {
   vendor.close();
 });
 
-test('however nodes are killed, each task ends once, is paid or released once, and is executed at most once', async () => {
+// Whatever the store, a server shows it with two nodes, in half of the time.
+const isHere = databaseUrl !== undefined || isWhole;
+const title = 'however nodes are killed, each task ends once, is paid or released once, and is executed at most once';
+test(title, { skip: !isHere }, async () => {
   await once(vendor.listen(0, '127.0.0.1'), 'listening');
   const vendorOrigin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
   opened = await openNodes(schema, yamlOf(vendorOrigin));

@@ -7,6 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
+import { databaseUrl } from '../helpers/database.ts';
+import { isWhole } from '../helpers/histories.ts';
 import { type End, endsIn, type Nodes, openNodes, violationsIn } from './task-node.ts';
 
 /** In front of the sandbox: files may be held back, and it is known what was asked. */
@@ -102,8 +104,11 @@ ${all
 task-store: { workers: 1, lease: 1s, reconcile: 2s, poll: { first: 100ms, longest: 300ms }, retry: { first: 100ms, longest: 300ms } }
 `;
 
+// Whatever the store, a server shows it with two nodes, in two thirds of the time.
+const skip = databaseUrl === undefined && !isWhole;
 let opened: Nodes;
 before(async () => {
+  if (skip) return;
   sandbox = await startVendor();
   await once(front.listen(0, '127.0.0.1'), 'listening');
   const origin = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
@@ -190,7 +195,7 @@ function checkBill(): void {
 
 for (const [state, life] of Object.entries(lives)) {
   const again = life.end === 'failed' ? ', and again while it is reconciled' : '';
-  test(`kill -9 while a task is ${state}${again}`, async () => {
+  test(`kill -9 while a task is ${state}${again}`, { skip }, async () => {
     await startAll();
     // What the life before has left is worked off first.
     await allEnded();
@@ -210,7 +215,9 @@ for (const [state, life] of Object.entries(lives)) {
   });
 }
 
-test("at the end each task has ended once, is billed or voided once, and the vendor's bill agrees", async () => {
+test("at the end each task has ended once, is billed or voided once, and the vendor's bill agrees", {
+  skip,
+}, async () => {
   await startAll();
   await allEnded();
   await killAll();
