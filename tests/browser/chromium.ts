@@ -1,6 +1,7 @@
 /** The browser of the tests. */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { atEnd } from '../runner/end.ts';
 
 /** The headless shell is preferred: it takes two thirds of the processor time. */
 const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((path) => existsSync(path)) ?? '';
@@ -8,9 +9,28 @@ const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
 /** Why there is none here; false: there is. */
 export const noBrowser: string | false = executablePath === '' ? 'there is no Chromium' : false;
 
-/** One of its own, without a window, and without the process that would draw instead of a graphics card. */
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+const isTest = process.env['NODE_TEST_CONTEXT'] !== undefined;
+let shared: Promise<Browser> | undefined;
+
+/**
+ * Without a window, and without the process that would draw instead of a graphics card. The test files of a process share one, in which
+ * each has pages of its own: closing it closes those.
+ */
+export async function launchBrowser(): Promise<Browser> {
+  if (!isTest) return launch();
+  if ((await shared)?.isConnected() !== true) shared = launchShared();
+  return shared!;
+}
+
+const launch = () => chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+
+async function launchShared(): Promise<Browser> {
+  const browser = await launch();
+  atEnd(browser.close.bind(browser));
+  browser.close = async () => {
+    await Promise.all(browser.contexts().map((context) => context.close()));
+  };
+  return browser;
 }
 
 /**

@@ -13,6 +13,7 @@ import { servedPrefix } from '../reservations/outcome.ts';
 import { checkArchive } from './archive.ts';
 import { chargeRule, recountCharges } from './charges.ts';
 import { allocationRule, type Check, poolChecks, replayAllocations } from './grants.ts';
+import { checkTagSums } from './tags.ts';
 
 /** At most this many violations of one kind are listed; the others are counted. */
 const listed = 20;
@@ -207,6 +208,8 @@ export async function audit(orm: Orm, schema: string, options: AuditOptions = {}
       add(chargeRule.rule, chargeRule.what, await recountCharges(transaction, table('calls')));
       const sums = hasFiles ? callSumsBeside(archived) : callSums;
       add(sumsRule.rule, sumsRule.what, await checkSums(transaction, schema, sums, days));
+      const ofTags = await checkTagSums(transaction, schema, table, sums, days);
+      add(sumsRule.rule, 'a sum by tag is not the sum of its calls', ofTags);
       const [row] = await rowsOf<{ accounts: number; rows: number }>(
         transaction,
         sql`select (select count(*)::int from ${table('balances')}) as accounts,

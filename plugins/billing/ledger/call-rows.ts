@@ -118,7 +118,7 @@ const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id
 export const requestsCompleted = sql`requested as (select ${requestValues} from completed)`;
 
 /** No request that has a call runs for so long. */
-const longestMs = 3_600_000;
+export const longestMs = 3_600_000;
 
 export function openCallRows({ orm, schema }: Database): CallRows {
   const table = tablesOf(schema);

@@ -16,7 +16,7 @@ export const tagsMember = ',"tags":"';
 /** Different tags that an account has sums of in an hour; further values of a name are summed up as one, and so are further names. */
 const mostTags = 200;
 const mostNames = 50;
-const otherValues = '*';
+export const otherValues = '*';
 
 const tagSums: SumNames = {
   name: 'tag_sums',

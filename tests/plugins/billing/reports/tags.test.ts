@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import { audit } from '../../../../plugins/billing/audit/audit.ts';
 import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
 import { forgetTags } from '../../../../plugins/billing/ledger/tag-rows.ts';
 import type { JournalRecord } from '../../../../plugins/billing/model/records.ts';
@@ -49,6 +50,16 @@ before(async () => {
   );
 });
 after(() => database.close());
+
+/** What the audit says of sums by tag. */
+async function wrongSums(days?: number): Promise<string[]> {
+  const { violations } = await audit(database.orm, database.schema, { days });
+  return violations
+    .filter(({ what }) => what === 'a sum by tag is not the sum of its calls')
+    .map(({ subject }) => subject);
+}
+
+const change = (text: string) => database.orm.execute(sql.raw(text.replaceAll('{schema}', database.schema)));
 
 let applied = 0;
 
@@ -109,6 +120,38 @@ test('sums by a tag are those of its calls, in random batches that are sent once
       }
   assert.deepEqual(await tagNames(database.orm, database.schema, 'alice'), ['env', 'env-b', 'run', 'team']);
   assert.deepEqual(await tagNames(database.orm, database.schema, 'carol'), []);
+  assert.deepEqual(await wrongSums(), []);
+});
+
+test('the audit finds sums by tag that were changed, removed or made up, and says which', async () => {
+  const of = (account: string, quarters: number) =>
+    identified({
+      at: quarters * quarterMs,
+      account,
+      key: 'key-1',
+      model: 'small',
+      charged: true,
+      cost: 7n,
+      tags: ['team=a'],
+    });
+  await write([of('dora', 0), of('dora', 3), of('emil', 96)]);
+  await change(
+    `update {schema}.tag_sums set cost = cost + 1 where account_id = 'dora' and at = to_timestamp(${start / 1000})`,
+  );
+  await change(`delete from {schema}.tag_sums where account_id = 'emil'`);
+  await change(
+    `insert into {schema}.tag_sums (account_id, tag, at, key_id, model, charged) values ('fay', 'run=1', to_timestamp(${start / 1000}), '', 'small', 1)`,
+  );
+  const wrong = [
+    'run=1 2026-10-20T00:00Z fay  small',
+    'team=a 2026-10-20T00:00Z dora key-1 small',
+    'team=a 2026-10-21T00:00Z emil key-1 small',
+  ];
+  assert.deepEqual((await wrongSums()).sort(), wrong);
+  assert.deepEqual((await wrongSums(5)).sort(), wrong.slice(0, 2), 'days that have sums are chosen by chance');
+  await change(`delete from {schema}.call_tags where account_id in ('dora', 'emil')`);
+  await change(`delete from {schema}.tag_sums where account_id in ('dora', 'fay')`);
+  assert.deepEqual(await wrongSums(), []);
 });
 
 test('a span of tags that begins within a quarter of an hour is refused, and names the field', async () => {
@@ -146,6 +189,7 @@ test('an account with hundreds of tags in an hour has sums of the first 200 of t
     rows.filter(({ account_id }) => account_id === 'few').map(({ tag }) => tag),
     ['team=b'],
   );
+  assert.deepEqual(await wrongSums(), []);
 });
 
 test('tags of calls go with the facts of their requests, and their sums stay', async () => {
@@ -162,4 +206,7 @@ test('tags of calls go with the facts of their requests, and their sums stay', a
   assert.deepEqual(left, [{ id: young!.id }]);
   const query = { accountId: 'old', tag: 'team=a', by: [], bounds: [start, start + 4 * quarterMs] } as const;
   assert.equal((await found(query))[0]![2], 2);
+  // As the removal of facts has it written down.
+  await change(`insert into {schema}.facts_forgotten (before) values (to_timestamp(${(start + quarterMs) / 1000}))`);
+  assert.deepEqual(await wrongSums(), []);
 });
