@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -38,9 +39,17 @@ for (const [index, { call, says, makes }] of calls.entries())
     if (makes !== undefined) assert.ok(statSync(join(folder, nameOf(index), makes)).size > 100, call.name);
   });
 
-for (const template of ['openai', 'anthropic', 'google'])
-  test(`the template of ${template} runs unchanged`, async () => {
-    assert.match(await outputOf(template), /Hello/);
+/** Code of a page for clients, as the gateway serves it, with a key in its place. */
+async function pageCode(id: string, language: string): Promise<string> {
+  const page = await (await fetch(`${demo.origin}/docs/clients/${id}.md`)).text();
+  const [, code] = new RegExp(`^\`\`\`${language}[^\\n]*\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)!;
+  return code!.replaceAll('YOUR_KEY', demo.keys.good);
+}
+
+for (const id of ['openai', 'anthropic', 'google', 'ai-sdk'])
+  test(`the code of the page about ${id} runs unchanged`, async () => {
+    await writeFile(join(folder, id, 'snippet.mjs'), await pageCode(id, 'js'));
+    assert.match(await outputOf(id), /Hello/);
   });
 
 test("the AI SDK's template for images makes one with a key of the specification", async () => {

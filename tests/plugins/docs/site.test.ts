@@ -170,9 +170,9 @@ test('each call by curl is answered as it is written', { timeout: 60_000 }, asyn
   const account = (await ada.send('/me')).json.account.id as string;
   const headers = { 'idempotency-key': crypto.randomUUID() };
   await boss.send(`/admin/accounts/${account}/credit`, { body: { amount: '50', reason: 'a test' }, headers });
-  const shown = ['/docs/', '/docs/protocols', '/docs/clients/curl'];
+  const programs = ['curl', 'openai', 'anthropic', 'google'].map((id) => `/docs/clients/${id}`);
   const kinds = ['gpt-image-2', 'tts-1', 'text-embedding-3-small'].map((id) => `/docs/models/${id}`);
-  const calls = [...shown, ...kinds].flatMap((path) => {
+  const calls = ['/docs/', '/docs/protocols', ...programs, ...kinds].flatMap((path) => {
     const found = codeOf(pages.get(path)!).filter(({ text }) => text.startsWith('curl '));
     assert.ok(found.length > 0, path);
     return found.map(({ text }) =>
