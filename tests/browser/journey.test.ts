@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { findingsOfPlainPage } from './looks.ts';
 import { cannotRun, openStage, type Stage } from './stage.ts';
 
 let stage: Stage;
@@ -50,6 +51,24 @@ test('the balance falls by what calls cost, without a reload', { skip }, async (
   }
   await page.waitForTimeout(1500);
   assert.ok((await balance()) < 5, 'the header shows less than before');
+});
+
+test('the pages for clients show the balance, can be searched, and are accessible in light, in dark and narrow', {
+  skip,
+}, async () => {
+  const reader = await page.context().newPage();
+  reader.on('console', (message) => void (message.type() === 'error' && stage.complaints.push(message.text())));
+  const findings: string[] = [];
+  for (const path of ['/docs/limits', '/docs/clients/codex', '/docs/'])
+    findings.push(...(await findingsOfPlainPage(reader, stage.origin + path)));
+  assert.deepEqual(findings, []);
+  assert.match(await reader.locator('.reader').innerText(), /Balance: \$4\.\d+/);
+  await reader.getByRole('searchbox').fill('model_not_found');
+  await reader.locator('.results a').first().click();
+  await reader.waitForURL('**/docs/errors#model_not_found');
+  await reader.locator('tr:target').waitFor();
+  await reader.close();
+  assert.deepEqual(stage.complaints, []);
 });
 
 test('an image that was ordered by the API is in the gallery', { skip }, async () => {

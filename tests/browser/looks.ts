@@ -51,6 +51,21 @@ export async function findingsOf(page: Page, address: string, looks = allLooks):
   return findings;
 }
 
+/** The same of a page that is no part of the app: loaded by itself, in light, in dark and narrow. */
+export async function findingsOfPlainPage(page: Page, address: string): Promise<string[]> {
+  const findings: string[] = [];
+  await page.goto(address);
+  await page.evaluate(axeSource);
+  for (const { name, viewport, colorScheme, rules } of allLooks) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    const tooWide = await overflow(page);
+    if (tooWide > 0) findings.push(`${address} ${name}: ${tooWide} pixels too wide`);
+    for (const finding of await seriousOf(page, rules!)) findings.push(`${address} ${name}: ${finding}`);
+  }
+  return findings;
+}
+
 /** Loading the app takes longer than all that is looked at: where it is open, its router (TanStack's) goes to the address, as by a link. */
 async function show(page: Page, address: string): Promise<void> {
   if (page.url() === 'about:blank') return void (await page.goto(address));
