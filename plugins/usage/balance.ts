@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
 import type { Pool } from '../common/domain/ledger.ts';
 import { formatUsd } from '../common/domain/money.ts';
-import { tagIn } from './query.ts';
+import { tagsIn } from './query.ts';
 
 const dayMs = 86_400_000;
 /** Clients show the balance as a limit less the usage since then, and ask for at most this time. */
@@ -26,9 +26,9 @@ async function spentIn({ ledger, accountId }: Subject, from: number, until: numb
   return { requests: sums?.requests ?? 0, cost: sums?.cost ?? 0n };
 }
 
-/** Sums of one tag, or of each value of a name. */
-async function tagsIn({ ledger, accountId }: Subject, tag: string, from: number, until: number) {
-  const cells = await ledger.spendTable({ accountId, tag, bounds: [from, until], by: ['tag'] });
+/** Sums of calls with these tags, or of each value of a name. */
+async function spentByTag({ ledger, accountId }: Subject, tags: readonly string[], from: number, until: number) {
+  const cells = await ledger.spendTable({ accountId, tags, bounds: [from, until], by: ['tag'] });
   return new Map(cells.map(({ group: [name], requests, cost }) => [name!, { requests, cost }]));
 }
 
@@ -46,8 +46,8 @@ export async function spending(subject: Subject, query: URLSearchParams): Promis
   const today = Math.floor(now / dayMs) * dayMs;
   const at = new Date(now);
   const month = Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1);
-  const tag = tagIn(query);
-  const byTag = (from: number) => (tag === undefined ? undefined : tagsIn(subject, tag, from, today + dayMs));
+  const tags = tagsIn(query);
+  const byTag = (from: number) => (tags === undefined ? undefined : spentByTag(subject, tags, from, today + dayMs));
   const [left, ofToday, ofMonth, tagsToday, tagsOfMonth] = await Promise.all([
     balanceOf(subject),
     spentIn(subject, today, today + dayMs),

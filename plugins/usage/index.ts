@@ -104,10 +104,10 @@ const reportParameters = {
   page: 'The "next_page" of the page before.',
   group_by: 'Groups, separated by commas; tag:team for the values of a tag.',
   api_key_ids: 'Only what these keys have used.',
-  tags: 'Only calls with this tag, as team=search.',
+  tags: 'Only calls with all of these tags, as team=search,env=prod.',
 };
 const tagParameters = {
-  tags: 'Also what calls with this tag came to, as team=search.',
+  tags: 'Also what calls with all of these tags came to, as team=search,env=prod.',
   group_by: 'Also what calls came to by the values of a tag, as tag:team.',
 };
 const dayParameters = {
@@ -119,9 +119,9 @@ const columnOf = { model: 'model', api_key_id: 'key', tag: 'tag' } as const;
 
 async function answerReport(host: Host, report: Report, { request }: Exchange, subject: Subject): Promise<object> {
   const query = reportQuery(request.query, report.form, subject.now);
-  const { bounds, keyIds, models, groups, tag } = query;
+  const { bounds, keyIds, models, groups, tags } = query;
   const by = [...new Set(['model' as const, ...groups.map((name) => columnOf[name])])];
-  const wanted = { accountId: subject.accountId, bounds, keyIds, models, tag, by };
+  const wanted = { accountId: subject.accountId, bounds, keyIds, models, tags, by };
   const cells = bounds.length < 2 ? [] : await subject.ledger.spendTable(wanted);
   const known = host.get(catalog);
   // What the catalogue does not name any more was most likely a chat model.

@@ -11,8 +11,8 @@ export interface ReportQuery {
   readonly groups: readonly GroupName[];
   readonly keyIds: readonly string[] | undefined;
   readonly models: readonly string[] | undefined;
-  /** `NAME=VALUE`; `NAME` where the groups are its values. */
-  readonly tag: string | undefined;
+  /** Each as `NAME=VALUE`; one as `NAME` where the groups are its values. */
+  readonly tags: readonly string[] | undefined;
 }
 
 type Width = '1m' | '1h' | '1d';
@@ -31,6 +31,8 @@ export interface QueryForm {
 const widthMs: Readonly<Record<Width, number>> = { '1m': 60_000, '1h': 3_600_000, '1d': 86_400_000 };
 const latestSecond = 253_370_764_800;
 const mostNames = 100;
+/** A call has so many at most. */
+const mostTags = 8;
 /** Seconds. */
 const quarter = 900;
 
@@ -44,12 +46,12 @@ export function reportQuery(query: URLSearchParams, form: QueryForm, now: number
     if (listIn(query, name) !== undefined) throw wrong(name, `"${name}" is not supported: calls are not kept by it.`);
   const asked = secondsIn(query, 'start_time');
   if (asked === undefined) throw wrong('start_time', '"start_time" is required, in Unix seconds.');
-  const tag = tagIn(query);
+  const tags = tagsIn(query);
   const end = secondsIn(query, 'end_time') ?? Math.ceil(now / 1000);
   const step = widthMs[widthIn(query, form.pages)] / 1000;
-  if (tag !== undefined && step < quarter)
+  if (tags !== undefined && step < quarter)
     throw wrong('bucket_width', 'By tags calls are summed up for quarters of an hour: "bucket_width" is 1h or 1d.');
-  const start = tag === undefined ? asked : Math.floor(asked / quarter) * quarter;
+  const start = tags === undefined ? asked : Math.floor(asked / quarter) * quarter;
   const { usual, most } = form.pages[widthIn(query, form.pages)]!;
   const limit = limitIn(query, usual, most);
   const first = pageIn(query, start, end, step) ?? start;
@@ -61,7 +63,7 @@ export function reportQuery(query: URLSearchParams, form: QueryForm, now: number
     bounds: bounds.length < 2 ? [] : bounds.map((seconds) => seconds * 1000),
     next: last < end ? `page_${last}` : undefined,
     groups: groupsIn(query, form.groups),
-    tag,
+    tags,
     keyIds: listIn(query, 'api_key_ids'),
     models: listIn(query, form.models),
   };
@@ -98,17 +100,18 @@ function pageIn(query: URLSearchParams, start: number, end: number, step: number
   throw wrong('page', '"page" is no page of this report: pass on "next_page" with the same parameters.');
 }
 
-/**
- * The tag of `tags=NAME=VALUE`, or the name of `group_by=tag:NAME`. A call has several tags, and no sums of two of them together are
- * kept, so that it is one or the other.
- */
-export function tagIn(query: URLSearchParams): string | undefined {
-  const tags = listIn(query, 'tags') ?? [];
-  if (tags.some((text) => !text.includes('='))) throw wrong('tags', '"tags" takes a tag as NAME=VALUE.');
-  const names = (listIn(query, 'group_by') ?? []).filter(isOfTag).map((name) => name.slice(tagPrefix.length));
-  const [tag, ...more] = new Set([...tags, ...names]);
-  if (more.length > 0) throw wrong('tags', 'A report is of one tag, or grouped by the values of one name.');
-  return tag;
+/** The tags of `tags=NAME=VALUE,…`, which calls have all of, and the name of `group_by=tag:NAME`. */
+export function tagsIn(query: URLSearchParams): readonly string[] | undefined {
+  const tags = new Set(listIn(query, 'tags') ?? []);
+  const nameOf = (tag: string) => tag.split('=', 1)[0]!;
+  if ([...tags].some((text) => !text.includes('='))) throw wrong('tags', '"tags" takes tags as NAME=VALUE.');
+  if (tags.size > mostTags) throw wrong('tags', `A call has at most ${mostTags} tags.`);
+  if (new Set([...tags].map(nameOf)).size < tags.size)
+    throw wrong('tags', 'A call has one value of a tag: "tags" takes each name once.');
+  const groups = new Set((listIn(query, 'group_by') ?? []).filter(isOfTag).map((name) => name.slice(tagPrefix.length)));
+  if (groups.size > 1) throw wrong('group_by', 'A report is grouped by the values of one tag.');
+  const all = [...tags, ...groups];
+  return all.length === 0 ? undefined : all;
 }
 
 const tagPrefix = 'tag:';

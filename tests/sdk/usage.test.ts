@@ -70,6 +70,9 @@ test('calls are in the report of their kind and in the costs, exactly, for their
   assert.deepEqual(await tagged('team=search', []), [[undefined, 1]]);
   assert.deepEqual(await tagged('', ['model', 'tag:env']), [['env=prod', 1]]);
   assert.deepEqual(await tagged('env=dev', ['model']), []);
+  assert.deepEqual(await tagged('team=search,env=prod', []), [[undefined, 1]]);
+  assert.deepEqual(await tagged('team=search,env=dev', []), []);
+  assert.deepEqual(await tagged('team=search', ['tag:env']), [['env=prod', 1]]);
   const others = await usageOf(demo.keys.narrow).costs({ start_time });
   assert.equal(others.data.flatMap(({ results }) => results).length, 0);
   const { json: left } = await get('/v1/balance');
@@ -81,6 +84,11 @@ test('calls are in the report of their kind and in the costs, exactly, for their
   assert.equal(limit.hard_limit_usd, 100);
   const { json: now } = await get('/v1/usage?group_by=tag:team');
   assert.deepEqual(now.tags, [{ tag: 'team=search', today: now.today, month: now.month }]);
+  const { json: both } = await get('/v1/usage?tags=team=search,env=prod');
+  assert.deepEqual(
+    both.tags.map((own: { tag: string; today: { requests: number } }) => [own.tag, own.today.requests]),
+    [['team=search,env=prod', 1]],
+  );
   assert.deepEqual([now.today.requests, now.month.requests, now.balance], [2, 2, left.balance]);
 });
 
@@ -133,7 +141,9 @@ test('an unsupported query is refused with the name of the field', async () => {
     [`${start}&group_by=service_tier`, 'group_by'],
     [`${start}&batch=true`, 'batch'],
     [`${start}&tags=team`, 'tags'],
-    [`${start}&tags=a=b&group_by=tag:env`, 'tags'],
+    [`${start}&tags=a=b,a=c`, 'tags'],
+    [`${start}&tags=a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1`, 'tags'],
+    [`${start}&group_by=tag:env,tag:team`, 'group_by'],
     [`${start}&group_by=tag:env&bucket_width=1m`, 'bucket_width'],
     ...['project_ids', 'user_ids', 'sizes', 'sources', 'context_levels', 'vector_store_ids'].map(
       (name) => [`${start}&${name}[]=x`, name] as const,

@@ -208,7 +208,7 @@ export async function audit(orm: Orm, schema: string, options: AuditOptions = {}
       add(chargeRule.rule, chargeRule.what, await recountCharges(transaction, table('calls')));
       const sums = hasFiles ? callSumsBeside(archived) : callSums;
       add(sumsRule.rule, sumsRule.what, await checkSums(transaction, schema, sums, days));
-      const ofTags = await checkTagSums(transaction, schema, table, sums, days);
+      const ofTags = await checkTagSums(transaction, schema, days);
       add(sumsRule.rule, 'a sum by tag is not the sum of its calls', ofTags);
       const [row] = await rowsOf<{ accounts: number; rows: number }>(
         transaction,

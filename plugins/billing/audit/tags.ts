@@ -1,45 +1,27 @@
 /** Compares sums by tag with the tagged calls, for as long as their tags are kept. */
 import { type SQL, sql } from 'drizzle-orm';
-import { ceiling } from '../../common/rollups/check.ts';
-import { column, dayMs, type Range, rowsWithin, type SumTable, withinRange } from '../../common/rollups/table.ts';
-import { longestMs } from '../ledger/call-rows.ts';
-import { otherValues } from '../ledger/tag-rows.ts';
-import { type Runner, rowsOf, type tablesOf } from '../model/sql.ts';
-
-type Table = ReturnType<typeof tablesOf>;
+import { column, dayMs, type Range, rowsWithin, withinRange } from '../../common/rollups/table.ts';
+import { callSums } from '../ledger/call-sums.ts';
+import { otherValues, tagsKeptFrom } from '../ledger/tag-rows.ts';
+import { type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 
 const keys = ['account_id', 'tag', 'at', 'key_id', 'model'].map(column);
 /** At most so many differences of a day are read. */
 const mostRead = 100;
 
 /** Names sums by tag that are not those of their calls. `days`: of so many days, by chance, instead of all. */
-export async function checkTagSums(
-  runner: Runner,
-  schema: string,
-  table: Table,
-  sums: SumTable,
-  days?: number,
-): Promise<{ subject: string }[]> {
-  const from = await keptFrom(runner, table);
+export async function checkTagSums(runner: Runner, schema: string, days?: number): Promise<{ subject: string }[]> {
+  const from = await tagsKeptFrom(runner, schema);
   const found: { subject: string }[] = [];
-  for (const day of await daysOf(runner, table, days)) {
+  for (const day of await daysOf(runner, schema, days)) {
     const range: Range = [Math.max(day * dayMs, from), (day + 1) * dayMs];
-    if (range[0] < range[1])
-      found.push(...(await rowsOf<{ subject: string }>(runner, differences(schema, table, sums, range))));
+    if (range[0] < range[1]) found.push(...(await rowsOf<{ subject: string }>(runner, differences(schema, range))));
   }
   return found;
 }
 
-/** Tags of earlier calls were removed with the facts of their requests. */
-async function keptFrom(runner: Runner, table: Table): Promise<number> {
-  const [row] = await rowsOf<{ before: string }>(
-    runner,
-    sql`select (extract(epoch from before) * 1000)::bigint::text as before from ${table('facts_forgotten')}`,
-  );
-  return row === undefined ? 0 : ceiling(Number.parseInt(row.before, 10) + longestMs);
-}
-
-async function daysOf(runner: Runner, table: Table, most: number | undefined): Promise<number[]> {
+async function daysOf(runner: Runner, schema: string, most: number | undefined): Promise<number[]> {
+  const table = tablesOf(schema);
   const day = (at: SQL) => sql`select floor(extract(epoch from ${at}) / 86400)::int as day`;
   const ofSums = sql`${day(sql`at`)} from ${table('tag_sums')}`;
   const found = await rowsOf<{ day: number }>(
@@ -51,15 +33,16 @@ async function daysOf(runner: Runner, table: Table, most: number | undefined): P
   return found.map((row) => row.day);
 }
 
-function differences(schema: string, table: Table, sums: SumTable, range: Range): SQL {
+function differences(schema: string, range: Range): SQL {
+  const table = tablesOf(schema);
   const list = (each: (measure: SQL) => SQL) =>
     sql.join(
-      sums.measures.map(({ name }) => each(column(name))),
+      callSums.measures.map(({ name }) => each(column(name))),
       sql`, `,
     );
   const row = (name: string) => sql`row (${list((measure) => sql`coalesce(${sql.raw(name)}.${measure}, 0)`)})`;
   const measures = sql.join(
-    sums.measures.map(({ name, sum }) => sql`${sum} as ${column(name)}`),
+    callSums.measures.map(({ name, sum }) => sql`${sum} as ${column(name)}`),
     sql`, `,
   );
   const inHour = (
@@ -73,7 +56,7 @@ function differences(schema: string, table: Table, sums: SumTable, range: Range)
       select ${sql.join(keys, sql`, `)} from (
         select given.account_id, tags.tag, date_bin('15 minutes', created_at, timestamptz 'epoch') as at,
           coalesce(key_id, '') as key_id, model, ${measures}
-        from ${rowsWithin(schema, sums, range)}
+        from ${rowsWithin(schema, callSums, range)}
         join ${table('call_tags')} as tags on tags.account_id = given.account_id and tags.id = given.id
         group by 1, 2, 3, 4, 5) as made
       full join (select * from ${table('tag_sums')} where ${withinRange(sql`at`, range)} and tag not like ${`%${otherValues}`}) as found

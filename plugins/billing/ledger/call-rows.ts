@@ -7,7 +7,7 @@ import { keySlices, sliceRows } from '../../common/kit/key-slices.ts';
 import { named, rowsOfColumns } from '../../common/rollups/named-parameters.ts';
 import { instantOf, nextOf, rowsOf, tablesOf } from '../model/sql.ts';
 import { callColumns, timelineColumns } from './batch-columns.ts';
-import { forgetTags } from './tag-rows.ts';
+import { forgetTags, longestMs } from './tag-rows.ts';
 
 /** The columns that are no money: they may be added later, and are removed. */
 const factColumns = [
@@ -116,9 +116,6 @@ const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id
 
 /** A part of the statement: the requests with facts that came later than their calls, as rows of the view. */
 export const requestsCompleted = sql`requested as (select ${requestValues} from completed)`;
-
-/** No request that has a call runs for so long. */
-export const longestMs = 3_600_000;
 
 export function openCallRows({ orm, schema }: Database): CallRows {
   const table = tablesOf(schema);

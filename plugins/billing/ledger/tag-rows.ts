@@ -1,6 +1,7 @@
 /** Tags of calls and sums by tag, written in the transaction of their calls. Batches of calls without tags do not come here. */
 import { type SQL, sql } from 'drizzle-orm';
 import { sliceRows } from '../../common/kit/key-slices.ts';
+import { ceiling } from '../../common/rollups/check.ts';
 import { type Columns, type Marks, marksFor } from '../../common/rollups/columns.ts';
 import { filled, rowsOfColumns, wordingOf } from '../../common/rollups/named-parameters.ts';
 import { type SumNames, SumsInMemory } from '../../common/rollups/sums-in-memory.ts';
@@ -155,6 +156,18 @@ function sumsAdded(table: ReturnType<typeof tablesOf>): SQL {
 }
 
 // --------------------------------------------------------------------------------------------------------------- removal
+
+/** No request that has a call runs for so long. */
+export const longestMs = hourMs;
+
+/** The first quarter of an hour of whose calls no tags were removed, with the facts of their requests. Such calls are rows, in no file. */
+export async function tagsKeptFrom(runner: Runner, schema: string): Promise<number> {
+  const [row] = await rowsOf<{ before: string }>(
+    runner,
+    sql`select (extract(epoch from before) * 1000)::bigint::text as before from ${tablesOf(schema)('facts_forgotten')}`,
+  );
+  return row === undefined ? 0 : ceiling(Number.parseInt(row.before, 10) + longestMs);
+}
 
 /** Removes the tags of calls that arrived before the id `until`. Their sums stay. */
 export async function forgetTags(runner: Runner, schema: string, until: string): Promise<void> {

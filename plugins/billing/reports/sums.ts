@@ -95,13 +95,13 @@ export async function spendTable(
   query: SpendTableQuery,
   sums = callSums,
 ): Promise<SpendCell[]> {
-  const { bounds, by, tag } = query;
+  const { bounds, by, tags } = query;
   checkBounds(bounds);
   const ending = sql`having sum(charged) > 0 order by slot::bigint, "group" limit ${mostCells + 1}::int`;
   const rows =
-    tag === undefined
+    tags === undefined
       ? await tableRows(runner, schema, query, ending, sums)
-      : await tagRows(runner, schema, { ...query, tag }, ending);
+      : await tagRows(runner, schema, { ...query, tags }, ending);
   if (rows.length > mostCells) {
     const message = `More than ${mostCells} groups: ask for a shorter time, wider buckets or fewer groups.`;
     throw new GatewayError('invalid_request', message, { field: 'group_by', shouldRetry: false });

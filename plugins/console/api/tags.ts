@@ -52,7 +52,7 @@ async function tagSumsOf(services: ConsoleServices, accountId: string, span: Spa
     ledger.tagNames(accountId),
     tag === undefined || from >= span.until
       ? []
-      : ledger.spendTable({ accountId, tag, bounds: [from, span.until], by }),
+      : ledger.spendTable({ accountId, tags: [tag], bounds: [from, span.until], by }),
   ]);
   const rows = cells
     .toSorted((one, other) => Number(other.cost - one.cost) || other.requests - one.requests)

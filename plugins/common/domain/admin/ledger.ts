@@ -80,10 +80,10 @@ export interface SpendTableQuery {
   readonly keyIds?: readonly string[] | undefined;
   readonly models?: readonly string[] | undefined;
   /**
-   * Only calls with this tag: `NAME=VALUE`, or `NAME` for all of its values, which `by: 'tag'` lists one by one. Then slots begin on quarters
-   * of an hour.
+   * Only calls with all of these tags: `NAME=VALUE`, or one `NAME` for all of its values, which `by: 'tag'` lists one by one. Then slots begin
+   * on quarters of an hour. Calls with several tags are counted one by one, for as long as their tags are kept.
    */
-  readonly tag?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
   /** In order: each begins a slot that the next one ends; at most 1,500 slots. */
   readonly bounds: readonly number[];
   readonly by: readonly ('model' | 'key' | 'tag')[];

@@ -73,8 +73,9 @@ function write(some: readonly Call[]): Promise<unknown> {
 const sum = (some: readonly Call[]) => some.reduce((total, { cost }) => total + cost, 0n);
 
 /** Sums of the calls with this tag, by the values of these members. */
-function expected(all: readonly Call[], { accountId, tag, by, bounds, models }: SpendTableQuery) {
-  const name = tag!;
+function expected(all: readonly Call[], { accountId, tags, by, bounds, models }: SpendTableQuery) {
+  const names = tags!;
+  const name = names.find((text) => !text.includes('=')) ?? names.join(',');
   const found: [string, bigint, number][] = [];
   for (const [slot, from] of bounds.slice(0, -1).entries()) {
     const within = all.filter(
@@ -85,11 +86,14 @@ function expected(all: readonly Call[], { accountId, tag, by, bounds, models }: 
         charged &&
         (models === undefined || models.includes(model)),
     );
-    const tagged = within.flatMap((each) =>
-      each.tags
-        .filter((text) => (name.includes('=') ? text === name : text.startsWith(`${name}=`)))
-        .map((text) => ({ each, text })),
-    );
+    const has = ({ tags: own }: Call) => names.every((text) => !text.includes('=') || own.includes(text as never));
+    const tagged = within
+      .filter(has)
+      .flatMap((each) =>
+        name.includes('=')
+          ? [{ each, text: name }]
+          : each.tags.filter((text) => text.startsWith(`${name}=`)).map((text) => ({ each, text })),
+      );
     const groups = Map.groupBy(tagged, ({ each, text }) =>
       JSON.stringify([slot, by.map((part) => (part === 'tag' ? text : each[part]))]),
     );
@@ -106,16 +110,25 @@ async function found(query: SpendTableQuery) {
     .sort();
 }
 
-test('sums by a tag are those of its calls, in random batches that are sent once or twice', async () => {
+test('sums by one tag and by several are those of their calls, in random batches that are sent once or twice', async () => {
   const batches = fc.sample(fc.array(call, { minLength: 1, maxLength: 12 }), { numRuns: 12, seed: 7 });
   const all = batches.map((some) => some.map(identified));
   for (const some of all) await write(some);
   await write([...all[3]!, ...all[4]!, ...all[4]!]);
   const bounds = [0, 4, 5, 12].map((quarters) => start + quarters * quarterMs);
   for (const accountId of ['alice', 'bob'])
-    for (const tag of ['team', 'env', 'team=a', 'run=2026-11/a', 'none'])
+    for (const tags of [
+      ['team'],
+      ['env'],
+      ['team=a'],
+      ['run=2026-11/a'],
+      ['none'],
+      ['team=a', 'env=dev'],
+      ['env', 'team=a'],
+      ['team', 'team=a', 'run=2026-11/a'],
+    ])
       for (const by of [[], ['tag'], ['model', 'key'], ['model', 'tag']] as const) {
-        const query = { accountId, tag, by, bounds, ...(by.length === 1 ? { models: ['small'] } : {}) };
+        const query = { accountId, tags, by, bounds, ...(by.length === 1 ? { models: ['small'] } : {}) };
         assert.deepEqual(await found(query), expected(all.flat(), query), JSON.stringify(query));
       }
   assert.deepEqual(await tagNames(database.orm, database.schema, 'alice'), ['env', 'env-b', 'run', 'team']);
@@ -155,7 +168,7 @@ test('the audit finds sums by tag that were changed, removed or made up, and say
 });
 
 test('a span of tags that begins within a quarter of an hour is refused, and names the field', async () => {
-  const query = { accountId: 'alice', tag: 'team', by: [], bounds: [start + 1, start + quarterMs] } as const;
+  const query = { accountId: 'alice', tags: ['team'], by: [], bounds: [start + 1, start + quarterMs] } as const;
   await assert.rejects(spendTable(database.orm, database.schema, query), { status: 400, field: 'start_time' });
 });
 
@@ -204,9 +217,11 @@ test('tags of calls go with the facts of their requests, and their sums stay', a
     sql`select id::text as id from ${tablesOf(schema)('call_tags')} where account_id = 'old'`,
   );
   assert.deepEqual(left, [{ id: young!.id }]);
-  const query = { accountId: 'old', tag: 'team=a', by: [], bounds: [start, start + 4 * quarterMs] } as const;
+  const query = { accountId: 'old', tags: ['team=a'], by: [], bounds: [start, start + 4 * quarterMs] } as const;
   assert.equal((await found(query))[0]![2], 2);
   // As the removal of facts has it written down.
   await change(`insert into {schema}.facts_forgotten (before) values (to_timestamp(${(start + quarterMs) / 1000}))`);
   assert.deepEqual(await wrongSums(), []);
+  // What several tags have together is read from the calls.
+  await assert.rejects(found({ ...query, tags: ['team=a', 'env=dev'] }), { status: 400, field: 'start_time' });
 });

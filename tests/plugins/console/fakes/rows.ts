@@ -234,7 +234,7 @@ export function fakeMoney(world: World): LedgerQueries {
       const own = world.charges.filter((row) => row.accountId === accountId);
       return [...new Set(own.flatMap(tagsOf).map((tag) => tag.split('=', 1)[0]!))].sort();
     },
-    async spendTable({ accountId, tag = '', bounds: [from = 0, until = 0], by: [by] }) {
+    async spendTable({ accountId, tags: [tag = ''] = [], bounds: [from = 0, until = 0], by: [by] }) {
       const tagged = found({ accountId, from, until }).flatMap((row) =>
         tagsOf(row)
           .filter((own) => own === tag || own.startsWith(`${tag}=`))
