@@ -1,6 +1,7 @@
 /** The clients: who calls what, on which plan and at which node, and who asks again under a key. */
 import type { Caller } from '../../plugins/common/domain/accounts.ts';
 import { drawBeside } from './beside.ts';
+import { drawCached } from './cached.ts';
 import type { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { ClientCall } from './client-call.ts';
@@ -178,6 +179,7 @@ export class Arrivals {
     const inputTokens = chance.pick([0, 1, 100, 3_000]) + grown;
     const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
     const plan = this.planOf(account, node);
+    const longest = maxOutputTokens ?? profile.vendors.longestOutput;
     return {
       caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: this.#allowed(model.id) },
       mark,
@@ -186,6 +188,7 @@ export class Arrivals {
       model,
       price,
       other: profile.instead ? this.#models.get(modelIds.find((name) => name !== model.id)!) : undefined,
+      cached: profile.cached && drawCached(profile.cached, inputTokens, longest),
       ratio,
       apiKey,
       key: profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,

@@ -97,9 +97,12 @@ export class Audit {
   #checkUsage(trace: Trace, call: EndRecord | undefined, cost: bigint): void {
     const stated = call?.kind === 'SETTLE' ? BigInt(call.cost) : 0n;
     if (stated !== cost) this.#fault('M17', trace.id, `the call says ${stated}, the ledger ${cost}`);
-    const isEstimate = trace.reported === undefined || trace.reported.isGuess;
+    const isServed = trace.served !== undefined;
+    const isEstimate = !isServed && (trace.reported === undefined || trace.reported.isGuess);
     if (trace.crash === undefined && call?.kind === 'SETTLE' && call.estimated !== isEstimate)
       this.#fault('M4', trace.id, `is ${call.estimated ? '' : 'not '}marked as an estimate`);
+    // What such an answer costs is known from its end alone.
+    if (isServed) return;
     const isLost = trace.crash !== undefined && trace.departedLine > trace.crash.safeLine;
     if (trace.firstByte && trace.status === 200 && call?.kind !== 'SETTLE' && !isLost) {
       this.#fault('M4', trace.id, 'answered, and nothing was charged');
@@ -124,7 +127,7 @@ export class Audit {
 
   /** The client bears one try at most, and the gateway what any other may cost: what was seen of it, else the prompt. */
   #checkBearers(trace: Trace, call: EndRecord): void {
-    const isCharged = call.kind === 'SETTLE';
+    const isCharged = call.kind === 'SETTLE' && trace.served === undefined;
     const notes = trace.tries.map((_try, index) => this.#ledger.attempts.get(`${trace.id} ${index + 1}`));
     const clients = notes.filter((note) => note?.bearer === 'client').length;
     if (clients !== (isCharged ? 1 : 0)) this.#fault('M5', trace.id, `${clients} tries are borne by the client`);

@@ -5,6 +5,7 @@ import type { Call } from '../../plugins/common/domain/calls.ts';
 import type { Model } from '../../plugins/common/domain/models.ts';
 import type { PlanTerms } from '../../plugins/common/domain/plans.ts';
 import type { Beside } from './beside.ts';
+import type { Cached } from './cached.ts';
 import type { Chance } from './chance.ts';
 import type { Oracle } from './oracle.ts';
 import type { PricedModel } from './profile.ts';
@@ -41,6 +42,8 @@ export interface ClientCall {
   readonly body: string;
   /** What its request has beside its conversation; undefined: nothing. */
   readonly beside: Beside | undefined;
+  /** The cache has an answer to it; undefined: it has none. */
+  readonly cached: Cached | undefined;
   /** The mark of its conversation; undefined: it belongs to none. */
   readonly mark: number | undefined;
   /** More than an answer comes of it; undefined: no one can tell. */

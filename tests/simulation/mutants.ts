@@ -22,6 +22,7 @@ import type { ShopTables } from './memory-shop.ts';
 import type { TaskTable } from './memory-tasks.ts';
 import { type ArchiveParts, archiveMutants } from './mutants-archive.ts';
 import { bridgeMutants } from './mutants-bridge.ts';
+import { cachedMutants } from './mutants-cached.ts';
 import { callerMutants } from './mutants-callers.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
 import { journalMutants } from './mutants-journal.ts';
@@ -310,6 +311,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...namedMutants,
   ...hedgeMutants,
   ...callerMutants,
+  ...cachedMutants,
   ...tradeMutants,
   ...reportMutants,
   ...taskMutants,

@@ -13,7 +13,7 @@ import { type AccountProfile, type HedgeProfile, providerSectionsOf, routeSectio
 import type { Life, Schedule } from './schedule.ts';
 import { accountsIn, plansOf } from './shop-services.ts';
 import type { TaskWorld } from './task-world.ts';
-import { admitted, forward } from './visit.ts';
+import { admitted, forward, fromCache } from './visit.ts';
 
 export interface NodeOptions {
   readonly index: number;
@@ -116,6 +116,7 @@ export class Node {
       awayMs: () => link.awayMs,
       bridgeMs: this.#options.bridgeMs,
       onAdmitted: admitted,
+      fromCache,
       forward: mutant.forward ?? forward,
       onWork: (name) => {
         if (name === 'note progress' && process.isReady) oracle.noting(life, this.disk.writes);

@@ -3,6 +3,7 @@
 import type { Outcome } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
 import { AbsorbOracle } from './absorb-oracle.ts';
+import { type Cached, costOfCached, dueForCached } from './cached.ts';
 import { CallersOracle } from './callers-oracle.ts';
 import type { CrashKind, Disk } from './disk.ts';
 import { EstimateOracle } from './estimate-oracle.ts';
@@ -227,14 +228,16 @@ export class Oracle {
 
   /** A try begins: the one that comes here has passed the limiter and has money set aside. */
   aimed(trace: Trace, attempt: Try, model: string): void {
-    this.limits.passed(trace);
     this.limits.aimed(trace, attempt.credential, model);
     this.hedges.aimed(trace, attempt);
     this.keys.aimed(trace);
-    if (trace.admitted) {
-      this.#coverOther(trace);
-      return;
-    }
+    if (trace.admitted) this.#coverOther(trace);
+    else this.held(trace);
+  }
+
+  /** It has passed the limiter and has money set aside. */
+  held(trace: Trace): void {
+    this.limits.passed(trace);
     trace.admitted = true;
     this.callers.held(trace);
     const view = this.view(trace.account);
@@ -245,6 +248,14 @@ export class Oracle {
     const amount = coverOf(trace.inputTokens, trace.heldOutput, trace.list, trace.ratio);
     // That another node's call has turned out dearer than its hold is not known here before it is in the ledger.
     this.#cover(view, trace, amount, { rule: 'M6', excused: this.shared === undefined ? 0n : view.excess });
+  }
+
+  /** It gets an answer that was kept: its price is known and set aside before any of it is sent. */
+  served(trace: Trace, cached: Cached): void {
+    trace.served = cached;
+    this.hedges.turnedAway(trace);
+    const view = this.view(trace.account);
+    this.#cover(view, trace, costOfCached(cached, trace), { rule: 'M7', excused: view.excess });
   }
 
   /** Another model's price may be dearer: its money was set aside when the call came. */
@@ -320,7 +331,8 @@ export class Oracle {
     trace.payer = payerOf(trace, outcome);
     // A client that left while the vendor was at work pays for the prompt that it had us send.
     const usage = trace.payer && (trace.charged ?? this.estimates.usageOf(trace, trace.payer, atMs));
-    trace.expected = trace.payer === undefined ? 0n : costOf(usage!, trace.payer.list, trace.ratio);
+    const due = trace.payer === undefined ? 0n : costOf(usage!, trace.payer.list, trace.ratio);
+    trace.expected = trace.served === undefined ? due : dueForCached(trace, outcome);
     this.#schedule.trace(Number(trace.expected & 0xffffffn));
     this.charge(view, trace.expected);
     this.callers.ended(trace);

@@ -57,6 +57,8 @@ export interface ProcessOptions {
   readonly forward: Run;
   /** Called for each call that its API key has let in. */
   readonly onAdmitted: (exchange: LiveExchange) => undefined | Promise<void>;
+  /** What a cache below billing answers a call with; undefined: nothing. */
+  readonly fromCache: (exchange: LiveExchange) => undefined | ReturnType<Run>;
   /** The database can be reached; if not, for how long already, and how long is bridged. */
   readonly healthy: () => boolean;
   readonly awayMs: () => number;
@@ -113,7 +115,11 @@ export class Process {
     await setUpShop(this.host, () => this.#options.codes);
     const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
     const shared = plugins.map((plugin, index): InstalledPlugin => ({ plugin, instance: parts[index]! }));
-    installedPlugins.push(...shared);
+    const cache: PluginInstance = {
+      handle: (exchange, next) => this.#options.fromCache(exchange as LiveExchange) ?? next(),
+    };
+    const between = { plugin: { ...plugins[3]!, name: 'cache' }, instance: cache };
+    installedPlugins.push(...shared.toSpliced(3, 0, between));
     this.#run = compileChain(endpoint, installedPlugins, async () => {}, forward);
     this.#tasks = tasks && openTaskRoom(this.host, tasks);
     if (this.#tasks !== undefined) this.#orderRun = compileChain(this.#tasks.endpoint, shared, async () => {}, forward);

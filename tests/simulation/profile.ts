@@ -28,6 +28,8 @@ export interface Profile {
   /** Draw the conversations that calls belong to, and what requests name beside their model; undefined: none. */
   readonly talks: Chance | undefined;
   readonly names: Chance | undefined;
+  /** Draws the answers that a cache has; undefined: there is none. */
+  readonly cached: Chance | undefined;
   /** Some calls carry an Idempotency-Key. */
   readonly keys: boolean;
   readonly accounts: readonly AccountProfile[];
@@ -108,6 +110,7 @@ export interface OtherChances {
   readonly talks: Chance;
   readonly names: Chance;
   readonly bridges: Chance;
+  readonly cached: Chance;
 }
 
 export function drawProfile(chance: Chance, others: OtherChances): Profile {
@@ -151,6 +154,7 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     instead: others.instead.oneIn(3) && callers === undefined,
     talks: others.talks.oneIn(2) ? others.talks : undefined,
     names: others.names.oneIn(3) ? others.names : undefined,
+    cached: others.cached.oneIn(4) ? others.cached : undefined,
     hedge: isHedged ? drawHedge(others.hedges) : undefined,
     tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
     ...bridged(rest, others.bridges),

@@ -1,4 +1,5 @@
 /** What truly happened to one request, as its client and the vendors saw it. The gateway knows nothing of it; the oracle all. */
+import type { Cached } from './cached.ts';
 import type { CrashKind } from './disk.ts';
 import type { Life } from './schedule.ts';
 import type { Counts, Fraction, PriceList } from './tariff.ts';
@@ -91,6 +92,8 @@ export interface Trace {
   lastFailed: Try | undefined;
   /** The one that the client pays for, if it does. */
   payer: Try | undefined;
+  /** It was answered from the cache. */
+  served: Cached | undefined;
   /** Money was set aside for it. */
   admitted: boolean;
   /** How often its departure was in the journal before a try, and the journal's line at the first of them. */
@@ -149,6 +152,7 @@ export function newTrace(
     winner: undefined,
     lastFailed: undefined,
     payer: undefined,
+    served: undefined,
     admitted: false,
     departed: 0,
     departures: 0,

@@ -67,7 +67,7 @@ function drawAnswer(chance: Chance, profile: VendorProfile, inputTokens: number,
   return { chunks, chunkMeanMs: chance.oneIn(30) ? 3_000 : 40, cutAfter, usage };
 }
 
-function drawUsage(chance: Chance, inputTokens: number, output: number): Counts {
+export function drawUsage(chance: Chance, inputTokens: number, output: number): Counts {
   const prompt = chance.between(Math.floor(inputTokens / 2), inputTokens);
   const cached = chance.oneIn(3) ? chance.below(prompt + 1) : 0;
   const reasoning = chance.oneIn(3) ? chance.below(output + 1) : 0;

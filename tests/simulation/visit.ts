@@ -8,10 +8,12 @@ import { deadlinePassed, LiveExchange } from '../../core/http/exchange.ts';
 import type { IncomingRequest } from '../../core/http/incoming-request.ts';
 import { caller } from '../../plugins/common/domain/accounts.ts';
 import { call, conversation, spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
+import { serveWithoutAttempt } from '../../plugins/common/domain/ledger.ts';
 import { instead, model } from '../../plugins/common/domain/models.ts';
 import { plan } from '../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../plugins/common/domain/price-ratio.ts';
 import { insteadOf } from '../../plugins/models/instead.ts';
+import type { Cached } from './cached.ts';
 import type { ClientCall, Setting } from './client-call.ts';
 import { reportedOf } from './metered-answer.ts';
 import { endpoint, type Process } from './process.ts';
@@ -29,6 +31,9 @@ export const admitted = (exchange: LiveExchange): undefined | Promise<void> => e
 
 /** The centre: finds the visit and hands over to it. */
 export const forward = (exchange: LiveExchange): Promise<Answer> => exchange.get(visit).forward(exchange);
+
+/** What a cache below billing has for it. */
+export const fromCache = (exchange: LiveExchange): undefined | Promise<Answer> => exchange.get(visit).fromCache();
 
 export class Visit {
   readonly trace: Trace;
@@ -137,6 +142,25 @@ export class Visit {
     return this.#wire.send(exchange);
   }
 
+  fromCache(): undefined | Promise<Answer> {
+    const { cached } = this.#call;
+    return cached && this.#serve(cached);
+  }
+
+  /** As plugins/cache does it for a hit. */
+  async #serve(cached: Cached): Promise<Answer> {
+    const exchange = this.#exchange;
+    const { oracle } = this.#setting;
+    const { usage, share } = cached;
+    oracle.held(this.trace);
+    await exchange.get(spendGuard).cover?.(usage, share);
+    const stopped = exchange.aborted ?? exchange.clientDisconnected;
+    if (stopped !== undefined) throw stopped;
+    oracle.served(this.trace, cached);
+    serveWithoutAttempt(exchange, { name: 'cache', usage, price: share.numerator === 0n ? 'free' : { ratio: share } });
+    return { status: 200, headers: {}, body: Buffer.from(`${this.trace.id} cached`) };
+  }
+
   // ---------------------------------------------------------------------------------------------------- the way out
 
   #refused(error: GatewayError): void {
@@ -158,6 +182,10 @@ export class Visit {
       return;
     }
     this.#isReading = true;
+    if (this.trace.served !== undefined) {
+      this.#deliver(body as Uint8Array, this.trace.served);
+      return;
+    }
     const number = headers[tryHeader];
     if (number !== undefined) {
       this.#raced(this.trace.tries[Number(number) - 1], body as Uint8Array | AsyncIterable<Uint8Array>);
@@ -165,6 +193,34 @@ export class Visit {
     }
     if (typeof body !== 'string') this.#body = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
     this.#next();
+  }
+
+  /** An answer from the cache: its head, its body and its end, or what comes of them. */
+  #deliver(body: Uint8Array, { breaksAt }: Cached): void {
+    const exchange = this.#exchange;
+    const { schedule, chance, oracle } = this.#setting;
+    // It is whole from the beginning, so that it may be kept under a key although its client has left.
+    oracle.keys.answered(this.trace, Buffer.from(body).toString());
+    const step = (what: Cached['breaksAt'], work: () => void) =>
+      schedule.after(chance.delay(5), this.#process.life, `cached ${what}`, () => {
+        if (this.#isOver) return;
+        const broke = exchange.aborted ?? (breaksAt === what ? new GatewayError('internal', 'cut') : undefined);
+        if (broke === undefined) work();
+        else if (broke.kind === 'client_left') this.#end('client_left');
+        else {
+          exchange.fail(broke);
+          this.#end('failed');
+        }
+      });
+    const sendBody = () => {
+      exchange.watcher?.chunk(body);
+      this.trace.firstByte = true;
+      step('end', () => this.#end('complete'));
+    };
+    step('head', () => {
+      exchange.watcher?.head(200, {});
+      step('body', sendBody);
+    });
   }
 
   #raced(winner: Try | undefined, body: Uint8Array | AsyncIterable<Uint8Array>): void {

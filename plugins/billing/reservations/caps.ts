@@ -25,6 +25,8 @@ export interface CapShare {
   covers(amount: Money): boolean;
   /** Holds this much more. */
   grow(amount: Money): void;
+  /** Why more is not held. */
+  refusal(): GatewayError;
   /** Ends the share with its cost; it holds nothing afterwards. */
   end(cost: Money, at: number): void;
 }
@@ -135,6 +137,7 @@ export class Caps {
         held = money(held + more);
         tally.held = money(tally.held + more);
       },
+      refusal: () => capReached(tally, this.#options.clock.now()),
       end: (cost, at) => {
         tally.held = money(tally.held - held);
         held = zero;

@@ -3,13 +3,12 @@
  * database later.
  */
 
-import { GatewayError } from '../../../core/contract/errors.ts';
 import type { RequestRow } from '../../common/domain/call-facts.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
-import { formatUsd, type Money, money, zero } from '../../common/domain/money.ts';
+import { type Money, money, zero } from '../../common/domain/money.ts';
 import { readCount } from '../../common/domain/usage.ts';
 import { uuidForm } from '../../common/kit/paging.ts';
-import type { WindowAt } from '../grants/balances.ts';
+import { notCovered } from '../grants/not-covered.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { LeaseTopUp } from '../leases/top-up.ts';
 import type { Backlog } from '../ledger/backlog.ts';
@@ -238,6 +237,21 @@ export class Reservations {
     }
   }
 
+  /** Holds so much at least, before an answer at a price that is known. 402 when the account or the key's cap cannot pay it. */
+  cover(hold: Hold, cost: Money): undefined | Promise<void> {
+    const { balance, terms } = hold;
+    const amount = money(cost - hold.held);
+    if (amount <= 0n || balance === undefined) return undefined;
+    const extend = (funded: Balance) => {
+      if (hold.ended) return;
+      if (terms.cap?.covers(amount) === false) throw terms.cap.refusal();
+      this.#postExtension(hold, funded, hold.coveredOutput, amount);
+    };
+    if (!balance.covers(amount)) return this.#funded(terms.accountId, terms.plan, amount, extend);
+    extend(balance);
+    return undefined;
+  }
+
   #postExtension(hold: Hold, balance: Balance, output: number, amount: Money): void {
     const { journal, clock } = this.#options;
     hold.coveredOutput = output;
@@ -327,21 +341,4 @@ export class Reservations {
       journal.append(recordText({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput }));
     });
   }
-}
-
-const windowText = { '5h': '5-hour', day: 'daily', week: 'weekly', month: 'monthly' } as const;
-
-/** The refusal names the window that locks the money and the time it ends. Retrying earlier is useless. */
-export function notCovered(window: WindowAt | undefined): GatewayError {
-  if (window === undefined) {
-    return new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
-      code: 'insufficient_balance',
-      shouldRetry: false,
-    });
-  }
-  const { name, limit, end } = window;
-  const message =
-    `The ${windowText[name]} window of the plan is used up: ${formatUsd(limit)} USD of its grant may be spent within it, ` +
-    `and the rest of the balance does not cover this call. It frees at ${new Date(end).toISOString()}.`;
-  return new GatewayError('insufficient_balance', message, { code: 'plan_window_used_up', shouldRetry: false });
 }

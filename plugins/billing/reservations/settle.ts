@@ -3,7 +3,7 @@ import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
 import { type Attempt, attempts, call, type SpendGuard, usageReport } from '../../common/domain/calls.ts';
 import { servedBy } from '../../common/domain/ledger.ts';
 import type { Model } from '../../common/domain/models.ts';
-import { type Money, money, type Ratio } from '../../common/domain/money.ts';
+import { type Money, money, type Ratio, zero } from '../../common/domain/money.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
 import { chargeFor } from './charge.ts';
@@ -62,11 +62,16 @@ export class HoldGuard implements SpendGuard {
   }
 
   saving(usage: Usage, share: Ratio): Money {
-    const { terms } = this.#hold;
-    const whole = chargeFor(terms, usage, {}, []).cost;
-    if (share.numerator === 0n) return whole;
-    const served = { name: 'cache', usage, price: { ratio: share } };
-    return money(whole - chargeFor(terms, usage, { served }, []).cost);
+    return money(chargeFor(this.#hold.terms, usage, {}, []).cost - this.#shareOf(usage, share));
+  }
+
+  cover(usage: Usage, share: Ratio): undefined | Promise<void> {
+    return this.#reservations.cover(this.#hold, this.#shareOf(usage, share));
+  }
+
+  #shareOf(usage: Usage, share: Ratio): Money {
+    if (share.numerator === 0n) return zero;
+    return chargeFor(this.#hold.terms, usage, { served: { name: '', usage, price: { ratio: share } } }, []).cost;
   }
 
   charged(): ReturnType<NonNullable<SpendGuard['charged']>> {

@@ -185,6 +185,8 @@ export interface SpendGuard {
   charged?(): { readonly cost: Money; readonly usage: Usage; readonly own: Money | undefined } | undefined;
   /** What this usage would cost the call, less what it costs at this share of it. */
   saving?(usage: Usage, share: Ratio): Money;
+  /** Holds what this usage costs at this share of its price, if that is more than is held. 402 where the client cannot pay it. */
+  cover?(usage: Usage, share: Ratio): undefined | Promise<void>;
 }
 
 /** The hold of the request, and what it comes to. Set by `billing`. */

@@ -220,7 +220,7 @@ const nameForm = /^[a-z0-9][a-z0-9-]{0,39}$/;
 /**
  * Call it right before the answer is returned. The plugin names `servedBy` in `sets` and `spendGuard` in `optional`: it must come
  * after billing in the list, which holds money first and charges this price instead of attempts. An answer that breaks off or
- * never begins, and an error, are not charged.
+ * never begins, and an error, are not charged. What may cost more than the hold is covered first, by `SpendGuard.cover`.
  */
 export function serveWithoutAttempt(exchange: Exchange, served: ServedBy): void {
   const { name, price } = served;
