@@ -1,22 +1,20 @@
 /** A call that may be answered again: found, waited for, or made and kept. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Exchange, Host, Next, Outcome } from '../../core/contract/contract.ts';
-import type { Answer, Headers } from '../../core/contract/message.ts';
-import { call, spendGuard, usageReport } from '../common/domain/calls.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { call, spendGuard } from '../common/domain/calls.ts';
 import { serveWithoutAttempt } from '../common/domain/ledger.ts';
-import { model } from '../common/domain/models.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
-import type { Usage } from '../common/domain/usage.ts';
 import { BodyCopy } from '../common/wire/answer-body.ts';
 import { type PromptRules, promptRules } from '../common/wire/prompt-rules.ts';
 import type { CacheConfig } from './config.ts';
 import type { Entry, Neighbour } from './entry.ts';
-import { Flights, type Landing, waited } from './flights.ts';
-import { hasForms, inFormOf, isWorthKeeping } from './form.ts';
+import { Flights, type Landing, Room, waited } from './flights.ts';
+import { hasForms, inFormOf } from './form.ts';
+import { entryOf, keptHeaders, type Sent } from './kept.ts';
 import type { CachedRequest } from './request.ts';
-import { hasPolicies, isAsRequested } from './rules.ts';
 import { nearest, questionIn, vectorOf } from './similar.ts';
-import type { EntryStore, Place } from './stores/store.ts';
+import type { Bounds, EntryStore, Place } from './stores/store.ts';
 import type { Sums } from './sums.ts';
 import type { Wish } from './wish.ts';
 
@@ -35,6 +33,7 @@ interface CachingParts {
   readonly host: Host;
   readonly store: EntryStore;
   readonly sums: Sums;
+  readonly bounds: Bounds;
 }
 
 type Settings = Pick<CacheConfig, 'wait' | 'largest' | 'similar'>;
@@ -61,6 +60,7 @@ interface Looked {
 export class Caching {
   readonly #parts: CachingParts;
   readonly #flights = new Flights();
+  readonly #room: Room;
   /** Marks of this process in the store, by owner. */
   readonly #claims = new Map<string, Place>();
   /** Answers that are on their way to the store. */
@@ -68,6 +68,7 @@ export class Caching {
 
   constructor(parts: CachingParts) {
     this.#parts = parts;
+    this.#room = new Room(parts.bounds);
     parts.host.every(renewMs, 'keep marks of answers that are made', () => this.#renew());
   }
 
@@ -85,7 +86,7 @@ export class Caching {
       const landing = await waited(flight, settings.wait, exchange.signal);
       if (landing === 'again') continue;
       const isUsable = landing !== 'alone' && this.#isYoung(landing.entry, wish);
-      const hit = isUsable ? this.#hit(exchange, request, landing) : undefined;
+      const hit = isUsable ? await this.#hit(exchange, request, landing) : undefined;
       return hit ?? this.#make(exchange, next, { ...wish, writes: false }, settings, alone(request));
     }
     const land = this.#flights.begin(id);
@@ -107,13 +108,13 @@ export class Caching {
     const looked = await this.#look(exchange, request, wish, settings.wait);
     if (looked.landing !== undefined) {
       land(looked.landing);
-      const hit = this.#hit(exchange, request, looked.landing);
+      const hit = await this.#hit(exchange, request, looked.landing);
       return hit ?? this.#make(exchange, next, { ...wish, writes: false }, settings, alone(request));
     }
     const made: Made = { request, land, owner: looked.isClaimed ? exchange.id : undefined, neighbour: undefined };
     try {
       const { near, neighbour } = await this.#compare(exchange, request, wish, settings);
-      const hit = near && this.#hit(exchange, request, near);
+      const hit = near && (await this.#hit(exchange, request, near));
       if (near === undefined || hit === undefined)
         return await this.#make(exchange, next, wish, settings, { ...made, neighbour });
       this.#end(made, near);
@@ -189,17 +190,23 @@ export class Caching {
   }
 
   /** undefined: the answer cannot be sent in the form that this request asks for. */
-  #hit(exchange: Exchange, request: CachedRequest, { entry, how }: Exclude<Landing, string>): Answer | undefined {
+  async #hit(
+    exchange: Exchange,
+    request: CachedRequest,
+    { entry, how }: Exclude<Landing, string>,
+  ): Promise<Answer | undefined> {
     const { host, sums } = this.#parts;
     const sent = this.#sentAs(exchange, request, entry);
     if (sent === undefined) return undefined;
     const { share } = request.rule;
+    const guard = exchange.find(spendGuard);
+    await guard?.cover?.(entry.usage, share);
     const now = host.clock.now();
     const ageS = Math.max(0, Math.floor((now - entry.storedAt) / 1000));
     const price = share.numerator === 0n ? 'free' : { ratio: share };
     serveWithoutAttempt(exchange, { name: 'cache', usage: entry.usage, price });
     recordEvent(exchange, now, hitEvent, [how, ageS]);
-    const saved = exchange.find(spendGuard)?.saving?.(entry.usage, share);
+    const saved = guard?.saving?.(entry.usage, share);
     sums.count(how === 'hit' ? 'hits' : 'similar', this.#countedAs(exchange, request), saved);
     return { status: 200, headers: { ...sent.headers, age: `${ageS}`, 'x-cache': how }, body: sent.body };
   }
@@ -227,14 +234,25 @@ export class Caching {
     }
     const headers = keptHeaders(answer.headers);
     answer.headers['x-cache'] = 'miss';
-    if (answer.status !== 200 || !wish.writes) {
+    // What is encoded still can be read by no one who has not asked for it so.
+    if (answer.status !== 200 || !wish.writes || answer.headers['content-encoding'] !== undefined) {
       this.#end(made, 'alone');
       return answer;
     }
-    const copy = new BodyCopy(largest);
+    const { accountId } = made.request.place;
+    let bytes = 0;
+    const copy = new BodyCopy(largest, (more) => {
+      if (!this.#room.take(accountId, more)) return false;
+      bytes += more;
+      return true;
+    });
     answer.body = copy.of(answer.body);
     // The call's slots and charge do not wait for the store.
-    exchange.defer((outcome) => this.#follow(this.#keep(exchange, made, outcome, { headers, copy })));
+    exchange.defer((outcome) =>
+      this.#follow(
+        this.#keep(exchange, made, outcome, { headers, copy }).finally(() => this.#room.give(accountId, bytes)),
+      ),
+    );
     return answer;
   }
 
@@ -291,46 +309,4 @@ export class Caching {
 /** No other request waits for it. */
 function alone(request: CachedRequest): Made {
   return { request, land: () => undefined, neighbour: undefined };
-}
-
-/** Those that belong to the answer, and not to the exchange. */
-function keptHeaders(headers: Readonly<Headers>): Headers {
-  const names = ['content-type', 'content-language', 'x-gateway-dropped'];
-  return Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
-}
-
-interface Sent {
-  readonly headers: Headers;
-  readonly copy: BodyCopy;
-}
-
-/** The answer as it is kept; undefined: it has not ended well, or is another one than was asked for. */
-function entryOf(
-  exchange: Exchange,
-  request: CachedRequest,
-  { kind, error }: Outcome,
-  { headers, copy }: Sent,
-  storedAt: number,
-): Entry | undefined {
-  const report = exchange.find(usageReport);
-  const body = copy.whole();
-  if (kind === 'failed' || error !== undefined || report?.terminal !== true || body === undefined) return undefined;
-  if (exchange.find(model) !== request.model || !hasPolicies(exchange, request.policies)) return undefined;
-  const requested = exchange.get(call);
-  if (!isAsRequested(requested, report.services, report.media)) return undefined;
-  const isStream = headers['content-type']?.startsWith('application/json') !== true && requested.stream;
-  const entry = {
-    key: request.place.key,
-    headers,
-    body,
-    form: request.form,
-    isStream,
-    usage: countsIn(report.usage),
-    storedAt,
-  };
-  return isWorthKeeping(entry, request.opened) ? entry : undefined;
-}
-
-function countsIn(usage: Usage): Usage {
-  return Object.fromEntries(Object.entries(usage).filter(([, count]) => count !== undefined));
 }

@@ -1,5 +1,6 @@
-/** Answers that are being made: equal requests wait for one of them. */
+/** Answers that are being made: equal requests wait for one of them, and all of them are bounded in bytes. */
 import type { Entry } from './entry.ts';
+import type { Bounds } from './stores/store.ts';
 
 /**
  * How it ended. `again`: its client left before anything was known, and another of those that wait makes it. `alone`: the answer is of
@@ -40,4 +41,31 @@ export function waited(flight: Promise<Landing>, ms: number, signal: AbortSignal
     clearTimeout(timer);
     signal.removeEventListener('abort', abort);
   });
+}
+
+/** Bytes of answers that are on their way to the store: as many as it takes, and of each account no more than its part. */
+export class Room {
+  readonly #bounds: Bounds;
+  readonly #byAccount = new Map<string, number>();
+  #bytes = 0;
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+  }
+
+  /** false: they do not fit. */
+  take(accountId: string, bytes: number): boolean {
+    const own = (this.#byAccount.get(accountId) ?? 0) + bytes;
+    if (this.#bytes + bytes > this.#bounds.bytes || own > this.#bounds.accountBytes) return false;
+    this.#bytes += bytes;
+    this.#byAccount.set(accountId, own);
+    return true;
+  }
+
+  give(accountId: string, bytes: number): void {
+    const left = (this.#byAccount.get(accountId) ?? 0) - bytes;
+    this.#bytes -= bytes;
+    if (left > 0) this.#byAccount.set(accountId, left);
+    else this.#byAccount.delete(accountId);
+  }
 }

@@ -35,7 +35,7 @@ import { ruleOf } from './rules.ts';
 import { MemoryStore } from './stores/memory.ts';
 import { PostgresStore } from './stores/postgres.ts';
 import { RedisStore } from './stores/redis.ts';
-import type { EntryStore } from './stores/store.ts';
+import type { Bounds, EntryStore } from './stores/store.ts';
 import { Sums } from './sums.ts';
 import { wishIn } from './wish.ts';
 
@@ -59,8 +59,9 @@ export default definePlugin<CacheConfig>({
     host.provide(cacheReport, sums);
     host.every(writeMs, 'write sums of the cache', () => sums.flush());
     host.every(pruneMs, 'forget old sums of the cache', () => sums.prune());
-    const entries = storeOf(host, config);
-    const caching = entries && new Caching({ host, store: entries, sums });
+    const bounds = { bytes: config.bytes, accountBytes: Math.min(config.account, config.bytes) };
+    const entries = storeOf(host, config, bounds);
+    const caching = entries && new Caching({ host, store: entries, sums, bounds });
     let current = config;
     const instance: PluginInstance<CacheConfig> = {
       ...layerOf(host, config, caching),
@@ -112,8 +113,7 @@ function isCharged({ handle, deferred, body, charges, setsOnOpen = [] }: Endpoin
   return handle === undefined && deferred !== true && body === 'json' && charges !== false && setsOnOpen.includes(call);
 }
 
-function storeOf(host: Host, config: CacheConfig): EntryStore | undefined {
-  const bounds = { bytes: config.bytes, accountBytes: Math.min(config.account, config.bytes) };
+function storeOf(host: Host, config: CacheConfig, bounds: Bounds): EntryStore | undefined {
   if (config.store === 'memory') {
     const store = new MemoryStore(host.clock, bounds);
     host.every(sweepMs, 'forget old answers', () => store.sweep());

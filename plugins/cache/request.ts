@@ -1,4 +1,5 @@
 /** A request that the cache is for: its rule, its key, and the form of its answer. Pure. */
+import { isUtf8 } from 'node:buffer';
 import type { Exchange } from '../../core/contract/contract.ts';
 import { isObject, type JsonObject, tryParseBytes } from '../../core/json/json.ts';
 import { type Caller, caller } from '../common/domain/accounts.ts';
@@ -40,7 +41,8 @@ export function cachedRequest(exchange: Exchange, settings: KeySettings): Cached
   const { body } = exchange.request;
   if (body.length === 0 || body.length > settings.largestBytes || !mayRepeat(exchange)) return undefined;
   const json = tryParseBytes(body);
-  if (!isObject(json)) return undefined;
+  // Bytes that are no text are all read as the same sign.
+  if (!isObject(json) || !isUtf8(body)) return undefined;
   const rule = ruleFor(settings.rules, exchange, json);
   if (rule === undefined || !isRepeatable(exchange, json)) return undefined;
   const request = exchange.find(opened);

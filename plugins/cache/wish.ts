@@ -18,9 +18,14 @@ export function wishIn(header: string | undefined): Wish {
     const [name, value = ''] = directive.split('=').map((part) => part.trim());
     if (name === 'no-store') [reads, writes] = [false, false];
     else if (name === 'no-cache') reads = false;
-    else if (name === 'max-age' && /^"?\d{1,12}"?$/.test(value))
-      maxAgeMs = Math.min(maxAgeMs, Number(value.replaceAll('"', '')) * 1_000);
+    else if (name === 'max-age') maxAgeMs = Math.min(maxAgeMs, secondsIn(value) * 1_000);
   }
   // Nothing is that young.
   return { reads: reads && maxAgeMs > 0, writes, maxAgeMs };
+}
+
+/** What is no number of seconds asks for none: who sets an age does not want any answer, however old. */
+function secondsIn(value: string): number {
+  const [, digits] = /^"?(\d+)"?$/.exec(value) ?? [];
+  return digits === undefined ? 0 : Number(digits);
 }

@@ -66,7 +66,9 @@ export class MemoryStore implements EntryStore {
     const { bytes: most, accountBytes } = this.#bounds;
     if (bytes > most || bytes > accountBytes) return;
     const account = this.#accountOf(accountId);
-    this.#kept.set(id, { accountId, entry, neighbour, bytes, endsAt: this.#clock.monotonic() + keepMs });
+    // A part of a larger piece of memory would keep all of that.
+    const own = { ...entry, body: new Uint8Array(entry.body) };
+    this.#kept.set(id, { accountId, entry: own, neighbour, bytes, endsAt: this.#clock.monotonic() + keepMs });
     account.ids.add(id);
     account.bytes += bytes;
     this.#bytes += bytes;

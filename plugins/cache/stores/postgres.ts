@@ -24,6 +24,8 @@ export class PostgresStore implements EntryStore {
   }
 
   async find({ accountId, key }: Place): Promise<Found> {
+    // A call that is made takes less time than the database may, before it is given up.
+    if (!this.#database.healthy()) throw new Error('the database cannot be reached');
     const [row] = await rowsOf<{ head: string | null; body: string | null; made: boolean }>(
       this.#database.orm,
       sql`select entries.head, encode(entries.body, 'base64') as body, exists (

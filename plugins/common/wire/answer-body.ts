@@ -25,12 +25,15 @@ export async function wholeBody(body: Answer['body'], maxBytes: number): Promise
 /** The bytes of a body that have passed. */
 export class BodyCopy {
   readonly #maxBytes: number;
+  readonly #takes: ((bytes: number) => boolean) | undefined;
   #chunks: Uint8Array[] = [];
   #bytes = 0;
   #ended = false;
 
-  constructor(maxBytes: number) {
+  /** `takes`: whether there is room for so many more; without it there is. */
+  constructor(maxBytes: number, takes?: (bytes: number) => boolean) {
     this.#maxBytes = maxBytes;
+    this.#takes = takes;
   }
 
   /** Returns the body to send in its place. */
@@ -43,8 +46,12 @@ export class BodyCopy {
 
   add(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
-    if (this.#bytes <= this.#maxBytes) this.#chunks.push(chunk);
-    else this.#chunks = [];
+    if (this.#bytes <= this.#maxBytes && this.#takes?.(chunk.length) !== false) {
+      this.#chunks.push(chunk);
+      return;
+    }
+    this.#chunks = [];
+    this.#bytes = Number.POSITIVE_INFINITY;
   }
 
   end(): void {

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import plugin from '../../../plugins/cache/index.ts';
-import { call, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { type Call, call, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { servedBy } from '../../../plugins/common/domain/ledger.ts';
 import { model } from '../../../plugins/common/domain/models.ts';
 import { formatUsd } from '../../../plugins/common/domain/money.ts';
+import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import { type FakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
 import { leaveWorlds, modelOf, newCall, newWorld, report, send, type World } from '../billing/world.ts';
@@ -20,17 +22,17 @@ const entry = modelOf();
 const usage = { input: 7, output: 3 };
 const whole = 44_000n;
 
-function equalCall(text: string): FakeExchange {
-  const exchange = newCall({ facts: [[model, entry]] });
+function equalCall(text: string, requested: Partial<Call> = {}): FakeExchange {
+  const exchange = newCall({ call: requested, facts: [[model, entry]] });
   const body = Buffer.from(JSON.stringify({ model: 'test-model', input: text }));
   Object.assign(exchange.request, { body, bodyBytes: body.length });
   Object.assign(exchange.endpoint, { setsOnOpen: [call], body: 'json' });
   return exchange;
 }
 
-async function upstream(exchange: FakeExchange): Promise<Answer> {
+async function upstream(exchange: FakeExchange, counts: Usage): Promise<Answer> {
   Object.assign(await send(exchange), { result: 'answered', status: 200 });
-  exchange.set(usageReport, report(usage));
+  exchange.set(usageReport, report(counts));
   return { status: 200, headers: { 'content-type': 'application/json' }, body: '{"data":[]}' };
 }
 
@@ -39,14 +41,20 @@ async function answerAll(
   world: World,
   price: string,
   exchanges: readonly FakeExchange[],
-  breaksOff = (_: number) => false,
+  { breaksOff = (_: number): boolean => false, counts = usage as Usage } = {},
 ) {
   const cache = await setUp(plugin, fakeHost(), { of: [{ keep: '1h', price }] });
   const gate = Promise.withResolvers<void>();
   const answers = exchanges.map(async (exchange, index) => {
-    const answer = await world.part.handle!(exchange, () =>
-      cache.handle!(exchange, () => gate.promise.then(() => upstream(exchange))),
-    );
+    let answer: Answer;
+    try {
+      answer = await world.part.handle!(exchange, () =>
+        cache.handle!(exchange, () => gate.promise.then(() => upstream(exchange, counts))),
+      );
+    } catch (error) {
+      await exchange.end({ status: (error as GatewayError).status });
+      return (error as GatewayError).code;
+    }
     // The head and the body, as they are written to the client's socket.
     const isBroken = exchange.find(servedBy) !== undefined && breaksOff(index);
     if (!isBroken) exchange.watcher?.head(answer.status, {});
@@ -91,7 +99,7 @@ test('any shares, questions and answers that break off: the balance is exact, an
       await using world = await newWorld({ credit: '1' });
       const price = (millionths / 100_000).toFixed(5);
       const exchanges = list.map(({ text }) => equalCall(text));
-      const all = await answerAll(world, price, exchanges, (index) => list[index]!.breaks);
+      const all = await answerAll(world, price, exchanges, { breaksOff: (index) => list[index]!.breaks });
       const made = new Set(list.map(({ text }) => text)).size;
       const count = (what: string) => all.filter((how) => how === what).length;
       assert.equal(count('miss'), made);
@@ -103,4 +111,14 @@ test('any shares, questions and answers that break off: the balance is exact, an
     }),
     { numRuns: 12 },
   );
+});
+
+test('equal calls at once whose hits cost more than is held: as many are answered as the balance pays, and others cost nothing', async () => {
+  await using world = await newWorld({ credit: '1' });
+  // 0.200014 USD, of which the hold of a call without a limit covers a part.
+  const counts = { input: 7, output: 20_000 };
+  const exchanges = Array.from({ length: 8 }, () => equalCall('same', { maxOutputTokens: undefined }));
+  const all = await answerAll(world, '1', exchanges, { counts });
+  assert.deepEqual(all.toSorted(), ['hit', 'hit', 'hit', ...Array(4).fill('insufficient_balance'), 'miss']);
+  assert.equal(await world.balance(), 1_000_000_000n - 4n * 200_014_000n);
 });

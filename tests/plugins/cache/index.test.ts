@@ -103,6 +103,10 @@ const never: Record<string, [Requested, ((exchange: FakeExchange) => void)?]> = 
     (exchange) => exchange.set(pinned, { provider: 'v', credential: 'c', protocol: undefined }),
   ],
   'one whose answer is for it alone': [{}, (exchange) => exchange.set(answerPolicies, { digest: () => undefined })],
+  'bytes that are no text': [
+    {},
+    ({ request }) => Object.assign(request, { body: Buffer.from('{"model":"m","input":"\xff"}', 'latin1') }),
+  ],
   "a line of a vendor's batch": [{}, (exchange) => exchange.set(vendorBatch, 'answer')],
 };
 for (const [what, [requested, more]] of Object.entries(never))
@@ -139,6 +143,20 @@ const bad: Record<string, (exchange: FakeExchange) => Answer> = {
     exchange.set(answerPolicies, { digest: () => undefined });
     return answered(exchange);
   },
+  'with counts that the call cannot have consumed': (exchange) => {
+    const answer = answered(exchange);
+    exchange.set(usageReport, { ...exchange.get(usageReport), usage: { input: 10 ** 12 } });
+    return answer;
+  },
+  'with a count that is none': (exchange) => {
+    const answer = answered(exchange);
+    exchange.set(usageReport, { ...exchange.get(usageReport), usage: { input: -1 } });
+    return answer;
+  },
+  'encoded still': (exchange) => ({
+    ...answered(exchange),
+    headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+  }),
   'of another model': (exchange) => {
     exchange.set(model, { ...exchange.get(model), id: 'other' });
     return answered(exchange);
@@ -229,10 +247,43 @@ test('cache-control: no-store keeps and reads nothing, no-cache makes it again, 
   assert.equal(await by('no-cache'), 'miss');
   assert.equal(await by('max-age=0'), 'miss');
   assert.equal(made(), 6);
-  assert.deepEqual(wishIn('max-age="5", x'), { reads: true, writes: true, maxAgeMs: 5_000 });
   const deaf = await startNode({ honour: [] });
   await deaf.send(exchangeOf());
   assert.equal(await deaf.send(exchangeOf({ headers: { 'cache-control': 'no-store' } })), 'hit');
+});
+
+const wishes: Record<string, [reads: boolean, writes: boolean, maxAgeS?: number]> = {
+  '': [true, true],
+  'max-age="5", x': [true, true, 5],
+  'max-age = 7 , MAX-AGE=9': [true, true, 7],
+  'max-age=99999999999999999999': [true, true],
+  'max-age=soon': [false, true, 0],
+  'max-age=-1': [false, true, 0],
+  'max-age': [false, true, 0],
+  'NO-CACHE="x"': [false, true],
+  ',, no-store ,no-cache': [false, false],
+  'x="no-store"': [true, true],
+  'no-stored, only-if-cached, max-stale': [true, true],
+};
+test('odd forms of cache-control ask for what they say, and never for an older answer than they mean', () => {
+  for (const [header, [reads, writes, maxAgeS]] of Object.entries(wishes)) {
+    const { maxAgeMs, ...wish } = wishIn(header);
+    assert.deepEqual(wish, { reads, writes }, header);
+    if (maxAgeS === undefined) assert.ok(maxAgeMs > 10 ** 15, header);
+    else assert.equal(maxAgeMs, maxAgeS * 1_000, header);
+  }
+});
+
+test('answers that are on their way take no more room than the store has, and an account no more than its part', async () => {
+  const { send, made } = await startNode({ bytes: '1MB', account: '64KB' });
+  const body = `{"data":"${'x'.repeat(40_000)}"}`;
+  const ask = (input: string, account = 'ada') => {
+    const exchange = exchangeOf({ account, body: { model: 'm', input } });
+    return send(exchange, async () => answered(exchange, body));
+  };
+  assert.deepEqual(await Promise.all([ask('a'), ask('b'), ask('a', 'bob')]), ['miss', 'miss', 'miss']);
+  assert.deepEqual([await ask('a'), await ask('b'), await ask('a', 'bob')], ['hit', 'miss', 'hit']);
+  assert.equal(made(), 4);
 });
 
 test('the first rule that fits decides: operations, models by name with *, requests without tools', async () => {

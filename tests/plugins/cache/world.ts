@@ -51,6 +51,7 @@ export function exchangeOf(requested: Requested = {}): FakeExchange {
     stream: false,
     billable: true,
     choices: 1,
+    inputTokens: 10,
     ...requested.call,
   };
   return fakeExchange({
