@@ -65,6 +65,11 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
       '2 minutes',
       'the main journeys in Firefox (Debian’s firefox-esr); SHOTS=DIR keeps a screenshot of each page',
     ],
+    [
+      'test:guide [-- --only GOAL] [-- --install]',
+      'a minute',
+      'six goals of the guide in a fresh clone, by a script that does only what the pages say',
+    ],
     ['pictures', '2 minutes', 'takes the console’s screenshots again, into plugins/console/pictures/'],
   ],
   'With clients of others': [
