@@ -9,7 +9,7 @@ import { dropped, type UsageReport, usageReport } from '../common/domain/calls.t
 import { defineEvent, recordEvent, recordVendorWords } from '../common/domain/timeline.ts';
 import type { Target } from '../common/domain/upstreams.ts';
 import type { Usage } from '../common/domain/usage.ts';
-import { maxScrubbedBytes } from '../common/kit/scrub.ts';
+import { maxScrubbedBytes, scrubBytes } from '../common/kit/scrub.ts';
 import { classify, classifyBody, classifyFrame, notAnAnswer } from '../common/kit/upstream-errors.ts';
 import { buildUpstreamRequest } from '../common/kit/upstream-request.ts';
 import { asBytes, isWhole, wholeBody } from '../common/wire/answer-body.ts';
@@ -51,7 +51,8 @@ export async function makeCall(
     const now = clock.now();
     recordVendorWords(exchange, now, classifyFrame(event, now, target.key.reveal()).vendor);
   };
-  const context = { call: opened.call, exchange, shapeOf: shape(), failed };
+  const masked = (bytes: Uint8Array) => scrubBytes(bytes, target.key.reveal());
+  const context = { call: opened.call, exchange, shapeOf: shape(), failed, masked };
   const read = { context, opened, prepared, target, clock, namesRequested: namesRequested() && !prepared.converted };
   try {
     if (answer.status >= 300 || isPage(answer.headers)) return await refuse(read, answer);

@@ -83,6 +83,8 @@ export interface AnswerContext {
   readonly shapeOf?: ((error: GatewayError, requestId: string) => object) | undefined;
   /** Records the vendor's words of an error event: behind the beginning of an answer it is no refusal of the attempt. */
   readonly failed: (event: JsonObject) => void;
+  /** Without the key of this attempt, and whatever else looks like a secret. */
+  readonly masked: (bytes: Uint8Array) => Uint8Array;
 }
 
 /** The content of a whole body. */
@@ -97,10 +99,11 @@ interface Reading {
   readonly contentType?: string;
 }
 
-/** Follows a body that is passed on as it comes; its report is right whenever it is read. */
+/** Follows a body that is passed on as it comes, but for errors; its report is right whenever it is read. */
 export interface StreamMeter {
   readonly report: UsageReport;
-  feed(chunk: Uint8Array): void;
+  /** Returns what is sent now. */
+  feed(chunk: Uint8Array): Uint8Array | undefined;
   /**
    * The upstream's body has ended, or broke off with `broken`. Returns the text to send instead of the rest; undefined after a
    * break: the answer breaks off too.

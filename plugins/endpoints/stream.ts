@@ -20,10 +20,12 @@ export class MeteredStream implements AsyncIterableIterator<Uint8Array> {
   async next(): Promise<IteratorResult<Uint8Array>> {
     if (this.#hasEnded) return { done: true, value: undefined };
     try {
-      const step = await this.#source.next();
-      if (step.done === true) return this.#last(this.#meter.end());
-      this.#meter.feed(step.value);
-      return step;
+      for (;;) {
+        const step = await this.#source.next();
+        if (step.done === true) return this.#last(this.#meter.end());
+        const value = this.#meter.feed(step.value);
+        if (value !== undefined) return { done: false, value };
+      }
     } catch (error) {
       const last = this.#meter.end(error);
       if (last === undefined) throw error;

@@ -174,8 +174,9 @@ class AudioMeter implements StreamMeter {
     this.report = report;
   }
 
-  feed(chunk: Uint8Array): void {
+  feed(chunk: Uint8Array): Uint8Array {
     this.report.hear(chunk);
+    return chunk;
   }
 
   end(): undefined {

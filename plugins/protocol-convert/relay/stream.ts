@@ -1,6 +1,7 @@
 /** Relay of a stream in whole frames with the upstream's own bytes, a usage meter, and a protocol-correct end. */
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
+import { Outbox } from '../../common/encoding/outbox.ts';
 import { FrameReader, parseFrame } from '../../common/kit/sse.ts';
 import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import { wholeBody } from '../../common/wire/answer-body.ts';
@@ -8,7 +9,6 @@ import { isComment, isWholeFrame, type ReadFrame } from '../../common/wire/frame
 import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
 import { keepAsEstimate, Opening, refuseKeptBack } from './opening.ts';
-import { Outbox } from './outbox.ts';
 import {
   balanceUsedUp,
   cleanError,

@@ -173,14 +173,24 @@ test("without counters the length in the file's header is charged, and marked", 
   assert.deepEqual([other.usage, other.estimated], [{ input: 30, output: 2, audio: 3 }, true]);
 });
 
-test("an error event within a stream of speech or of a transcription keeps the vendor's words, masked, for operators", async () => {
+test("an error event within a stream of speech or of a transcription reaches the client masked, and keeps the vendor's words for operators", async () => {
   const event = JSON.stringify({ type: 'error', error: { message: 'No voice is left at key-of-first' } });
   const queries = testbed.gateway.gateway.find(requestQueries)!;
   for (const [begun, call] of [
     [delta, () => speak(asEvents)],
     ['data: {"type":"transcript.text.delta","delta":"hi"}\n\n', () => transcribe({ model: 'counted', stream: 'true' })],
   ] as const) {
-    testbed.first.play({ headers: events, body: `${begun}event: error\ndata: ${event}\n\n` });
+    const whole = `${begun}event: error\ndata: ${event}\n\n`;
+    const seen = whole.replace('key-of-first', '***');
+    // Also where the key comes in two pieces, and where the stream ends without the blank line.
+    for (const [body, expected] of [
+      [whole, seen],
+      [whole.trimEnd(), seen.trimEnd()],
+    ] as const) {
+      testbed.first.play({ headers: events, body, cuts: [body.indexOf('key-of-first') + 5] });
+      assert.equal((await call()).text, expected);
+    }
+    testbed.first.play({ headers: events, body: whole });
     let id = '';
     await charged(async () => {
       id = (await call()).headers.get('x-request-id')!;
