@@ -65,14 +65,22 @@ export const listOf = <T extends z.ZodType<string>>(item: T) =>
 const pathForm =
   /^(?:file:|~\/|\.{1,2}\/|\/(?:app|config|etc|home|mnt|opt|private|root|run|secrets|srv|tmp|Users|usr|var|vault)\/)/;
 
-/** A key, password or other secret. */
-export const secretText = () =>
-  z.string().refine((value) => !pathForm.test(value), {
-    error: ({ input }) => {
-      const path = /^file:(?:\/\/)?(\/[^\s"]*)$/.exec(String(input))?.[1] ?? '/path';
-      return `is the path of a file, not what stands in it: write "\${file:${path}}"`;
-    },
-  });
+/** Names a stored secret among vendors' keys alone. */
+const bareReference = /^secret:[\w.-]+$/;
+
+/** A key, password or other secret. `takesReference`: the plugin itself reads `secret:NAME`. */
+export const secretText = ({ takesReference = false } = {}) =>
+  z
+    .string()
+    .refine((value) => !pathForm.test(value), {
+      error: ({ input }) => {
+        const path = /^file:(?:\/\/)?(\/[^\s"]*)$/.exec(String(input))?.[1] ?? '/path';
+        return `is the path of a file, not what stands in it: write "\${file:${path}}"`;
+      },
+    })
+    .refine((value) => takesReference || !bareReference.test(value), {
+      error: ({ input }) => `is the name of a stored secret, not the secret: write "\${${String(input)}}" here`,
+    });
 
 const mostSecrets = 8;
 

@@ -83,7 +83,7 @@ const queueSchema = z.strictObject({
 });
 
 /** A credential file, as JSON over any lines, becomes one line; `auth` needs a scheme that reads it. */
-export const keyText = secretText()
+export const keyText = secretText({ takesReference: true })
   .max(16_000)
   .transform((key) => (key.trimStart().startsWith('{') ? oneLine(key) : key))
   .refine(

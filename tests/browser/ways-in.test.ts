@@ -224,6 +224,11 @@ test('an operator adds a provider by its form, with a pasted secret that no file
   await page.getByRole('option', { name: 'none: by the provider alone' }).click();
   await page.getByLabel('Paste a key').fill('shared-with-two');
   await page.getByRole('button', { name: 'Store key' }).click();
+  const rules = page.getByRole('group', { name: 'Roles by claims' });
+  await rules.getByRole('button', { name: 'Add rule' }).click();
+  await rules.getByLabel('Has the value').fill('gateway-auditors');
+  await rules.getByRole('combobox', { name: 'Role' }).click();
+  await page.getByRole('option', { name: 'operator' }).click();
   await page.getByText('No faults').waitFor();
   await page.getByRole('button', { name: 'Review and save' }).click();
   await page.getByRole('dialog').getByLabel('Why?').fill('a second provider');
@@ -235,6 +240,10 @@ test('an operator adds a provider by its form, with a pasted secret that no file
   const files = (await testbed.gateway.find(configFiles)!.view()).files.map(({ text }) => text).join('\n');
   assert.match(files, /client_secret: ["']?\$\{secret:sign-in-two\}/);
   assert.doesNotMatch(files, /shared-with-two/);
+  assert.match(files, /roles: \[\{ claim: groups, value: gateway-auditors, role: operator \}\]/);
+  await page.goto('/console/admin/config?tab=forms&form=signOn&entry=two');
+  await rules.getByRole('button', { name: /groups gateway-auditors/ }).waitFor();
+  assert.equal(await rules.getByLabel('Has the value').inputValue(), 'gateway-auditors');
 });
 
 test('an ended session is renewed in front of the page, which keeps the typed text', { skip }, async () => {

@@ -6,6 +6,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { secretText } from '../../core/contract/schema.ts';
 import { ConfigError, readGatewayFile } from '../../core/gateway/config.ts';
 import { entriesOf } from '../../core/gateway/secrets/path-entries.ts';
 import { loadYaml } from '../../core/gateway/yaml.ts';
@@ -221,7 +222,7 @@ test('an unusable secret is named once and never shown, and the running one stay
   assert.doesNotMatch(gateway.lines.join('\n'), /hush|key-of-(?:file|mount)/);
 });
 
-test('a path as the value of a secret is refused with the syntax that reads it', async () => {
+test('a path, or the name of a stored secret, as the value of a secret is refused with the syntax that reads it', async () => {
   const refused = async (more: string) => {
     const failed = await startGateway(`gateway: test\nlisten: 127.0.0.1:0\n${more}`).then(
       (started) => started.stop().then(() => undefined),
@@ -242,5 +243,12 @@ test('a path as the value of a secret is refused with the syntax that reads it',
       await provider(`"${path}"`),
       /is the path of a file, not what stands in it: write "\$\{file:\/path\}"/,
     );
+  const bare = secretText().safeParse('secret:card-key');
+  assert.match(
+    bare.error?.issues[0]?.message ?? '',
+    /^is the name of a stored secret, not the secret: write "\$\{secret:card-key\}" here$/,
+  );
+  assert.equal(secretText().safeParse('secret:s and a colon').success, true, 'no name');
+  assert.equal(await provider('"secret:acme"'), '', 'a vendor reads it');
   for (const key of ['sk-1', '/9j4AAQSk/ZJRg==', '..', 'AKIA:/run']) assert.equal(await provider(`"${key}"`), '', key);
 });

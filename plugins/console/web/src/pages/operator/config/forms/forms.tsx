@@ -17,6 +17,7 @@ import { BrandForm } from './brand.tsx';
 import { FormProvider } from './context.ts';
 import { type Layer, layersOf, valueAt } from './layers.ts';
 import { ModelForm } from './models/models.tsx';
+import { PaymentForm } from './payments.tsx';
 import { PlanForm } from './plans.tsx';
 import { RatioForm } from './ratios.tsx';
 import { SignOnForm } from './sign-on.tsx';
@@ -30,6 +31,7 @@ const forms = [
   { name: 'ratios', plugin: 'models', show: () => <RatioForm /> },
   { name: 'signUp', plugin: 'console', show: () => <SignUpForm /> },
   { name: 'signOn', plugin: 'console', show: () => <SignOnForm /> },
+  { name: 'payments', plugin: 'payments', show: () => <PaymentForm /> },
   { name: 'brand', plugin: 'console', show: () => <BrandForm /> },
   { name: 'alerts', plugin: 'alerts', show: () => <AlertRuleForm /> },
   { name: 'sinks', plugin: 'alerts', show: () => <AlertSinkForm /> },

@@ -1,6 +1,7 @@
 /** Sign-in by providers: each one's settings, its address to register, and what holds for the mail domains of its people. */
 import { Alert, Fieldset, SimpleGrid, Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { ClaimRules } from './claim-rules.tsx';
 import { useForms } from './context.ts';
 import { ChoiceField, ListField, TextField } from './fields.tsx';
 import { fileFor, namesAt, valueAt } from './layers.ts';
@@ -95,6 +96,8 @@ function Provider({ id }: { readonly id: string }) {
         label={t('operator.config.forms.clientSecret')}
         name={`sign-in-${id}`}
       />
+      <ClaimRules path={[...at, 'roles']} gives="role" />
+      <ClaimRules path={[...at, 'plans']} gives="plan" />
       {domains.map((domain) => (
         <Domain key={domain} domain={domain} />
       ))}
