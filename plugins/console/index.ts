@@ -66,6 +66,7 @@ export default definePlugin<ConsoleConfig>({
       services.priceQueries,
       services.multipliers,
       services.configFiles,
+      services.docsSite,
       payments,
       priceFloor,
       alertAdmin,

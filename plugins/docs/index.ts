@@ -6,7 +6,7 @@ import { priceQueries } from '../common/domain/admin/prices.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { pool } from '../common/domain/ledger.ts';
 import { catalog } from '../common/domain/models.ts';
-import { consoleSite } from '../common/domain/pages/console-site.ts';
+import { consoleSite, docsSite } from '../common/domain/pages/console-site.ts';
 import { plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
@@ -24,9 +24,11 @@ export default definePlugin<DocsConfig>({
       ...[catalog, priceQueries, plans, multipliers, errorShape, keyRules],
       ...[keyring, accountAdmin, pool, consoleSite],
     ],
+    provides: [docsSite],
   },
   setup(host, settings) {
     const site = new DocsSite(host, settings);
+    host.provide(docsSite, { address: () => site.root() });
     const common: Omit<Endpoint, 'method' | 'path'> = {
       operation: 'docs',
       body: 'none',

@@ -13,6 +13,7 @@ import {
   accounts,
   batchAdmin,
   configFiles,
+  docsSite,
   ledgerQueries,
   noticeAdmin,
   plans,
@@ -120,6 +121,7 @@ const info = z
     public: z.object({ models: z.boolean(), status: z.boolean() }).describe('Pages that need no signing in.'),
     brand: z.object({
       logo: z.string().nullable().describe("Address of the operator's picture; null: the product's own mark."),
+      docs: z.string().nullable().describe('Address of the pages for clients; null: there are none.'),
       terms: legalLink,
       imprint: legalLink,
     }),
@@ -152,7 +154,7 @@ export function meRoutes(services: ConsoleServices) {
       const { name: gateway, signUp, oidc, mail } = settings;
       const firstOperatorMissing = await people.firstOperatorMissing();
       const providers = oidc.map((provider) => ({ ...provider }));
-      const brand = brandJson(settings.brand);
+      const brand = { ...brandJson(settings.brand), docs: services.find(docsSite)?.address() ?? null };
       return { gateway, signUp, providers, firstOperatorMissing, mail, public: settings.pages, brand };
     })
     .read(first, async ({ json: wanted, c }) => {

@@ -56,8 +56,13 @@ export class DocsSite {
     this.#sets.clear();
   }
 
+  /** undefined: the pages are off. */
+  root(): string | undefined {
+    return this.#config.access === 'off' ? undefined : '/docs/';
+  }
+
   async answer({ request }: Exchange): Promise<Answer> {
-    if (this.#config.access === 'off') throw unknownAddress();
+    if (this.root() === undefined) throw unknownAddress();
     const look = this.#host.find(consoleSite)?.look();
     this.#assets.useShades(look?.shades ?? []);
     const answer = await this.#find(request, look);

@@ -306,6 +306,8 @@ test('a changed price, page and reader shows with the reload', async () => {
   assert.doesNotMatch(await textOf('/docs/models'), /\$\d/);
   assert.match(await textOf('/docs/models', signedIn(ada)), /\$\d/);
   await reload((yaml) => yaml.replace('docs:', 'docs:\n  access: signed_in'));
+  const linked = async () => (await boss.send('/info')).json.brand.docs;
+  assert.equal(await linked(), '/docs/');
   const stranger = await get('/docs/');
   assert.deepEqual([stranger.status, stranger.headers.get('location')], [302, '/console/sign-in']);
   assert.equal((await get('/docs/index.md', { accept: '*/*' })).status, 401);
@@ -315,6 +317,7 @@ test('a changed price, page and reader shows with the reload', async () => {
   await reload((yaml) => yaml.replace('access: signed_in', 'access: "off"'));
   for (const path of ['/docs/', '/llms.txt', '/docs/search.json'])
     assert.equal((await get(path, signedIn(ada))).status, 404);
+  assert.equal(await linked(), null);
 });
 
 test('a gateway without a console has pages too, with its own error shape and its prices by the multiplier', async () => {

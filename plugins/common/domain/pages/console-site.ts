@@ -1,4 +1,4 @@
-/** The console's contract: its look, and who reads, for pages of other plugins that stand beside it. */
+/** What the console and the pages for clients know of one another: its look and who reads; where those pages are. */
 import { defineService } from '../../../../core/contract/contract.ts';
 
 export interface ConsoleLook {
@@ -33,3 +33,6 @@ export interface ConsoleSite {
 
 /** While the gateway serves. */
 export const consoleSite = defineService<ConsoleSite>('console site');
+
+/** The pages for clients; undefined: they are off. */
+export const docsSite = defineService<{ address(): string | undefined }>('docs site');

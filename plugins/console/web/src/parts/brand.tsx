@@ -1,4 +1,4 @@
-/** The operator's own: the picture beside the name, and links to terms and imprint. */
+/** The operator's own: the picture beside the name, and links to the pages for clients, terms and imprint. */
 import { Anchor, Group } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useInfo } from '../api/session.ts';
@@ -8,7 +8,7 @@ export function Logo({ size }: { readonly size: number }) {
   return <img src={logo} height={size} className="logo" alt="" />;
 }
 
-const names = ['terms', 'imprint'] as const;
+const names = ['docs', 'terms', 'imprint'] as const;
 
 export function LegalLinks() {
   const { t } = useTranslation();

@@ -8,7 +8,7 @@ export default {
   emailWrong: 'Is not an e-mail address',
   nameMissing: 'Say what to call you',
   or: 'or',
-  legal: { terms: 'Terms', imprint: 'Imprint', accept: 'By signing up you accept the' },
+  legal: { docs: 'Documentation', terms: 'Terms', imprint: 'Imprint', accept: 'By signing up you accept the' },
   signIn: {
     title: 'Sign in',
     button: 'Sign in',
