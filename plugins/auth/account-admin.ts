@@ -74,13 +74,13 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
       return found.map(({ prefix, expiresAt }) => ({ prefix, expiresAt: expiresAt!.getTime() }));
     },
 
-    async createKey(accountId, terms) {
+    async createKey(accountId, terms, person) {
       const { id } = await existing(accountId);
       if ((await store.countActiveKeys(id)) >= mostKeys)
         throw new GatewayError('conflict', `An account has at most ${mostKeys} keys; revoke one first.`, {
           field: 'key',
         });
-      return accountService.makeKey(id, terms);
+      return accountService.makeKey(id, terms, person);
     },
 
     ...keyProjects(store),
@@ -175,7 +175,7 @@ function accountView(row: AccountRow): AccountView {
 }
 
 function keyView(row: KeyDetails): KeyView {
-  const { id, accountId, prefix, createdAt, lastUsedAt, revokedAt } = row;
+  const { id, accountId, prefix, createdAt, lastUsedAt, revokedAt, person } = row;
   return {
     ...termsOfRow(row),
     id,
@@ -184,5 +184,6 @@ function keyView(row: KeyDetails): KeyView {
     createdAt: createdAt.getTime(),
     lastUsedAt: lastUsedAt?.getTime(),
     revokedAt: revokedAt?.getTime(),
+    person: person ?? undefined,
   };
 }

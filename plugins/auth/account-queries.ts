@@ -21,6 +21,8 @@ export interface KeyDetails extends TermsRow {
   createdAt: Date;
   lastUsedAt: Date | null;
   revokedAt: Date | null;
+  /** null: it is a service's. */
+  person: string | null;
 }
 
 /** No row is newer; the database does not parse years of five digits. */
@@ -183,7 +185,7 @@ function projectStatements({ orm }: Database, { keys }: AuthTables) {
 
 function columnsOf(keys: AuthTables['keys']) {
   const { id, accountId, name, prefix, hash, models, expiresAt, revokedAt, createdAt, lastUsedAt } = keys;
-  const { addresses, limits, capAmount, capEvery, project, images, tags } = keys;
-  const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt };
+  const { addresses, limits, capAmount, capEvery, project, images, tags, person } = keys;
+  const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt, person };
   return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery, project, images, tags };
 }

@@ -30,8 +30,8 @@ export interface AccountService extends Accounts {
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** The account's own price ratio, as decimal text; undefined: 1. Takes effect within a second. */
   setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
-  /** Creates a key with all possible terms. */
-  makeKey(accountId: string, terms: KeyTerms): Promise<{ id: string; key: string; prefix: string }>;
+  /** Creates a key with all possible terms, of a person; absent: a service's. */
+  makeKey(accountId: string, terms: KeyTerms, person?: string): Promise<{ id: string; key: string; prefix: string }>;
   listKeys(accountId: string | undefined): Promise<KeyRow[]>;
   /** Moves a key, named by its id or display prefix, into a project; undefined: out of all. */
   setProject(idOrPrefix: string, project: string | undefined): Promise<KeyInProject>;
@@ -48,14 +48,14 @@ export interface AccountDependencies {
 
 export function openAccounts({ store, peppers, clock, random }: AccountDependencies): AccountService {
   const today = () => new Date(clock.now());
-  const issueKey = async (accountId: string, terms: KeyTerms) => {
+  const issueKey = async (accountId: string, terms: KeyTerms, person?: string) => {
     const row = rowOfTerms(terms);
     checkExpiry(row.expiresAt, clock.now());
     if ((await store.findAccount(accountId)) === undefined) throw noAccount(accountId);
     const key = makeKey(random);
     const prefix = displayPrefix(key);
     const [hash] = peppers.hashesOf(key);
-    const made = { ...row, accountId, prefix, hash, createdAt: today() };
+    const made = { ...row, accountId, prefix, hash, createdAt: today(), person: person ?? null };
     const id = await store.insertKey(made, peppers.digestsOf(key));
     return { id, key, prefix };
   };
@@ -91,7 +91,8 @@ export function openAccounts({ store, peppers, clock, random }: AccountDependenc
 
     async setProject(idOrPrefix, text) {
       const project = validProject(text);
-      return store.setProject((await keyNamed(store, idOrPrefix)).id, project);
+      const { id, hash } = await keyNamed(store, idOrPrefix);
+      return store.setProject(id, hash, project);
     },
 
     async revokeKey(idOrPrefix) {

@@ -26,6 +26,7 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
   const cap = capOf(row);
   const ownTags = row.tags === null ? undefined : keyTags(row.tags);
   const tags = ownTags && fixedTags(ownTags);
+  const { person, projectId } = row;
   return {
     hash: row.hash,
     caller: {
@@ -35,6 +36,9 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
       planEndsAt: row.planEndsAt?.getTime(),
       models: row.models === null ? undefined : new Set(row.models),
       ...(row.project === null ? {} : { project: row.project }),
+      ...(person === null && projectId === null
+        ? {}
+        : { attribution: { person: person ?? undefined, project: projectId ?? undefined } }),
       ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
       ...(row.limits === null ? {} : { keyLimits: row.limits }),
       ...(cap === undefined ? {} : { cap }),

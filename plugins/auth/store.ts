@@ -45,6 +45,8 @@ export interface ValidKey {
   capEvery: string | null;
   images: string | null;
   project: string | null;
+  projectId: string | null;
+  person: string | null;
   tags: string[] | null;
 }
 
@@ -53,6 +55,8 @@ export interface NewKey extends TermsRow {
   prefix: string;
   hash: string;
   createdAt: Date;
+  /** null: it is a service's. */
+  person: string | null;
 }
 
 /** Keys per update statement of last uses. */
@@ -67,6 +71,7 @@ export function openStore(database: Database) {
   return {
     ...accountStatements(database, tables),
     ...keyReads(database, tables),
+    ...keyLists(database, tables),
     ...keyStatements(database, tables),
     ...keyUses(orm, tables),
     ...digestStatements(database, tables),
@@ -110,10 +115,27 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
   };
 }
 
-/** Keys with what restricts them, and their accounts. */
-function keyReads({ orm }: Database, { accounts, keys, digests }: AuthTables) {
+function restrictionsOf(keys: AuthTables['keys']) {
   const { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags } = keys;
-  const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags };
+  return { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags };
+}
+
+/** The project's id. It begins here if there is none. */
+async function projectNamed(
+  orm: Orm,
+  projects: AuthTables['projects'],
+  { accountId, project: name }: { readonly accountId: string; readonly project: string },
+): Promise<string> {
+  const [row] = await orm
+    .insert(projects)
+    .values({ accountId, name })
+    .onConflictDoUpdate({ target: [projects.accountId, projects.name], set: { name } })
+    .returning({ id: projects.id });
+  return row!.id;
+}
+
+/** Keys with what restricts them, and their accounts. */
+function keyReads({ orm }: Database, { accounts, keys, projects, digests }: AuthTables) {
   const findValid = async (which: SQL): Promise<ValidKey | undefined> => {
     const [found] = await orm
       .select({
@@ -124,12 +146,17 @@ function keyReads({ orm }: Database, { accounts, keys, digests }: AuthTables) {
         planEndsAt: accounts.planEndsAt,
         disabled: accounts.disabled,
         multiplier: accounts.multiplier,
-        ...restrictions,
+        person: keys.person,
+        projectId: projects.id,
+        ...restrictionsOf(keys),
       })
       .from(keys)
       .innerJoin(accounts, eq(accounts.id, keys.accountId))
+      .leftJoin(projects, and(eq(projects.accountId, keys.accountId), eq(projects.name, keys.project)))
       .where(and(which, isNull(keys.revokedAt)));
-    return found;
+    const { accountId, project = null, projectId } = found ?? {};
+    if (found === undefined || project === null || projectId !== null) return found;
+    return { ...found, projectId: await projectNamed(orm, projects, { accountId: accountId!, project }) };
   };
   return {
     /** The key with one of these hashes or digests, unless it is revoked. The caller checks the expiry. */
@@ -145,7 +172,11 @@ function keyReads({ orm }: Database, { accounts, keys, digests }: AuthTables) {
     },
 
     findValidKeyById: async (id: string) => (isUuid(id) ? findValid(eq(keys.id, id)) : undefined),
+  };
+}
 
+function keyLists({ orm }: Database, { accounts, keys }: AuthTables) {
+  return {
     /** All keys, or those of one account, oldest first. */
     listKeys: (accountId: string | undefined): Promise<KeyRow[]> =>
       orm
@@ -157,7 +188,7 @@ function keyReads({ orm }: Database, { accounts, keys, digests }: AuthTables) {
           revokedAt: keys.revokedAt,
           createdAt: keys.createdAt,
           lastUsedAt: keys.lastUsedAt,
-          ...restrictions,
+          ...restrictionsOf(keys),
         })
         .from(keys)
         .innerJoin(accounts, eq(accounts.id, keys.accountId))
@@ -187,19 +218,20 @@ function keyStatements(database: Database, { keys, digests }: AuthTables) {
     findKeys: (idOrPrefix: string): Promise<{ id: string; hash: string }[]> =>
       orm.select({ id: keys.id, hash: keys.hash }).from(keys).where(byIdOrPrefix(idOrPrefix)),
 
-    /** What callers may do does not change, so that it is not announced. */
-    async setProject(
+    /** Announced by `hash`: calls are attributed to the project from then on. */
+    setProject: (
       id: string,
+      hash: string,
       project: string | null,
-    ): Promise<{ id: string; prefix: string; project: string | null }> {
-      const { prefix } = keys;
-      const [row] = await orm
-        .update(keys)
-        .set({ project })
-        .where(eq(keys.id, id))
-        .returning({ id: keys.id, prefix, project: keys.project });
-      return row!;
-    },
+    ): Promise<{ id: string; prefix: string; project: string | null }> =>
+      database.change('key', hash, async (transaction) => {
+        const [row] = await transaction
+          .update(keys)
+          .set({ project })
+          .where(eq(keys.id, id))
+          .returning({ id: keys.id, prefix: keys.prefix, project: keys.project });
+        return row!;
+      }),
 
     /** Revokes once, and announces it by `hash`; a second revocation keeps the first time. */
     revokeKey: (id: string, hash: string, at: Date): Promise<{ prefix: string; revokedAt: Date }> =>

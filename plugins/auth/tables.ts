@@ -34,6 +34,12 @@ export function authTables(schema: string) {
     project: text('project'),
     images: text('images'),
     tags: text('tags').array(),
+    person: text('person'),
+  });
+  const projects = space.table('projects', {
+    accountId: uuid('account_id').notNull(),
+    id: uuid('id').notNull().defaultRandom(),
+    name: text('name').notNull(),
   });
   const settings = space.table('auth_settings', {
     name: text('name').primaryKey(),
@@ -44,7 +50,7 @@ export function authTables(schema: string) {
     keyId: uuid('key_id').notNull(),
     secret: text('secret').notNull(),
   });
-  return { accounts, keys, settings, digests };
+  return { accounts, keys, projects, settings, digests };
 }
 
 export type AuthTables = ReturnType<typeof authTables>;

@@ -28,7 +28,7 @@ export const requestSums: SumTable = {
       value: sql`case when ${results.ok} then 'ok' when ${results.client_error} then 'client_error' when ${results.left} then 'left' else 'upstream_error' end`,
       none: noName,
     },
-    { name: 'cause', value: sql`case when ${failed} then ${causeOf} end`, none: noName, later: true },
+    { name: 'cause', value: sql`case when ${failed} then ${causeOf} end`, none: noName, later: '' },
   ],
   measures: [
     { name: 'requests', sum: sql`count(*)`, isCount: true },

@@ -59,7 +59,7 @@ function resultsOf(report: Report, { groups }: ReportQuery, cells: readonly Spen
       object: report.object,
       ...report.members(sums),
       ...Object.fromEntries(report.groups.map((name) => [name, null])),
-      ...Object.fromEntries(names.map(({ name, value }) => [memberOf(report, name), value(cell)])),
+      ...Object.fromEntries(names.map(({ name, value }) => [memberOf(report, name), value(cell) || null])),
     }));
 }
 

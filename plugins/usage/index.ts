@@ -104,6 +104,8 @@ const reportParameters = {
   page: 'The "next_page" of the page before.',
   group_by: 'Groups, separated by commas; tag:team for the values of a tag.',
   api_key_ids: 'Only what these keys have used.',
+  project_ids: 'Only calls that were made in these projects.',
+  user_ids: 'Only calls by keys of these people.',
   tags: 'Only calls with all of these tags, as team=search,env=prod.',
 };
 const tagParameters = {
@@ -115,13 +117,16 @@ const dayParameters = {
   end_date: 'The day after the last one.',
 };
 
-const columnOf = { model: 'model', api_key_id: 'key', tag: 'tag' } as const;
+const columnOf = {
+  ...({ model: 'model', api_key_id: 'key', tag: 'tag' } as const),
+  ...({ project_id: 'project', user_id: 'person' } as const),
+};
 
 async function answerReport(host: Host, report: Report, { request }: Exchange, subject: Subject): Promise<object> {
   const query = reportQuery(request.query, report.form, subject.now);
-  const { bounds, keyIds, models, groups, tags } = query;
+  const { bounds, keyIds, models, projectIds, personIds, groups, tags } = query;
   const by = [...new Set(['model' as const, ...groups.map((name) => columnOf[name])])];
-  const wanted = { accountId: subject.accountId, bounds, keyIds, models, tags, by };
+  const wanted = { accountId: subject.accountId, bounds, keyIds, models, projectIds, personIds, tags, by };
   const cells = bounds.length < 2 ? [] : await subject.ledger.spendTable(wanted);
   const known = host.get(catalog);
   // What the catalogue does not name any more was most likely a chat model.

@@ -1,7 +1,7 @@
 /** Reads the query of a usage report: span, buckets, groups, filters and page. Pure. */
 import { GatewayError } from '../../core/contract/errors.ts';
 
-export type GroupName = 'model' | 'api_key_id' | 'tag';
+export type GroupName = 'model' | 'api_key_id' | 'project_id' | 'user_id' | 'tag';
 
 export interface ReportQuery {
   /** Wall-clock milliseconds: each begins a bucket that the next one ends. */
@@ -11,6 +11,8 @@ export interface ReportQuery {
   readonly groups: readonly GroupName[];
   readonly keyIds: readonly string[] | undefined;
   readonly models: readonly string[] | undefined;
+  readonly projectIds: readonly string[] | undefined;
+  readonly personIds: readonly string[] | undefined;
   /** Each as `NAME=VALUE`; one as `NAME` where the groups are its values. */
   readonly tags: readonly string[] | undefined;
 }
@@ -37,9 +39,7 @@ const mostTags = 8;
 const quarter = 900;
 
 /** Not recorded of calls: a filter or group by one of these is refused. */
-const unknownFilters = ['project_ids', 'user_ids', 'batch', 'sizes', 'sources', 'context_levels', 'vector_store_ids'];
-/** Groups that are the same for every call of an account: their member is null. */
-const emptyGroups = new Set(['project_id', 'user_id']);
+const unknownFilters = ['batch', 'sizes', 'sources', 'context_levels', 'vector_store_ids'];
 
 export function reportQuery(query: URLSearchParams, form: QueryForm, now: number): ReportQuery {
   for (const name of unknownFilters)
@@ -52,6 +52,10 @@ export function reportQuery(query: URLSearchParams, form: QueryForm, now: number
   if (tags !== undefined && step < quarter)
     throw wrong('bucket_width', 'By tags calls are summed up for quarters of an hour: "bucket_width" is 1h or 1d.');
   const start = tags === undefined ? asked : Math.floor(asked / quarter) * quarter;
+  const groups = groupsIn(query, form.groups);
+  const projectIds = listIn(query, 'project_ids');
+  const personIds = listIn(query, 'user_ids');
+  if (tags !== undefined) checkTagged(groups, projectIds ?? personIds);
   const { usual, most } = form.pages[widthIn(query, form.pages)]!;
   const limit = limitIn(query, usual, most);
   const first = pageIn(query, start, end, step) ?? start;
@@ -62,11 +66,19 @@ export function reportQuery(query: URLSearchParams, form: QueryForm, now: number
   return {
     bounds: bounds.length < 2 ? [] : bounds.map((seconds) => seconds * 1000),
     next: last < end ? `page_${last}` : undefined,
-    groups: groupsIn(query, form.groups),
+    groups,
     tags,
+    projectIds,
+    personIds,
     keyIds: listIn(query, 'api_key_ids'),
     models: listIn(query, form.models),
   };
+}
+
+/** Sums by tags do not tell projects and people apart. */
+function checkTagged(groups: readonly GroupName[], others: readonly string[] | undefined): void {
+  if (others !== undefined || groups.includes('project_id') || groups.includes('user_id'))
+    throw wrong('tags', 'A report of a tag is not by projects or users as well.');
 }
 
 function secondsIn(query: URLSearchParams, name: string): number | undefined {
@@ -122,11 +134,11 @@ function groupsIn(query: URLSearchParams, groups: QueryForm['groups']): readonly
   const found = new Set<GroupName>();
   for (const name of wanted) {
     const group = isOfTag(name) ? 'tag' : groups.get(name);
-    if (group !== undefined) found.add(group);
-    else if (!emptyGroups.has(name)) {
-      const known = [...groups.keys(), ...emptyGroups, `${tagPrefix}NAME`].join(', ');
+    if (group === undefined) {
+      const known = [...groups.keys(), `${tagPrefix}NAME`].join(', ');
       throw wrong('group_by', `"group_by" of this report takes ${known}.`);
     }
+    found.add(group);
   }
   return [...found];
 }

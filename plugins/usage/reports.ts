@@ -24,20 +24,17 @@ const pages: Pages = {
   '1h': { usual: 24, most: 168 },
   '1m': { usual: 60, most: 1440 },
 };
+const attributed: readonly (readonly [string, GroupName])[] = (['api_key_id', 'project_id', 'user_id'] as const).map(
+  (name) => [name, name],
+);
 const form: QueryForm = {
   pages,
-  groups: new Map<string, GroupName>([
-    ['model', 'model'],
-    ['api_key_id', 'api_key_id'],
-  ]),
+  groups: new Map<string, GroupName>([['model', 'model'], ...attributed]),
   models: 'models',
 };
 const costForm: QueryForm = {
   pages: { '1d': { usual: 7, most: 180 } },
-  groups: new Map<string, GroupName>([
-    ['line_item', 'model'],
-    ['api_key_id', 'api_key_id'],
-  ]),
+  groups: new Map<string, GroupName>([['line_item', 'model'], ...attributed]),
   models: 'line_items',
 };
 const usualGroups = ['project_id', 'user_id', 'api_key_id', 'model'];

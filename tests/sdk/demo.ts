@@ -116,7 +116,8 @@ async function openAccounts({ gateway }: Ground): Promise<Keys> {
       const grant = { kind: 'manual', reason: 'test', reference: `test:${name}` };
       await gateway.find(ledger)!.credit(account.id, parseUsd(usd), grant);
     }
-    return (await gateway.find(accountAdmin)!.createKey(account.id, { name, models, tags })).key;
+    const terms = { name, models, tags, project: tags && 'search' };
+    return (await gateway.find(accountAdmin)!.createKey(account.id, terms, tags && 'ann')).key;
   };
   return {
     good: await open('good', plan, '100', undefined, ['team=search', 'env']),

@@ -73,6 +73,19 @@ test('calls are in the report of their kind and in the costs, exactly, for their
   assert.deepEqual(await tagged('team=search,env=prod', []), [[undefined, 1]]);
   assert.deepEqual(await tagged('team=search,env=dev', []), []);
   assert.deepEqual(await tagged('team=search', ['tag:env']), [['env=prod', 1]]);
+  const attributed = async (asked: { readonly project_ids?: string[]; readonly user_ids?: string[] }) => {
+    const group_by = ['project_id', 'user_id'] as never[];
+    const answer = await usageOf().completions({ start_time, group_by, ...asked });
+    return answer.data.flatMap(
+      ({ results }) => results as { project_id: string; user_id: string; num_model_requests: number }[],
+    );
+  };
+  const [own, ...more] = await attributed({});
+  assert.deepEqual([own!.user_id, own!.num_model_requests, more.length], ['ann', 1, 0]);
+  const { project_id } = own!;
+  assert.match(project_id, /^[0-9a-f-]{36}$/);
+  assert.equal((await attributed({ project_ids: [project_id], user_ids: ['ann', 'ben'] })).length, 1);
+  assert.equal((await attributed({ project_ids: [project_id], user_ids: ['ben'] })).length, 0);
   const others = await usageOf(demo.keys.narrow).costs({ start_time });
   assert.equal(others.data.flatMap(({ results }) => results).length, 0);
   const { json: left } = await get('/v1/balance');
@@ -145,7 +158,9 @@ test('an unsupported query is refused with the name of the field', async () => {
     [`${start}&tags=a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1`, 'tags'],
     [`${start}&group_by=tag:env,tag:team`, 'group_by'],
     [`${start}&group_by=tag:env&bucket_width=1m`, 'bucket_width'],
-    ...['project_ids', 'user_ids', 'sizes', 'sources', 'context_levels', 'vector_store_ids'].map(
+    [`${start}&tags=a=b&project_ids=x`, 'tags'],
+    [`${start}&group_by=tag:env,user_id`, 'tags'],
+    ...['sizes', 'sources', 'context_levels', 'vector_store_ids'].map(
       (name) => [`${start}&${name}[]=x`, name] as const,
     ),
   ] as const) {

@@ -47,7 +47,11 @@ async function realSide(database: TestDatabase): Promise<Side> {
 
 /** With the history's names in the place of ids. */
 function comparable(answer: unknown, { accounts, keys }: Side): string {
-  let text = JSON.stringify(answer, (_name, value) => (typeof value === 'bigint' ? `${value}n` : value)) ?? 'nothing';
+  // Projects have ids in the database alone.
+  const shown = (name: string, value: unknown) => (name === 'projectId' ? undefined : value);
+  let text =
+    JSON.stringify(answer, (name, value) => (typeof value === 'bigint' ? `${value}n` : shown(name, value))) ??
+    'nothing';
   for (const [name, id] of [...accounts, ...keys]) text = text.replaceAll(`"${id}"`, `"id of ${name}"`);
   return JSON.stringify(sorted(text === 'nothing' ? null : JSON.parse(text)));
 }
@@ -109,6 +113,7 @@ function script(chance: Chance, length: number): Step[] {
           prefix: `prefix of ${label}`,
           hash: `hash of ${label}`,
           createdAt: at,
+          person: null,
         };
         keys.set(label, await stores.store.insertKey(row, []));
       }

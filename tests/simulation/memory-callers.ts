@@ -61,6 +61,8 @@ export class CallerTable {
       capEvery,
       images,
       project,
+      projectId: null,
+      person: null,
       tags,
     };
   }

@@ -97,7 +97,7 @@ export const idIn = (line: string): string => line.slice(7, 43);
 /** When the call ended stands last in it. */
 export const endIn = (line: string): string => line.slice(-29, -2);
 
-/** A row of `calls` as a line. The trigger that lets calls be deleted makes the same (migration 022). */
+/** A row of `calls` as a line. The trigger that lets calls be deleted makes the same (`refuse_unarchived_deletion`). */
 export const lineOfCall = sql`(select row_to_json(kept)::text from (select ${sql.raw(
   moneyColumns
     .map((name) =>

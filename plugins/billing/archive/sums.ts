@@ -8,7 +8,7 @@ import type { ChargeStore } from './reader.ts';
 
 /** The summed columns of a call, and how they are found. */
 export const summedColumns = sql.raw(
-  'id, account_id, key_id, model, provider, settled, cost, own_cost, absorbed, classes, created_at',
+  'id, account_id, key_id, model, provider, person, project, settled, cost, own_cost, absorbed, classes, created_at',
 );
 
 /** The sums of all calls: those that are rows, and those of a source with the same columns. */

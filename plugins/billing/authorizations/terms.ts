@@ -1,4 +1,5 @@
 /** The terms of an authorization as text, so that a later release can end it on the agreed terms. Pure. */
+import type { Attribution } from '../../common/domain/accounts.ts';
 import { type PriceContext, PriceVersion, type VersionOptions } from '../../common/domain/prices.ts';
 import { decodeRatio, encodeRatio } from '../model/records.ts';
 import { planNamed } from '../reservations/hold.ts';
@@ -19,6 +20,7 @@ interface EncodedTerms {
   readonly version: VersionOptions;
   /** The plan's name. */
   readonly plan?: string | undefined;
+  readonly attribution?: Attribution | undefined;
   readonly tags?: string | undefined;
 }
 
@@ -35,6 +37,7 @@ export function encodeTerms(terms: Terms): string {
     context: terms.context,
     version: { name, base, tiers, image, second },
     plan: terms.plan?.terms.name,
+    attribution: terms.attribution,
     tags: terms.tags,
   };
   return JSON.stringify(written, (_name, value) => (typeof value === 'bigint' ? { bigint: value.toString() } : value));
@@ -44,6 +47,7 @@ export function decodeTerms(text: string): StoredTerms {
   const written = JSON.parse(text, revive) as EncodedTerms;
   return {
     keyId: written.key,
+    attribution: written.attribution,
     tags: written.tags,
     model: written.model,
     prices: new PriceVersion(written.version),

@@ -64,6 +64,8 @@ const ofMoney: readonly CallColumn[] = [
   { name: 'key_id', type: 'text', of: ({ end }) => end.key },
   { name: 'model', type: 'text', of: ({ end }) => end.model },
   { name: 'plan', type: 'text', of: ({ end }) => end.plan },
+  { name: 'person', type: 'text', of: ({ end }) => end.person },
+  { name: 'project', type: 'text', of: ({ end }) => end.project },
   { name: 'settled', type: 'boolean', of: ({ settled }) => settled !== undefined },
   { name: 'reason', type: 'text', of: ({ end }) => end.reason },
   { name: 'provider', type: 'text', of: ({ provider }) => provider },
@@ -255,7 +257,7 @@ const ofAll = ['charged', 'cost', 'own_cost', 'own_unknown', 'absorbed', 'uncost
 /** The names of `callSums`, in its order. */
 export const callSumNames: SumNames = {
   name: 'call_sums',
-  dimensions: ['account_id', 'key_id', 'model', 'provider'],
+  dimensions: ['account_id', 'key_id', 'model', 'provider', 'person', 'project'],
   measures: [...ofAll, ...usageClasses],
 };
 
@@ -276,7 +278,8 @@ function putSums(columns: Columns, marks: Marks, calls: readonly Call[], keepsFa
 }
 
 function addCall(sums: SumsInMemory, { end, provider }: Call): void {
-  addEnd(sums.groupOf(end.at, [end.account, end.key ?? '', end.model, provider ?? '']), end);
+  const { account, key = '', model, person = '', project = '' } = end;
+  addEnd(sums.groupOf(end.at, [account, key, model, provider ?? '', person, project]), end);
 }
 
 /** Adds the measures of a call's end to its group. */

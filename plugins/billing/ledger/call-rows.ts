@@ -34,6 +34,8 @@ export const moneyColumns = [
     'key_id',
     'model',
     'plan',
+    'person',
+    'project',
     'settled',
     'reason',
     'provider',
@@ -95,7 +97,7 @@ export const callRows = (schema: string): SQL => sql`
   from ${rowsOfColumns(callColumns)} as given`;
 
 /** The summed columns of a row: to hand the whole row on would cost more than the sums. */
-const summed = sql`calls.id, calls.account_id, calls.key_id, calls.model, calls.provider, calls.settled, calls.cost,
+const summed = sql`calls.id, calls.account_id, calls.key_id, calls.model, calls.provider, calls.person, calls.project, calls.settled, calls.cost,
   calls.own_cost, calls.absorbed, calls.classes, calls.created_at, calls.operation, calls.outcome, calls.status, calls.first_byte_ms, calls.total_ms,
   calls.error_kind, calls.error_code, calls.requested_model, calls.last_provider`;
 

@@ -4,7 +4,7 @@ import { usageClasses } from '../../common/domain/usage.ts';
 import { firstIdAt } from '../../common/kit/arrival.ts';
 import { type Range, type SumTable, withinRange } from '../../common/rollups/table.ts';
 import { tablesOf } from '../model/sql.ts';
-import { longMs } from './batch-columns.ts';
+import { callSumNames, longMs } from './batch-columns.ts';
 
 const ofCharged = sql`filter (where settled)`;
 
@@ -13,10 +13,11 @@ export const callSums: SumTable = {
   rows: 'calls',
   given: givenIn,
   at: sql`created_at`,
-  dimensions: ['account_id', 'key_id', 'model', 'provider'].map((name) => ({
+  dimensions: callSumNames.dimensions.map((name) => ({
     name,
     value: sql.raw(name),
     none: sql`''`,
+    ...(name === 'person' || name === 'project' ? { later: name } : {}),
   })),
   measures: [
     { name: 'charged', sum: sql`nullif(count(*) ${ofCharged}, 0)`, isCount: true },

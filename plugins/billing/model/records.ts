@@ -28,6 +28,9 @@ export interface HoldRecord {
   readonly model: string;
   /** The plan's name; absent: none. */
   readonly plan?: string | undefined;
+  /** Ids; absent: none. */
+  readonly person?: string | undefined;
+  readonly project?: string | undefined;
   /** `env=prod,team=search`; absent: none. */
   readonly tags?: string | undefined;
   readonly input: number;
@@ -83,6 +86,8 @@ interface CallEnd {
   readonly account: string;
   readonly model: string;
   readonly plan?: string | undefined;
+  readonly person?: string | undefined;
+  readonly project?: string | undefined;
   readonly tags?: string | undefined;
   /** When the money was held, which selects the grants that pay; absent in journals of earlier versions: at its end. */
   readonly heldAt?: number | undefined;

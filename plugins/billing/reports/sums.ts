@@ -26,6 +26,7 @@ const mostBalances = 10_000;
 const mostCells = 20_000;
 
 const dimensionOf = { model: 'model', key: 'key_id', account: 'account_id', provider: 'provider' } as const;
+const columnOf = { model: 'model', key: 'key_id', person: 'person', project: 'project' } as const;
 
 /** Days and hours: the latest, oldest first, without empty ones. Other groups: the most expensive first. */
 export async function spendBy(
@@ -116,14 +117,14 @@ export async function spendTable(
 function tableRows(
   runner: Runner,
   schema: string,
-  { accountId, keyIds, models, bounds, by }: SpendTableQuery,
+  { accountId, keyIds, models, personIds, projectIds, bounds, by }: SpendTableQuery,
   ending: SQL,
   sums: typeof callSums,
 ): Promise<SumsRow[]> {
   const conditions: Condition[] = [['account_id', accountId]];
-  if (keyIds !== undefined) conditions.push(['key_id', keyIds]);
-  if (models !== undefined) conditions.push(['model', models]);
-  const names = by.map((name) => dimensionOf[name as Exclude<typeof name, 'tag'>]);
+  const wanted = { key_id: keyIds, model: models, person: personIds, project: projectIds };
+  for (const [name, values] of Object.entries(wanted)) if (values !== undefined) conditions.push([name, values]);
+  const names = by.map((name) => columnOf[name as Exclude<typeof name, 'tag'>]);
   const group = names.length === 0 ? {} : { by: names };
   return readSums(runner, schema, sums, { bounds, conditions, measures, ending, ...group });
 }

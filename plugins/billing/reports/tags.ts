@@ -23,7 +23,7 @@ export async function tagRows(runner: Runner, schema: string, query: TagQuery, e
   }
   const instants = sql`array(select value::timestamptz
     from json_array_elements_text(${jsonOf(bounds.map(instantText))}) with ordinality order by ordinality)`;
-  const groups = by.map((name) => column(dimensionOf[name]));
+  const groups = by.map((name) => column(dimensionOf[name as keyof typeof dimensionOf]));
   const group = groups.length === 0 ? sql`''` : sql`json_build_array(${sql.join(groups, sql`, `)})::text`;
   const totals = callSumNames.measures.map((name) => sql`sum(${column(name)})::text as ${column(name)}`);
   const [tag] = tags;

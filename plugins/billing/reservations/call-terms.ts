@@ -45,6 +45,7 @@ export function termsOf(
     id: exchange.id,
     accountId: identity.accountId,
     keyId: identity.keyId,
+    attribution: identity.attribution,
     tags: identity.tags && tagsText(identity.tags),
     model: entry.id,
     prices,

@@ -155,7 +155,7 @@ export function sentMembers({ number, at, provider, model, credential, protocol 
   );
 }
 
-interface Parties extends Pick<Terms, 'accountId' | 'model' | 'tags'> {
+interface Parties extends Pick<Terms, 'accountId' | 'model' | 'attribution' | 'tags'> {
   readonly plan: string | undefined;
   readonly text: string;
 }
@@ -165,21 +165,23 @@ const knownParties = new Map<string, Parties>();
 const mostKnown = 10_000;
 
 /** Members of both records of a call. */
-function partiesOf({ accountId, keyId, model, plan, tags }: Terms): string {
+function partiesOf({ accountId, keyId, model, plan, attribution, tags }: Terms): string {
   const name = plan?.terms.name;
   const known = knownParties.get(keyId);
   const isKnown = known !== undefined && known.model === model && known.plan === name && known.tags === tags;
-  if (isKnown && known.accountId === accountId) return known.text;
+  if (isKnown && known.accountId === accountId && known.attribution === attribution) return known.text;
   if (knownParties.size >= mostKnown) knownParties.clear();
   const text =
     textMember(',"account":"', accountId) +
     textMember(',"key":"', keyId) +
     textMember(',"model":"', model) +
     textMember(',"plan":"', name) +
+    textMember(',"person":"', attribution?.person) +
+    textMember(',"project":"', attribution?.project) +
     (tags === undefined ? '' : `,"tags":"${tags}"`);
   // One flat text instead of one that is made of parts.
   const flat = Buffer.from(text).toString();
-  knownParties.set(keyId, { accountId, model, plan: name, tags, text: flat });
+  knownParties.set(keyId, { accountId, model, plan: name, attribution, tags, text: flat });
   return flat;
 }
 
@@ -189,6 +191,7 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
     id: record.id,
     accountId: record.account,
     keyId: record.key,
+    ...attributed(record),
     tags: record.tags,
     model: record.model,
     prices: new PriceVersion({ name: record.version, base: decodePrice(record.price), label: record.tier ?? '' }),
@@ -210,6 +213,10 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
   hold.sequence = sequence;
   if (record.sent !== undefined) hold.sent = [record.sent];
   return hold;
+}
+
+function attributed({ person, project }: HoldRecord): Pick<Terms, 'attribution'> {
+  return person === undefined && project === undefined ? {} : { attribution: { person, project } };
 }
 
 /** The plan's due grants were already applied when the hold was taken. */
@@ -259,6 +266,8 @@ export function voidRecord(
     key: terms.keyId,
     model: terms.model,
     plan: terms.plan?.terms.name,
+    person: terms.attribution?.person,
+    project: terms.attribution?.project,
     tags: terms.tags,
     heldAt,
     input: terms.inputTokens,

@@ -1,5 +1,6 @@
 /** The terms of a hold: everything that the price of a request depends on. Pure. */
 
+import type { Attribution } from '../../common/domain/accounts.ts';
 import type { Model } from '../../common/domain/models.ts';
 import type { PieceBounds, Ratio } from '../../common/domain/money.ts';
 import type { PriceContext, PriceVersion } from '../../common/domain/prices.ts';
@@ -11,6 +12,7 @@ export interface Terms {
   readonly id: string;
   readonly accountId: string;
   readonly keyId: string;
+  readonly attribution?: Attribution | undefined;
   /** The tags of the call as text; absent: none. */
   readonly tags?: string | undefined;
   readonly model: string;

@@ -12,6 +12,8 @@ export interface Caller {
   readonly keyId: string;
   /** The project that the key is in; absent: none. Of a known key up to a minute old. */
   readonly project?: string;
+  /** By whom and in which project its calls are summed up; absent: neither. Of a known key up to a minute old. */
+  readonly attribution?: Attribution;
   /** What the call is for, by name: those of its key, and those of its request. At most 8; absent: none. */
   readonly tags?: ReadonlyMap<string, string>;
   /** Name of the account's plan. */
@@ -30,6 +32,13 @@ export interface Caller {
   readonly waitsForImages?: true;
   /** `none`: nothing of its calls may be kept; absent: what the operator's settings say. */
   readonly retention?: 'none';
+}
+
+/** Ids that stay with a call whatever becomes of its key. */
+export interface Attribution {
+  /** The person that the key belongs to; absent: it is a service's. */
+  readonly person?: string | undefined;
+  readonly project?: string | undefined;
 }
 
 /** Tags as they are logged and stored, in the order of their names: `env=prod,team=search`. */

@@ -279,7 +279,7 @@ function narrowed({ sums, schema, conditions }: Select, [part, ranges]: Kept, wa
     ([name, values, not]) => Array.isArray(values) && not === undefined && (!isFine || ofMany.has(name)),
   );
   if (!isNarrow(conditions) && !isListed) return sql``;
-  const others = dimensionsWithout(part).map((name) => sql`${column(name)} = ${dimensionOf(sums, name).none}`);
+  const others = dimensionsWithout(part, sums).map(({ name, none }) => sql`${column(name)} = ${none}`);
   const few = sql`select id from ${namesOf(schema, sums).groups} where ${sql.join([wanted, ...others], sql` and `)}`;
   if (isNarrow(conditions)) return sql`and group_id = any (array(${few}))`;
   const lengthMs = ranges.reduce((sum, [from, until]) => sum + until - from, 0);

@@ -15,8 +15,11 @@ export interface Dimension {
   readonly none: SQL;
   /** Where it is stored as a UUID, not as text. */
   readonly isUuid?: true;
-  /** Not in the hash of groups without a value, so that groups from before this dimension keep theirs. */
-  readonly later?: true;
+  /**
+   * Stands before its value in the hash of groups. Those without a value do without it, so that groups from before this dimension keep their
+   * hashes.
+   */
+  readonly later?: string;
 }
 
 /** A column of sums. Every measure is a number that can be summed over rows. */
@@ -37,7 +40,7 @@ export interface SumTable {
   /** Where rows are elsewhere too, or are found otherwise: a source of all of them, or of exactly those of a span. */
   readonly given?: (schema: string, span?: Range) => SQL;
   readonly at: SQL;
-  /** `account_id`, `key_id`, `model` and `provider`, then those that every part has. */
+  /** `account_id`, `key_id`, `model` and `provider`, then `person` and `project` or those that every part has. */
   readonly dimensions: readonly Dimension[];
   readonly measures: readonly Measure[];
 }
@@ -64,7 +67,7 @@ export type Range = readonly [from: number, until: number];
 /** Eight days: the longest step. */
 export const blockMs = 8 * dayMs;
 
-/** The parts, the one with the fewest rows first. `account`: with its keys. */
+/** The parts, the one with the fewest rows first. `account`: with its keys, people and projects. */
 const parts: readonly Part[] = [
   { number: 9, by: ['account'], stepMs: blockMs, rich: true },
   { number: 10, by: ['account', 'model', 'provider'], stepMs: blockMs, rich: true },
@@ -84,7 +87,7 @@ const parts: readonly Part[] = [
 ];
 
 const flags = [
-  { flag: 'account', names: ['account_id', 'key_id'] },
+  { flag: 'account', names: ['account_id', 'key_id', 'person', 'project'] },
   { flag: 'model', names: ['model'] },
   { flag: 'provider', names: ['provider'] },
 ] as const;
@@ -134,8 +137,9 @@ export const isOneOf = (number: SQL, numbers: readonly number[]): SQL =>
   sql`${number} in (${sql.raw(numbers.join(', '))})`;
 
 /** Dimensions that a part does not tell apart. */
-export function dimensionsWithout({ by }: Part): readonly string[] {
-  return flags.flatMap(({ flag, names }) => (by.includes(flag) ? [] : [...names]));
+export function dimensionsWithout({ by }: Part, { dimensions }: SumTable): readonly Dimension[] {
+  const apart = flags.flatMap(({ flag, names }): string[] => (by.includes(flag) ? [] : [...names]));
+  return dimensions.filter(({ name }) => apart.includes(name));
 }
 
 const partRows = sql.raw(
@@ -232,7 +236,7 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
     );
   const [dimensions, measures] = [list(sums.dimensions), list(sums.measures)];
   const hashed = sums.dimensions.map(({ name, none, later }) =>
-    later === true ? sql`nullif(${column(name)}, ${none})` : column(name),
+    later === undefined ? column(name) : sql`${sql.raw(`'${later}'`)} || nullif(${column(name)}, ${none})`,
   );
   const sets = sums.measures.map(({ name }) => {
     const measure = column(name);

@@ -6,7 +6,7 @@ import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
 import { projectInput } from './projects.ts';
 import { changesBetween, changesOf } from './routing/audit-changes.ts';
-import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
+import { actorOf, type ConsoleServices, need, ownAccount } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import {
   answers,
@@ -143,7 +143,7 @@ export function keyRoutes(services: ConsoleServices) {
         subject: wanted.name,
         changes: changesOf(termsJson(wanted)),
         run: async () => {
-          const { id, key, prefix } = await need(services, accountAdmin).createKey(accountId, wanted);
+          const { id, key, prefix } = await need(services, accountAdmin).createKey(accountId, wanted, actorOf(c).id);
           return { id, key, prefix };
         },
       };

@@ -170,7 +170,7 @@ test('a new key has all of its terms, is shown once, and is listed without secre
   const { rows } = await admin.keys(id, { limit: 10 });
   const { createdAt, ...view } = rows[0]!;
   assert.equal(createdAt, 1_800_000_000_000);
-  const unused = { lastUsedAt: undefined, revokedAt: undefined };
+  const unused = { lastUsedAt: undefined, revokedAt: undefined, person: undefined };
   assert.deepEqual(view, { ...everything, id: made.id, accountId: id, prefix: made.prefix, ...unused });
   assert.ok(!JSON.stringify(rows, (_name, value) => String(value)).includes(made.key.slice(20)));
   const who = await send(made.key);
@@ -246,6 +246,33 @@ test('keys with one project name are a project, of one account or of all, also o
   const command = part.commandLine!.commands!.find(({ name }) => name === 'keys project')!;
   assert.match((await command.run({ key: web, project: 'shop' })).text ?? '', /is in project "shop"/);
   assert.match((await command.run({ key: web })).text ?? '', /is in no project/);
+  await store.close();
+});
+
+test('calls are attributed to the person and the project of their key, to another project from the next call on', async () => {
+  const { admin, account, store, send } = await openSetup();
+  const [acme, other] = [await account('acme'), await account('other')];
+  const terms = { name: 'a key', project: 'web' };
+  const [first, service, theirs] = [
+    await admin.createKey(acme, terms, 'ann'),
+    await admin.createKey(acme, terms),
+    await admin.createKey(other, terms, 'ben'),
+  ];
+  const [ofFirst, ofService, ofTheirs] = await Promise.all(
+    [first, service, theirs].map(async ({ key }) => (await send(key)).attribution),
+  );
+  assert.deepEqual(ofFirst, { person: 'ann', project: ofService!.project });
+  assert.equal(ofService!.person, undefined);
+  assert.notEqual(ofTheirs!.project, ofFirst!.project);
+  await admin.setProject(acme, first.id, 'shop');
+  const moved = (await send(first.key)).attribution!;
+  assert.equal(moved.person, 'ann');
+  assert.ok(![ofFirst!.project, ofTheirs!.project, undefined].includes(moved.project));
+  await admin.setProject(acme, first.id, undefined);
+  assert.deepEqual((await send(first.key)).attribution, { person: 'ann', project: undefined });
+  await admin.setProject(acme, service.id, undefined);
+  assert.equal((await send(service.key)).attribution, undefined);
+  assert.equal((await admin.keys(acme, { limit: 2 })).rows.find(({ id }) => id === first.id)!.person, 'ann');
   await store.close();
 });
 

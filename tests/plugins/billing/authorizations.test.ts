@@ -159,6 +159,7 @@ test('terms are restored from their text with every tier and table of the price'
     tiers: [{ name: '>10', above: 10, price: { input: 5n } }],
     image: { entries: [{ words: ['1k'], amount: 7n }], otherwise: 9n },
   });
+  const written = { attribution: { person: 'ann', project: 'p' }, tags: 'team=a' };
   const terms = decodeTerms(
     encodeTerms({
       id: 'i',
@@ -173,8 +174,10 @@ test('terms are restored from their text with every tier and table of the price'
       outputTokens: 4,
       allowance: { tools: 0, images: 2, seconds: 0 },
       entry: undefined,
+      ...written,
     }),
   );
+  assert.deepEqual({ attribution: terms.attribution, tags: terms.tags }, written);
   const priced = terms.prices.priced(5, { input: 20, image: 1 }, terms.context);
   assert.deepEqual(priced.price, prices.priced(5, { input: 20, image: 1 }, { media: ['1k'] }).price);
   assert.deepEqual(terms.ratio, { numerator: 8n, denominator: 5n });

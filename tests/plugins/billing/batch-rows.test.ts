@@ -39,6 +39,8 @@ const end = fc.record({
   key: fc.constantFrom(...keys),
   model: named,
   plan: maybe(wild),
+  person: maybe(named),
+  project: maybe(named),
   reason: wild,
   provider: maybe(named),
   isOld: fc.boolean(),
@@ -170,6 +172,8 @@ function rowOf({ end: ended, facts: its }: Row) {
       key_id: orNull(ended.key),
       model: ended.model,
       plan: orNull(ended.plan),
+      person: orNull(ended.person),
+      project: orNull(ended.project),
     },
     ...{
       settled: settled !== undefined,
@@ -213,7 +217,7 @@ async function compare({ orm, schema }: TestDatabase, oracle: Oracle): Promise<v
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
   const rows = await rowsOf(
     orm,
-    sql`select id::text, account_id, key_id, model, plan, settled, reason, provider, target_model, classes,
+    sql`select id::text, account_id, key_id, model, plan, person, project, settled, reason, provider, target_model, classes,
           estimated_input::text, held::text, cost::text, own_cost::text, absorbed::text, estimated, terminal, finish, price, price_version,
           tier, ratio, attempts, (extract(epoch from held_at) * 1000)::bigint::text as held_at,
           (extract(epoch from created_at) * 1000)::bigint::text as created_at, operation, protocol, requested_model, last_provider, last_model,

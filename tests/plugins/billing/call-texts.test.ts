@@ -3,8 +3,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callRecordsIn } from '../../../plugins/billing/ledger/call-texts.ts';
 import { factsText } from '../../../plugins/billing/model/record-texts.ts';
-import { encodeAttempts, encodeRecords, type JournalRecord } from '../../../plugins/billing/model/records.ts';
-import { holdText, newHold, planNamed, sentMembers, settleText } from '../../../plugins/billing/reservations/hold.ts';
+import {
+  encodeAttempts,
+  encodeRecords,
+  type HoldRecord,
+  type JournalRecord,
+} from '../../../plugins/billing/model/records.ts';
+import {
+  holdOf,
+  holdText,
+  newHold,
+  planNamed,
+  sentMembers,
+  settleText,
+} from '../../../plugins/billing/reservations/hold.ts';
 import type { Terms } from '../../../plugins/billing/reservations/terms.ts';
 import { PriceVersion } from '../../../plugins/common/domain/prices.ts';
 import { fc } from '../../helpers/properties.ts';
@@ -181,6 +193,7 @@ test('facts are written as JSON would write their record, whatever they are', ()
 test('a hold, its first attempt and its charge are written as JSON would write their records, whatever their texts are', () => {
   const given = fc.record({
     ...{ id: wild, accountId: wild, keyId: wild, model: wild, plan: maybe(wild), version: wild, tier: wild },
+    attribution: maybe(fc.record({ person: maybe(wild), project: maybe(wild) })),
     ...{
       inputTokens: number,
       outputTokens: number,
@@ -226,10 +239,11 @@ test('a hold, its first attempt and its charge are written as JSON would write t
         prices: new PriceVersion({ name: version, base: price as never, label: tier }),
         allowance: { tools: 0, images: 0, seconds: 0, ...(counted === undefined ? {} : { others: counted }) },
         plan: of.plan === undefined ? undefined : planNamed(of.plan, at),
+        attribution: of.attribution,
       } as unknown as Terms;
       const hold = newHold(terms, of.held as never, undefined, at);
       const sent = { number: 1, at, provider, model, credential, protocol: 'chat' };
-      const parties = { account: accountId, key: keyId, model, plan: of.plan };
+      const parties = { account: accountId, key: keyId, model, plan: of.plan, ...of.attribution };
       const priced = {
         price: { input: '1000', output: '2000' },
         ratio: '8/5',
@@ -248,6 +262,10 @@ test('a hold, its first attempt and its charge are written as JSON would write t
         ...priced,
       };
       isWellWritten(`${holdText(hold)},"sent":{${sentMembers(sent)}}`, { ...held, sent });
+      const { person, project } = asStored(held) as HoldRecord;
+      const isAttributed = person !== undefined || project !== undefined;
+      const again = holdOf(asStored(held) as HoldRecord, 1).terms.attribution;
+      assert.deepEqual(again, isAttributed ? { person, project } : undefined, 'read again after a crash');
       const note = {
         number: 1,
         provider,

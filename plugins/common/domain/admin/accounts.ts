@@ -56,6 +56,8 @@ export interface KeyView extends KeyTerms {
   readonly createdAt: number;
   readonly lastUsedAt: number | undefined;
   readonly revokedAt: number | undefined;
+  /** To whom its calls are attributed; undefined: it is a service's. */
+  readonly person?: string | undefined;
 }
 
 export interface KeyNames {
@@ -86,10 +88,11 @@ export interface AccountAdmin {
     withinMs: number,
     most: number,
   ): Promise<readonly { readonly prefix: string; readonly expiresAt: number }[]>;
-  /** `key` is returned only here. */
+  /** `key` is returned only here. `person`: its calls are attributed to them; absent: it is a service's. */
   createKey(
     accountId: string,
     terms: KeyTerms,
+    person?: string,
   ): Promise<{ readonly id: string; readonly key: string; readonly prefix: string }>;
   updateKey(accountId: string, keyId: string, terms: KeyTerms): Promise<KeyView>;
   /** undefined: out of its project. Also of a key that is revoked, since what it has spent stays. */

@@ -79,6 +79,9 @@ export interface SpendTableQuery {
   /** Only calls of these keys, of these models; absent: of all. */
   readonly keyIds?: readonly string[] | undefined;
   readonly models?: readonly string[] | undefined;
+  /** Only calls that were attributed to these, by their ids; not together with a tag. */
+  readonly personIds?: readonly string[] | undefined;
+  readonly projectIds?: readonly string[] | undefined;
   /**
    * Only calls with all of these tags: `NAME=VALUE`, or one `NAME` for all of its values, which `by: 'tag'` lists one by one. Then slots begin
    * on quarters of an hour. Calls with several tags are counted one by one, for as long as their tags are kept.
@@ -86,7 +89,7 @@ export interface SpendTableQuery {
   readonly tags?: readonly string[] | undefined;
   /** In order: each begins a slot that the next one ends; at most 1,500 slots. */
   readonly bounds: readonly number[];
-  readonly by: readonly ('model' | 'key' | 'tag')[];
+  readonly by: readonly ('model' | 'key' | 'tag' | 'person' | 'project')[];
 }
 export interface SpendCell extends SpendSums {
   /** Index of the bound that begins the slot. */

@@ -1,9 +1,10 @@
-/** Sums by tag: each tag of an account has exactly what its calls came to, whatever the order and repetition of batches; many tags share a sum. */
+/** Sums by tag, person and project: each has exactly what its calls came to, whatever the order and repetition of batches; many tags share a sum. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { audit } from '../../../../plugins/billing/audit/audit.ts';
 import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
+import { callSums } from '../../../../plugins/billing/ledger/call-sums.ts';
 import { forgetTags } from '../../../../plugins/billing/ledger/tag-rows.ts';
 import type { JournalRecord } from '../../../../plugins/billing/model/records.ts';
 import { rowsOf, tablesOf } from '../../../../plugins/billing/model/sql.ts';
@@ -11,6 +12,8 @@ import { spendTable } from '../../../../plugins/billing/reports/sums.ts';
 import { tagNames } from '../../../../plugins/billing/reports/tags.ts';
 import type { SpendTableQuery } from '../../../../plugins/common/domain/admin/ledger.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
+import { checkSums } from '../../../../plugins/common/rollups/check.ts';
+import { foldSums } from '../../../../plugins/common/rollups/fold.ts';
 import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
 import { requestIdAt } from '../../../helpers/fakes.ts';
 import { fc } from '../../../helpers/properties.ts';
@@ -24,6 +27,8 @@ const call = fc.record({
   account: fc.constantFrom<string>('alice', 'bob'),
   key: fc.constantFrom('key-1', 'key-2'),
   model: fc.constantFrom('small', 'large'),
+  person: fc.constantFrom('', 'ann', 'ben'),
+  project: fc.constantFrom('', 'eval', 'site'),
   charged: fc.constantFrom(true, true, false),
   cost: fc.constantFrom(0n, 1n, 10n ** 12n),
   tags: fc.subarray(['env=dev', 'env=prod', 'env-b=x', 'run=2026-11/a', 'team=a', 'team=b']),
@@ -31,10 +36,14 @@ const call = fc.record({
 type Drawn = typeof call extends fc.Arbitrary<infer T> ? T : never;
 type Call = Drawn & { readonly id: string };
 
+/** A charged call of a service's key. */
+const whole = { key: 'key-1', model: 'small', person: '', project: '', charged: true, cost: 1n } as const;
+
 const identified = (each: Drawn): Call => ({ ...each, id: requestIdAt(start + each.at) });
 
-function recordOf({ id, at, account, key, model, charged, cost, tags }: Call): JournalRecord {
-  const ended = { id, at: start + at, account, key, model, held: `${cost}`, attempts: [], reason: 'answered' };
+function recordOf({ id, at, account, key, model, person, project, charged, cost, tags }: Call): JournalRecord {
+  const who = { account, key, model, ...(person && { person }), ...(project && { project }) };
+  const ended = { id, at: start + at, ...who, held: `${cost}`, attempts: [], reason: 'answered' };
   const tagged = tags.length === 0 ? ended : { ...ended, tags: tags.join(',') };
   if (!charged) return { kind: 'VOID', ...tagged } as never;
   const charge = { input: 1, cost: `${cost}`, usage: { input: 3 }, price: {}, ratio: '1/1', version: 'v1' };
@@ -73,24 +82,26 @@ function write(some: readonly Call[]): Promise<unknown> {
 const sum = (some: readonly Call[]) => some.reduce((total, { cost }) => total + cost, 0n);
 
 /** Sums of the calls with this tag, by the values of these members. */
-function expected(all: readonly Call[], { accountId, tags, by, bounds, models }: SpendTableQuery) {
-  const names = tags!;
+function expected(all: readonly Call[], query: SpendTableQuery) {
+  const { accountId, tags: names = [], by, bounds, models, personIds, projectIds } = query;
   const name = names.find((text) => !text.includes('=')) ?? names.join(',');
   const found: [string, bigint, number][] = [];
   for (const [slot, from] of bounds.slice(0, -1).entries()) {
     const within = all.filter(
-      ({ at, account, charged, model }) =>
+      ({ at, account, charged, model, person, project }) =>
         start + at >= from &&
         start + at < bounds[slot + 1]! &&
         account === accountId &&
         charged &&
-        (models === undefined || models.includes(model)),
+        (models ?? [model]).includes(model) &&
+        (personIds ?? [person]).includes(person) &&
+        (projectIds ?? [project]).includes(project),
     );
     const has = ({ tags: own }: Call) => names.every((text) => !text.includes('=') || own.includes(text as never));
     const tagged = within
       .filter(has)
       .flatMap((each) =>
-        name.includes('=')
+        name === '' || name.includes('=')
           ? [{ each, text: name }]
           : each.tags.filter((text) => text.startsWith(`${name}=`)).map((text) => ({ each, text })),
       );
@@ -139,11 +150,9 @@ test('sums by one tag and by several are those of their calls, in random batches
 test('the audit finds sums by tag that were changed, removed or made up, and says which', async () => {
   const of = (account: string, quarters: number) =>
     identified({
+      ...whole,
       at: quarters * quarterMs,
       account,
-      key: 'key-1',
-      model: 'small',
-      charged: true,
       cost: 7n,
       tags: ['team=a'],
     });
@@ -167,14 +176,35 @@ test('the audit finds sums by tag that were changed, removed or made up, and say
   assert.deepEqual(await wrongSums(), []);
 });
 
+test('sums by person and project are those of its calls, before and after hours are folded, and as the audit finds them', async () => {
+  const { orm, schema } = database;
+  const all = fc.sample(call, { numRuns: 60, seed: 8 }).map((each) => identified({ ...each, account: 'org' }));
+  for (let from = 0; from < all.length; from += 15) await write(all.slice(from, from + 15));
+  const bounds = [0, 4, 8, 12].map((quarters) => start + quarters * quarterMs);
+  const queries: Partial<SpendTableQuery>[] = [
+    { by: ['person'] },
+    { by: ['project', 'person'] },
+    { by: ['key', 'project', 'model'], personIds: ['ann', ''] },
+    { by: ['person'], projectIds: ['eval'], models: ['large'] },
+    { by: [], personIds: ['ben'], projectIds: ['site', ''] },
+  ];
+  for (const folded of [false, true]) {
+    if (folded) await foldSums(orm, schema, callSums, start + 24 * 3_600_000, 1);
+    for (const part of queries) {
+      const query = { accountId: 'org', bounds, by: [], ...part };
+      assert.deepEqual(await found(query), expected(all, query), JSON.stringify(query));
+    }
+  }
+  assert.deepEqual(await checkSums(orm, schema, callSums), []);
+});
+
 test('a span of tags that begins within a quarter of an hour is refused, and names the field', async () => {
   const query = { accountId: 'alice', tags: ['team'], by: [], bounds: [start + 1, start + quarterMs] } as const;
   await assert.rejects(spendTable(database.orm, database.schema, query), { status: 400, field: 'start_time' });
 });
 
 test('an account with hundreds of tags in an hour has sums of the first 200 of them, and of the others by name', async () => {
-  const of = (tag: string, account = 'crowd') =>
-    identified({ at: 5, account, key: 'key-1', model: 'small', charged: true, cost: 1n, tags: [tag] });
+  const of = (tag: string, account = 'crowd') => identified({ ...whole, at: 5, account, tags: [tag] });
   const users = Array.from({ length: 300 }, (_, number) => of(`user=${number}`));
   await write(users.slice(0, 120));
   await write(users.slice(120));
@@ -207,9 +237,7 @@ test('an account with hundreds of tags in an hour has sums of the first 200 of t
 
 test('tags of calls go with the facts of their requests, and their sums stay', async () => {
   const { orm, schema } = database;
-  const [old, young] = [0, quarterMs].map((at) =>
-    identified({ at, account: 'old', key: 'key-1', model: 'small', charged: true, cost: 1n, tags: ['team=a'] }),
-  );
+  const [old, young] = [0, quarterMs].map((at) => identified({ ...whole, at, account: 'old', tags: ['team=a'] }));
   await write([old!, young!]);
   await forgetTags(orm, schema, requestIdAt(start + quarterMs - 1));
   const left = await rowsOf<{ id: string }>(
