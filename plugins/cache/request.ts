@@ -2,13 +2,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { Exchange } from '../../core/contract/contract.ts';
 import { isObject, type JsonObject, tryParseBytes } from '../../core/json/json.ts';
+import { membersIn } from '../../core/json/members.ts';
 import { type Caller, caller } from '../common/domain/accounts.ts';
 import { answerPolicies, call } from '../common/domain/calls.ts';
 import { type Model, model } from '../common/domain/models.ts';
 import { type Opened, opened } from '../common/wire/protocols.ts';
 import type { CacheConfig } from './config.ts';
 import { formOf } from './form.ts';
-import { canonicalText, digestOf, type Hole, membersIn, modelMark } from './key.ts';
+import { canonicalText, digestOf, type Hole, modelMark } from './key.ts';
 import { isRepeatable, mayRepeat, type Rule, ruleFor } from './rules.ts';
 import type { Place } from './stores/store.ts';
 

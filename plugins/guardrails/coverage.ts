@@ -11,7 +11,7 @@ export const ofAnswers: readonly Place[] = ['answer', 'text', 'tool_arguments', 
 
 /** Operations with answers that have no texts of a model. */
 export const textless: ReadonlySet<string> = new Set([
-  ...['embeddings', 'rerank', 'moderations', 'decisions', 'speech', 'images', 'video-tasks', 'count-tokens'],
+  ...['embeddings', 'rerank', 'moderations', 'decisions', 'speech', 'images', 'videos', 'video-tasks', 'count-tokens'],
 ]);
 
 /** What the start says where a policy checks answers that cannot be read. */

@@ -1,5 +1,8 @@
 /** Texts as checks read them: parts of one message joined, and the strings of JSON one by one; and what is written back. Pure. */
+import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, tryParse } from '../../core/json/json.ts';
+import { membersIn } from '../../core/json/members.ts';
+import { DepthError, defaultMaxDepth } from '../../core/json/splice.ts';
 import type { FoundPlace, JudgedText } from '../common/guardrails/checks.ts';
 import type { PromptText, PromptTexts } from '../common/wire/prompt-rules.ts';
 
@@ -63,10 +66,7 @@ export function piecesOf(prompt: PromptTexts, isRead: (text: PromptText) => bool
   };
   for (const text of prompt.texts) {
     if (!isRead(text)) continue;
-    const json =
-      text.kind === 'call' || text.kind === 'result'
-        ? jsonPiece(text.text, text.role, (by) => prompt.replace(text, by))
-        : undefined;
+    const json = text.kind === 'call' || text.kind === 'result' ? requestJson(prompt, text) : undefined;
     if (json !== undefined) {
       close();
       pieces.push(json);
@@ -78,6 +78,17 @@ export function piecesOf(prompt: PromptTexts, isRead: (text: PromptText) => bool
   }
   close();
   return pieces;
+}
+
+function requestJson(prompt: PromptTexts, text: PromptText): Piece | undefined {
+  const index = prompt.texts.indexOf(text);
+  try {
+    return jsonPiece(text.text, text.role, (by) => prompt.replace(prompt.texts[index]!, by));
+  } catch (error) {
+    if (!(error instanceof DepthError)) throw error;
+    const message = `${text.field} is nested deeper than ${defaultMaxDepth} levels.`;
+    throw new GatewayError('invalid_request', message, { field: text.field });
+  }
 }
 
 function isOneText(last: PromptText, text: PromptText): boolean {
@@ -110,16 +121,19 @@ function messagePiece(prompt: PromptTexts, parts: readonly PromptText[]): Piece 
 
 // ----------------------------------------------------------------------------------------------------------------- JSON
 
-/** undefined: the text is no JSON object or list. */
+/** undefined: the text is no JSON object or list. Of a member that stands twice the last one is kept, so that none passes unread. Throws a DepthError. */
 export function jsonPiece(text: string, role: JudgedText['role'], write: (text: string) => void): Piece | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   const json = tryParse(text);
   if (!isObject(json) && !Array.isArray(json)) return undefined;
   const leaves: string[] = [];
-  mapLeaves(json, (leaf) => {
+  let members = 0;
+  mapLeaves(json, (leaf, isName) => {
     leaves.push(leaf);
+    if (isName) members++;
     return leaf;
   });
+  if (membersIn(Buffer.from(text)) > members) write(JSON.stringify(json));
   return {
     texts: leaves.map((leaf) => ({ role, text: leaf })),
     write(changes) {
@@ -131,14 +145,17 @@ export function jsonPiece(text: string, role: JudgedText['role'], write: (text: 
 }
 
 /** Names of members, strings and numbers; a number that is changed becomes a text. */
-function mapLeaves(value: unknown, map: (leaf: string) => string): unknown {
+function mapLeaves(value: unknown, map: (leaf: string, isName?: true) => string, depth = 0): unknown {
+  if (depth > defaultMaxDepth) throw new DepthError('nested too deeply');
   if (typeof value === 'string') return map(value);
   if (typeof value === 'number') {
     const leaf = String(value);
     const made = map(leaf);
     return made === leaf ? value : made;
   }
-  if (Array.isArray(value)) return value.map((one) => mapLeaves(one, map));
+  if (Array.isArray(value)) return value.map((one) => mapLeaves(one, map, depth + 1));
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [map(name), mapLeaves(one, map)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [map(name, true), mapLeaves(one, map, depth + 1)]),
+  );
 }

@@ -1,5 +1,6 @@
 /** Events of an answer that wait for a verdict, and what leaves in their place. Pure. */
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { DepthError } from '../../../core/json/splice.ts';
 import type { Event } from '../../common/canonical/reply.ts';
 import { changed, jsonPiece, type Piece } from '../pieces.ts';
 
@@ -59,12 +60,16 @@ export function inputPiece(held: readonly Held[]): Piece | undefined {
     for (const one of held) one.made = [];
     last.made = [withText(last.event as Delta, by)];
   };
-  return (
-    jsonPiece(text, 'assistant', write) ?? {
-      texts: [{ role: 'assistant', text }],
-      write: (changes) => write(changed(text, changes.get(0) ?? [])),
-    }
-  );
+  try {
+    const piece = jsonPiece(text, 'assistant', write);
+    if (piece !== undefined) return piece;
+  } catch (error) {
+    throw error instanceof DepthError ? tooLarge() : error;
+  }
+  return {
+    texts: [{ role: 'assistant', text }],
+    write: (changes) => write(changed(text, changes.get(0) ?? [])),
+  };
 }
 
 export function tooLarge(): GatewayError {

@@ -2,6 +2,7 @@
 import { count, listOf, z } from '../../../core/contract/schema.ts';
 import type { FoundPlace, GuardrailCheckType, Judgement, TextsToJudge } from '../../common/guardrails/checks.ts';
 import { asType } from '../services/service.ts';
+import { folded } from './folded.ts';
 import { isRegular, Regular } from './regular.ts';
 import { type KnownPattern, knownPatterns } from './validated.ts';
 
@@ -78,8 +79,14 @@ function isInside(text: string, start: number, end: number): boolean {
   return (isDigit(start) && isDigit(start - 1)) || (isDigit(end - 1) && isDigit(end));
 }
 
-function judged(texts: TextsToJudge['texts'], find: (text: string, index: number) => readonly FoundPlace[]): Judgement {
-  const found = texts.flatMap(({ text }, index) => find(text, index));
+type Find = (text: string, index: number) => readonly FoundPlace[];
+
+/** Finds in texts as they look, and names the places as they were written. */
+function judged(texts: TextsToJudge['texts'], find: Find, lookalikes = false): Judgement {
+  const found = texts.flatMap(({ text }, index) => {
+    const seen = folded(text, lookalikes);
+    return find(seen.text, index).map((place) => ({ ...place, ...seen.place(place.start, place.end) }));
+  });
   return { isHit: found.length > 0, found };
 }
 
@@ -104,13 +111,13 @@ const words: GuardrailCheckType<z.output<typeof wordsConfig>> = {
     if (phrases.length === 0) throw new Error('`list` has no words');
     const alternatives = phrases
       .toSorted((one, other) => other.length - one.length)
-      .map((phrase) => quoted(phrase).replace(/\s+/g, String.raw`\s+`));
+      .map((phrase) => quoted(folded(phrase, true).text).replace(/\s+/g, String.raw`\s+`));
     const regular = new Regular(alternatives.join('|'), true);
     const find = (text: string, index: number) =>
       [...regular.matches(text)]
         .filter(({ start, end }) => inside || !isPartOfWord(text, start, end))
         .map(({ start, end }) => ({ text: index, start, end, kind: 'WORD' }));
-    return { judge: ({ texts }) => judged(texts, find) };
+    return { judge: ({ texts }) => judged(texts, find, true) };
   },
 };
 

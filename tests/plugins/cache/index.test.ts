@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer } from '../../../core/contract/message.ts';
+import { membersIn } from '../../../core/json/members.ts';
 import plugin from '../../../plugins/cache/index.ts';
-import { canonicalText, membersIn } from '../../../plugins/cache/key.ts';
+import { canonicalText } from '../../../plugins/cache/key.ts';
 import { wishIn } from '../../../plugins/cache/wish.ts';
 import { cacheReport } from '../../../plugins/common/domain/admin/cache.ts';
 import {

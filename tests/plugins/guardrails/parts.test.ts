@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Endpoint } from '../../../core/contract/contract.ts';
+import { DepthError } from '../../../core/json/splice.ts';
 import type { Prompt } from '../../../plugins/common/canonical/prompt.ts';
 import type { Caller } from '../../../plugins/common/domain/accounts.ts';
 import { call } from '../../../plugins/common/domain/calls.ts';
@@ -120,6 +121,17 @@ test('strings, names and numbers of JSON are texts, and a changed number becomes
     jsonPiece('plain', 'assistant', () => {}),
     undefined,
   );
+});
+
+test('arguments in which a member stands twice keep the last one, and those that are nested too deeply are not judged', () => {
+  let written = '';
+  const write = (by: string) => {
+    written = by;
+  };
+  const piece = jsonPiece('{"to":"\\u0061 secret","to":"x"}', 'assistant', write)!;
+  assert.deepEqual([piece.texts.map(({ text }) => text), written], [['to', 'x'], '{"to":"x"}']);
+  for (const depth of [200, 200_000])
+    assert.throws(() => jsonPiece('['.repeat(depth) + ']'.repeat(depth), 'assistant', write), DepthError);
 });
 
 test('sealed placeholders are opened by their own account and answer alone', () => {

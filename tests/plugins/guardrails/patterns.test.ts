@@ -41,6 +41,26 @@ test('own expressions are RE2: one that would hang elsewhere ends at once, and o
   await assert.rejects(found('patterns', { own: { bad: '(?<=x)y' } }, 'xy'), /no regular expression of RE2/);
 });
 
+const disguises = [
+  ['a zero-width space', 'ba\u200bna\u200bna', 'ba\u200bna\u200bna'],
+  ['a soft hyphen and a tag sign', 'bana\u00adn\u{e0061}a', 'bana\u00adn\u{e0061}a'],
+  ['full-width letters', '\uff42\uff41\uff4e\uff41\uff4e\uff41', '\uff42\uff41\uff4e\uff41\uff4e\uff41'],
+  ['mathematical letters', '𝐛𝐚𝐧𝐚𝐧𝐚', '𝐛𝐚𝐧𝐚𝐧𝐚'],
+  ['letters of other scripts', 'bаnаnа', 'bаnаnа'],
+] as const;
+for (const [what, text, expected] of disguises)
+  test(`a word with ${what} is found, and its place is that of the text as written`, async () => {
+    assert.deepEqual(await found('words', { list: ['banana'] }, `one ${text}, eaten`), [`WORD ${expected}`]);
+    assert.deepEqual(await found('words', { list: ['b\uff41nana'] }, 'one banana'), ['WORD banana']);
+  });
+
+test('a number with signs that are not seen is found, and a letter with its accent apart is the letter', async () => {
+  assert.deepEqual(await found('patterns', { find: ['card'] }, 'x 4111\u200b1111\u20601111 1111 y'), [
+    'CARD 4111\u200b1111\u20601111 1111',
+  ]);
+  assert.deepEqual(await found('words', { list: ['café'] }, 'a cafe\u0301!'), ['WORD cafe\u0301']);
+});
+
 test('words are found in any case, as whole words, and from a file', async () => {
   assert.deepEqual(await found('words', { list: ['banana', 'green tea'] }, 'Banana, bananas, GREEN\ntea'), [
     'WORD Banana',
