@@ -24,7 +24,26 @@ const rate = z.object({
   calls: z.number(),
   verdicts: z.record(z.string(), z.number()),
   milliseconds: z.number(),
+  mistaken: z.number(),
 });
+
+const place = z.object({
+  account: z.string(),
+  request: z.string(),
+  check: z.string(),
+  stage: z.string(),
+});
+const finding = z.object({
+  ...place.shape,
+  verdict: z.string(),
+  findings: z.number(),
+  digest: z.string(),
+  mark: z.string(),
+  at: z.number(),
+});
+
+/** Findings that the page shows. */
+const mostShown = 100;
 
 const tried = z.object({
   checks: z.array(z.object({ check: z.string(), verdict: z.string(), findings: z.number(), milliseconds: z.number() })),
@@ -51,12 +70,14 @@ export function guardrailPage({ rows, clock, tools, policies }: PageTools): Admi
         summary: 'What checks have said, by check and stage',
         access: 'read',
         query: z.object({ days: z.coerce.number().int().min(1).max(365).default(7) }),
-        answer: z.object({ policies: z.array(z.string()), checks: z.array(rate) }),
+        answer: z.object({ policies: z.array(z.string()), checks: z.array(rate), findings: z.array(finding) }),
         handle: async ({ query }) => ({
           policies: (await policies()).names,
           checks: (await rows?.rates(clock.now() - query.days * dayMs)) ?? [],
+          findings: (await rows?.findings(clock.now() - query.days * dayMs, mostShown)) ?? [],
         }),
       }),
+      markRoute(rows),
       adminRoute({
         method: 'POST',
         path: '/try',
@@ -78,4 +99,21 @@ export function guardrailPage({ rows, clock, tools, policies }: PageTools): Admi
       }),
     ],
   };
+}
+
+function markRoute(rows: VerdictRows | undefined) {
+  return adminRoute({
+    method: 'POST',
+    path: '/marks',
+    summary: 'Says that a finding is mistaken, with all of the same text, or takes that back',
+    access: 'act',
+    body: z.strictObject({ ...place.shape, mistaken: z.boolean() }),
+    answer: z.object({ marked: z.number() }),
+    subject: ({ body }) => `${body.check} ${body.request}`,
+    async handle({ body: { mistaken, ...of } }) {
+      const marked = (await rows?.mark(of, mistaken ? 'false' : '')) ?? 0;
+      if (marked === 0) throw new GatewayError('not_found', 'There is no such finding.');
+      return { marked };
+    },
+  });
 }

@@ -49,12 +49,6 @@ const commonMembers = {
     .describe(
       'The call is made while the check of its prompt runs, and its answer waits for the verdict. Use it for slow checks that rarely refuse; the vendor has the prompt by then.',
     ),
-  charge: z
-    .enum(['attempt', 'nothing'])
-    .default('nothing')
-    .describe(
-      'What a call costs that a check refuses with `beside`: what the vendor has done, or nothing. Use attempt where refused calls would be misused.',
-    ),
   restore: z
     .boolean()
     .default(false)
@@ -93,7 +87,7 @@ export type Application = z.output<typeof application>;
 
 const policy = z
   .union([
-    z.array(name).transform((checks) => ({ checks, uncovered: 'refuse' as const })),
+    z.array(name).transform((checks) => ({ checks, uncovered: 'refuse' as const, charge: 'nothing' as const })),
     z.strictObject({
       checks: z
         .array(name)
@@ -105,6 +99,12 @@ const policy = z
         .default('refuse')
         .describe(
           'What becomes of operations that cannot give their texts to its checks: refused with 403 guardrail_not_applicable, or made unchecked. Use allow where realtime sessions must go on.',
+        ),
+      charge: z
+        .enum(['attempt', 'nothing'])
+        .default('nothing')
+        .describe(
+          'What a call costs that a check of this policy refuses with `beside`: what the vendor has done, or nothing. Use attempt where refused calls would be misused.',
         ),
     }),
   ])

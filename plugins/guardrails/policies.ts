@@ -13,6 +13,8 @@ export interface Applied {
   readonly checks: readonly OpenCheck[];
   /** Operations that cannot give their texts are made unchecked: each of the policies says so. */
   readonly allowsUncovered: boolean;
+  /** Names of the checks of which a refusal beside the call charges what the vendor has done. */
+  readonly charging: ReadonlySet<string>;
 }
 
 export class Policies {
@@ -54,7 +56,9 @@ export class Policies {
     const checks = this.#checksOf(names);
     if (checks.length === 0) return undefined;
     const allowsUncovered = names.every((name) => this.#section.policies[name]?.uncovered === 'allow');
-    return { checks, allowsUncovered };
+    const used = names.flatMap((name) => this.#section.policies[name] ?? []);
+    const charging = new Set(used.filter(({ charge }) => charge === 'attempt').flatMap((policy) => policy.checks));
+    return { checks, allowsUncovered, charging };
   }
 
   #checksOf(policies: readonly string[]): readonly OpenCheck[] {

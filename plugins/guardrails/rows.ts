@@ -31,7 +31,26 @@ export interface HitRate {
   /** Calls by verdict. */
   readonly verdicts: Readonly<Record<string, number>>;
   readonly milliseconds: number;
+  /** Calls of which a person has said that nothing was to be found. */
+  readonly mistaken: number;
 }
+
+/** What a check has found in one call, without its text. */
+export interface Finding {
+  readonly account: string;
+  readonly request: string;
+  readonly check: string;
+  readonly stage: string;
+  readonly verdict: string;
+  readonly findings: number;
+  /** The same for the same text; empty: no place was named. */
+  readonly digest: string;
+  readonly mark: string;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
+}
+
+export type FindingPlace = Pick<Finding, 'account' | 'request' | 'check' | 'stage'>;
 
 /** The oldest are left out while the database is away for long. */
 const mostWaiting = 20_000;
@@ -123,9 +142,12 @@ export class VerdictRows {
 
   /** What checks have said since then, by check and stage. */
   async rates(since: number): Promise<HitRate[]> {
-    const rows = await rowsOf<{ check_name: string; stage: string; verdict: string; calls: number; ms: number }>(
+    const rows = await rowsOf<
+      Record<'check_name' | 'stage' | 'verdict', string> & Record<'calls' | 'ms' | 'mistaken', number>
+    >(
       this.#database.pages ?? this.#database.orm,
-      sql`select check_name, stage, verdict, count(*)::float8 as calls, sum(milliseconds)::float8 as ms
+      sql`select check_name, stage, verdict, count(*)::float8 as calls, sum(milliseconds)::float8 as ms,
+            count(*) filter (where mark <> '')::float8 as mistaken
           from ${this.#table} where at >= ${instant(since)} group by 1, 2, 3 order by 1, 2, 3`,
     );
     const byCheck = Map.groupBy(rows, ({ check_name: check, stage }) => `${check} ${stage}`);
@@ -136,8 +158,36 @@ export class VerdictRows {
         stage: list[0]!.stage,
         calls,
         verdicts: Object.fromEntries(list.map(({ verdict, calls: number }) => [verdict, number])),
+        mistaken: list.reduce((sum, row) => sum + row.mistaken, 0),
         milliseconds: calls === 0 ? 0 : list.reduce((sum, { ms }) => sum + ms, 0) / calls,
       };
     });
+  }
+  /** The newest since then. */
+  async findings(since: number, limit: number): Promise<Finding[]> {
+    const rows = await rowsOf<Omit<Finding, 'at'> & { at: number }>(
+      this.#database.pages ?? this.#database.orm,
+      sql`select account_id as account, request_id as request, check_name as check, stage, verdict, findings, digest, mark,
+            (extract(epoch from at) * 1000)::float8 as at
+          from ${this.#table} where at >= ${instant(since)} and verdict <> 'passed' order by at desc limit ${limit}`,
+    );
+    return rows.map((row) => ({ ...row, at: Math.round(row.at) }));
+  }
+
+  /** Marks one finding, and all that the same check has found in the same text. How many. */
+  async mark({ account, request, check, stage }: FindingPlace, mark: '' | 'false'): Promise<number> {
+    const rows = await rowsOf<{ request_id: string }>(
+      this.#database.orm,
+      sql`with marked as (
+            select digest from ${this.#table}
+            where account_id = ${account} and request_id = ${request} and check_name = ${check} and stage = ${stage} and verdict <> 'passed'
+          )
+          update ${this.#table} as v set mark = ${mark} from marked
+          where v.verdict <> 'passed' and v.check_name = ${check} and (
+            (v.account_id = ${account} and v.request_id = ${request} and v.stage = ${stage})
+            or (marked.digest <> '' and v.digest = marked.digest)
+          ) returning v.request_id`,
+    );
+    return rows.length;
   }
 }

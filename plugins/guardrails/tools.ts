@@ -4,7 +4,7 @@ import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { isObject, type JsonObject, tryParseBytes } from '../../core/json/json.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { providers } from '../common/domain/upstreams.ts';
-import type { CheckTools, TextsToJudge } from '../common/guardrails/checks.ts';
+import type { CheckTools, Payer, TextsToJudge } from '../common/guardrails/checks.ts';
 import { wholeBody } from '../common/wire/answer-body.ts';
 import { authorized } from '../common/wire/credentials.ts';
 
@@ -38,15 +38,15 @@ export function checkTools(host: Host): CheckTools {
   };
 }
 
-/** Ids of the requests of checks: they are not checked again. */
-export const ownRequests = new Set<string>();
+/** Who pays for the requests of checks, by their ids. They are not checked again. */
+export const ownRequests = new Map<string, Payer>();
 
 /** undefined: the call has no account. */
 export function askingFor(host: Host, exchange: Exchange): TextsToJudge['ask'] {
   const known = exchange.find(caller);
   if (known === undefined) return undefined;
   const { remoteAddress } = exchange.request;
-  return async (path: string, body: JsonObject) => {
+  return async (path: string, body: JsonObject, payer: Payer = 'account') => {
     const answer = await host.perform({
       method: 'POST',
       path,
@@ -55,7 +55,7 @@ export function askingFor(host: Host, exchange: Exchange): TextsToJudge['ask'] {
       remoteAddress,
       prepare(made) {
         const { id } = made;
-        ownRequests.add(id);
+        ownRequests.set(id, payer);
         made.defer(() => void ownRequests.delete(id));
         // A key that may call some models only has not asked for this one.
         made.set(caller, { ...known, models: undefined });

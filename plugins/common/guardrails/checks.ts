@@ -15,6 +15,9 @@ export interface JudgedText {
   readonly text: string;
 }
 
+/** Who bears the cost of a request that a check makes. */
+export type Payer = 'account' | 'operator';
+
 export interface TextsToJudge {
   /** `prompt`: of a request. `answer`: of a model; of a streamed one a piece of it. */
   readonly stage: 'prompt' | 'answer';
@@ -27,8 +30,11 @@ export interface TextsToJudge {
   readonly schema: JsonObject | undefined;
   /** Aborts when the verdict is not waited for any more. */
   readonly signal: AbortSignal;
-  /** Posts to an endpoint of this gateway, for the account of the call; undefined: there is none. Resolves with the answer's JSON; rejects for any error. */
-  readonly ask: ((path: string, body: JsonObject) => Promise<JsonObject>) | undefined;
+  /**
+   * Posts to an endpoint of this gateway, for the account of the call; undefined: there is none. Resolves with the answer's JSON; rejects
+   * for any error. `payer`: of the request, usually the account.
+   */
+  readonly ask: ((path: string, body: JsonObject, payer?: Payer) => Promise<JsonObject>) | undefined;
 }
 
 /** A place in a text, by UTF-16 offsets, `end` exclusive. */

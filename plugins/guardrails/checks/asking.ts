@@ -2,10 +2,18 @@
 
 import { z } from '../../../core/contract/schema.ts';
 import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
-import type { GuardrailCheckType, TextsToJudge } from '../../common/guardrails/checks.ts';
+import type { GuardrailCheckType, Payer, TextsToJudge } from '../../common/guardrails/checks.ts';
 import { asType } from '../services/service.ts';
 
 const share = () => z.number().min(0).max(1);
+
+const paidBy = () =>
+  z
+    .enum(['account', 'operator'])
+    .default('account')
+    .describe(
+      'Who pays for the calls of the model: the account of the checked call, or the operator, so that clients pay for their own calls alone.',
+    );
 
 const moderationConfig = z.strictObject({
   model: z
@@ -16,15 +24,17 @@ const moderationConfig = z.strictObject({
     .record(z.string().min(1), share())
     .optional()
     .describe('Scores by category from which on a text is a finding. Absent: what the model flags.'),
+  paid_by: paidBy(),
 });
 
 const moderation: GuardrailCheckType<z.output<typeof moderationConfig>> = {
   name: 'moderation',
   config: moderationConfig,
   isOutside: true,
-  open: ({ model, categories }) => ({
+  open: ({ model, categories, paid_by: payer }) => ({
     async judge(given) {
-      const answer = await asked(given, '/v1/moderations', { model, input: given.texts.map(({ text }) => text) });
+      const input = given.texts.map(({ text }) => text);
+      const answer = await asked(given, '/v1/moderations', { model, input }, payer);
       const results = listOf(answer['results']).filter(isObject);
       if (results.length === 0) throw new Error('the answer has no results');
       return { isHit: results.some((result) => isFlagged(result, categories)) };
@@ -54,17 +64,18 @@ const decisionsConfig = z.strictObject({
   at: share()
     .default(0.5)
     .describe('Probability of yes from which on it is a finding. Raise it when too much is found.'),
+  paid_by: paidBy(),
 });
 
 const decisions: GuardrailCheckType<z.output<typeof decisionsConfig>> = {
   name: 'decisions',
   config: decisionsConfig,
   isOutside: true,
-  open: ({ model, ask, at }) => ({
+  open: ({ model, ask, at, paid_by: payer }) => ({
     async judge(given) {
       const questions = Object.entries(ask).map(([name, instructions]) => ({ type: 'predicate', name, instructions }));
       const input = given.texts.map(({ text }) => text).join('\n\n');
-      const answer = await asked(given, '/v1/decisions', { model, input, questions });
+      const answer = await asked(given, '/v1/decisions', { model, input, questions }, payer);
       const answers = listOf(answer['answers']).filter(isObject);
       if (answers.length !== questions.length) throw new Error('the answer does not answer each question');
       return {
@@ -77,9 +88,9 @@ const decisions: GuardrailCheckType<z.output<typeof decisionsConfig>> = {
   }),
 };
 
-function asked({ ask }: TextsToJudge, path: string, body: JsonObject): Promise<JsonObject> {
+function asked({ ask }: TextsToJudge, path: string, body: JsonObject, payer: Payer): Promise<JsonObject> {
   if (ask === undefined) throw new Error('the call has no account by which a model can be asked');
-  return ask(path, body);
+  return ask(path, body, payer);
 }
 
 const schemaConfig = z.strictObject({

@@ -139,7 +139,11 @@ const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).
 const hmac = (key: string | Uint8Array, data: string) => createHmac('sha256', key).update(data).digest();
 
 /** Signature version 4 as its specification describes it. */
-function signatureProblem({ method, url, headers }: IncomingMessage, body: Buffer) {
+/** undefined: the request is signed as it must be. */
+export function signatureProblem(
+  { method, url, headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
+  body: Buffer,
+) {
   const refuse = (message: string) => ({ status: 403, type: 'InvalidSignatureException', message });
   const pattern =
     /^AWS4-HMAC-SHA256 Credential=(\w+)\/(\d{8})\/([a-z0-9-]+)\/([a-z0-9-]+)\/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$/;

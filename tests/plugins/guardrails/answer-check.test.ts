@@ -29,7 +29,6 @@ const usual = {
   within: 1_000,
   broken: 'refuse' as const,
   beside: false,
-  charge: 'nothing' as const,
   restore: false,
 };
 

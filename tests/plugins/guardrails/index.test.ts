@@ -16,6 +16,7 @@ import {
 import { database } from '../../../plugins/common/domain/database.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { rowsOf, tableOf } from '../../../plugins/common/kit/sql.ts';
+import { VerdictRows } from '../../../plugins/guardrails/rows.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -37,6 +38,8 @@ const plugins = [
   'cache',
   'route',
 ];
+/** Each has a policy of its name, with a check of its name. */
+const projects = ['slow', 'waved', 'allowed', 'beside', 'besides', 'freely', 'shape', 'model', 'judge'];
 
 before(async () => {
   [vendor, service] = await Promise.all([startVendor(), startVendor()]);
@@ -57,7 +60,8 @@ before(async () => {
     models: {
       m: { owned_by: 'x', targets: ['vendor'], price: { input: 10, output: 100 } },
       again: { owned_by: 'x', targets: ['vendor'], price: { input: 10, output: 100 } },
-      ...{ e: of('embedding'), t: of('transcription'), mod: of('moderation'), judge: of('decision') },
+      ...{ e: of('embedding'), t: of('transcription'), judge: of('decision') },
+      mod: { ...of('moderation'), price: { input: 10 } },
     },
     cache: { of: [{ models: ['again'], keep: '10m', price: 0 }] },
     guardrails: {
@@ -68,6 +72,8 @@ before(async () => {
         slow: { ...outside, within: '50ms', broken: 'refuse' },
         waved: { ...outside, within: '50ms', broken: 'allow' },
         allowed: { ...outside, within: '30s', broken: 'allow' },
+        besides: { ...outside, beside: true, within: '5s' },
+        freely: { type: 'moderation', model: 'mod', on: ['prompt'], paid_by: 'operator' },
         beside: { ...outside, beside: true, within: '5s' },
         size: { type: 'limits', prompt_characters: 200 },
         shape: { type: 'json_schema', on: ['answer'] },
@@ -75,14 +81,13 @@ before(async () => {
         judge: { type: 'decisions', model: 'judge', ask: { bad: 'Is it bad?' }, at: 0.7, on: ['prompt'] },
       },
       policies: {
+        besides: { checks: ['besides'], charge: 'attempt' },
         base: ['mail', 'words', 'kindly', 'size'],
-        ...Object.fromEntries(
-          ['slow', 'waved', 'allowed', 'beside', 'shape', 'model', 'judge'].map((name) => [name, [name]]),
-        ),
+        ...Object.fromEntries(projects.filter((name) => name !== 'besides').map((name) => [name, [name]])),
       },
       apply: [
         { policy: 'base' },
-        ...['slow', 'waved', 'allowed', 'beside', 'shape', 'model', 'judge'].map((name) => ({
+        ...projects.map((name) => ({
           policy: name,
           projects: [name],
         })),
@@ -92,7 +97,7 @@ before(async () => {
   });
   const made = (await gateway.run('accounts create', { name: 'ada', credit: '10' })) as { id: string };
   accountId = made.id;
-  for (const project of ['none', 'slow', 'waved', 'allowed', 'beside', 'shape', 'model', 'judge'])
+  for (const project of ['none', ...projects])
     keys[project] = (
       (await gateway.run('keys create', { account: 'ada', name: project, project })) as { key: string }
     ).key;
@@ -203,6 +208,72 @@ test('beside: the call is made meanwhile, its answer waits, and a refusal costs 
     return end === 'open' ? undefined : end;
   };
   assert.notEqual(await until('the call has ended', ended, 10_000), 'charged');
+});
+
+test('money: a refused prompt costs nothing, one that is refused beside the call what its policy says, and calls of checks who pays for them', async () => {
+  /** In billionths of a dollar. */
+  const balance = async () => {
+    await gateway.find(ledger)!.safe();
+    const { rows } = (await gateway.run('ledger', { name: 'ada', limit: '1' })) as {
+      rows: { balance_after: string }[];
+    };
+    return Math.round(Number(rows[0]!.balance_after) * 1e9);
+  };
+  let expected = await balance();
+  const costs = async (content: string, project: string, status: number, cost: number) => {
+    const answer = await chat(content, {}, project);
+    await answer.text();
+    assert.equal(answer.status, status);
+    expected -= cost;
+    await until(`${project} costs ${cost}`, async () => (await balance()) === expected, 10_000);
+  };
+  // 10 tokens of the prompt and one of the answer, of a million at 10 and 100; of a check 5 at 10.
+  const [whole, check] = [200_000, 50_000];
+  const blocked = { headDelayMs: 30, body: '{"action":"BLOCKED"}' };
+  const moderated = (flagged: boolean) => ({
+    body: JSON.stringify({
+      ...{ id: 'x', model: 'mod', results: [{ flagged, categories: {} }] },
+      usage: { prompt_tokens: 5, total_tokens: 5 },
+    }),
+  });
+  await costs('A banana', 'none', 400, 0);
+  await costs('Hello', 'none', 200, whole);
+  service.play(blocked);
+  await costs('Hello', 'beside', 400, 0);
+  service.play(blocked);
+  await costs('Hello', 'besides', 400, whole);
+  for (const flagged of [true, false]) {
+    const own = flagged ? 0 : whole;
+    vendor.play(moderated(flagged), chatAnswer('Noted.'));
+    await costs('Hello', 'freely', flagged ? 400 : 200, own);
+    vendor.play(moderated(flagged), chatAnswer('Noted.'));
+    await costs('Hello', 'model', flagged ? 400 : 200, own + check);
+  }
+  assert.deepEqual(((await gateway.run('audit', {})) as { violations: unknown[] }).violations, []);
+});
+
+test('a finding that a person marks as mistaken is counted, with all of the same text', async () => {
+  const rows = new VerdictRows(gateway.find(database)!);
+  const ids: string[] = [];
+  for (const content of ['A banana, please.', 'One banana', 'A cherry'])
+    ids.push((await chat(content)).headers.get('x-request-id')!);
+  const found = async () => (await rows.findings(0, 100)).filter(({ request }) => ids.includes(request));
+  const [cherry, second, first] = await until('they are stored', async () => {
+    const all = await found();
+    return all.length === 3 ? all : undefined;
+  });
+  assert.deepEqual([cherry!.check, second!.check, first!.check], ['kindly', 'words', 'words']);
+  assert.ok((await rows.mark(first!, 'false')) >= 2);
+  assert.deepEqual(
+    (await found()).map(({ mark }) => mark),
+    ['', 'false', 'false'],
+  );
+  const mistaken = async () =>
+    (await rows.rates(0)).find(({ check, stage }) => check === 'words' && stage === 'prompt')!.mistaken;
+  assert.ok((await mistaken()) >= 2);
+  await rows.mark(second!, '');
+  assert.equal(await mistaken(), 0);
+  assert.equal(await rows.mark({ ...first!, request: 'x' }, 'false'), 0);
 });
 
 test('an answer that is not like the schema of its request is refused, and one that is passes', async () => {

@@ -193,9 +193,12 @@ test("the operators' page shows rates and policies, and tries a text", async () 
   const { routes } = guardrailPage({ rows: undefined, clock, tools, policies });
   const actor = { label: 'x', role: 'operator' } as const;
   const request = { params: {}, query: { days: 7 }, body: undefined, actor };
-  assert.deepEqual(await routes![0]!.handle(request), { policies: ['one', 'two', 'open', 'strict'], checks: [] });
+  assert.deepEqual(await routes![0]!.handle(request), {
+    policies: ['one', 'two', 'open', 'strict'],
+    ...{ checks: [], findings: [] },
+  });
   const body = { policy: 'two', text: 'hello', stage: 'prompt' };
-  const tried = (await routes![1]!.handle({ ...request, body })) as { text: string; checks: { check: string }[] };
+  const tried = (await routes![2]!.handle({ ...request, body })) as { text: string; checks: { check: string }[] };
   assert.deepEqual([tried.text, tried.checks.map(({ check }) => check)], ['hello', ['b', 'a']]);
-  await assert.rejects(async () => routes![1]!.handle({ ...request, body: { ...body, policy: 'x' } }), /no policy "x"/);
+  await assert.rejects(async () => routes![2]!.handle({ ...request, body: { ...body, policy: 'x' } }), /no policy "x"/);
 });

@@ -9,8 +9,12 @@ import {
   type TestGateway,
   type Vendor,
 } from '../../../plugins/common/author/testing.ts';
+import { identity, region, signatureProblem } from '../clouds/bedrock-stand-in.ts';
+import { type GoogleStandIn, startGoogle } from '../clouds/google-stand-in.ts';
 
 interface Case {
+  /** Absent: its name. */
+  readonly type?: string;
   readonly settings: object;
   /** Throws for what the service would refuse. */
   read(request: Received, text: string): void;
@@ -22,6 +26,7 @@ interface Case {
 }
 
 const json = (request: Received) => JSON.parse(request.body.toString());
+const nothing = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 };
 const secret = 'ada@example.com';
 
 const cases: Record<string, Case> = {
@@ -164,6 +169,27 @@ const cases: Record<string, Case> = {
     hits: { sanitizationResult: { filterMatchState: 'MATCH_FOUND', invocationResult: 'SUCCESS' } },
     garbage: { sanitizationResult: { filterMatchState: 'NO_MATCH_FOUND', invocationResult: 'FAILURE' } },
   },
+  bedrock_signed: {
+    type: 'bedrock_guardrail',
+    settings: { guardrail: 'abc123', version: '3', provider: 'signed' },
+    read(request) {
+      assert.equal(request.url, '/guardrail/abc123/version/3/apply');
+      assert.equal(signatureProblem(request, request.body), undefined);
+    },
+    passes: { action: 'NONE', outputs: [], assessments: [] },
+    hits: { action: 'GUARDRAIL_INTERVENED', outputs: [], assessments: [] },
+    garbage: { outputs: [] },
+  },
+  model_armor_authorized: {
+    type: 'model_armor',
+    settings: { provider: 'cloud', template: 'projects/p/locations/europe-west1/templates/t' },
+    read(request) {
+      assert.equal(request.headers.authorization, `Bearer ${google.tokens.issued.at(-1)}`);
+    },
+    passes: { sanitizationResult: { filterMatchState: 'NO_MATCH_FOUND', invocationResult: 'SUCCESS' } },
+    hits: { sanitizationResult: { filterMatchState: 'MATCH_FOUND', invocationResult: 'SUCCESS' } },
+    garbage: { sanitizationResult: {} },
+  },
   prisma_airs: {
     settings: { key: 'k', profile: 'strict' },
     read(request, text) {
@@ -183,11 +209,13 @@ const cases: Record<string, Case> = {
 
 let vendor: Vendor;
 let gateway: TestGateway;
+let google: GoogleStandIn;
 const services = new Map<string, Vendor>();
 
 before(async () => {
   vendor = await startVendor();
   vendor.play(chatAnswer('Noted.'));
+  google = await startGoogle({ text: '', meaning: 'stop', usage: nothing });
   for (const name of Object.keys(cases)) services.set(name, await startVendor());
   const names = Object.keys(cases);
   const kinds = ['refuse', 'mask'] as const;
@@ -195,7 +223,7 @@ before(async () => {
     kinds.map((kind) => [
       `${name}-${kind}`,
       {
-        type: name,
+        type: cases[name]!.type ?? name,
         url: services.get(name)!.origin,
         allow_private: true,
         on: ['prompt'],
@@ -207,8 +235,20 @@ before(async () => {
   );
   const all = names.flatMap((name) => kinds.map((kind) => `${name}-${kind}`));
   gateway = await startGateway({
-    plugins: ['providers', 'models', 'guardrails', 'prompts', 'route', 'protocol-convert'],
-    providers: { vendor: { keys: 'k', speaks: { chat: `${vendor.origin}/v1` } } },
+    plugins: ['aws', 'google', 'providers', 'models', 'guardrails', 'prompts', 'route', 'protocol-convert'],
+    providers: {
+      vendor: { keys: 'k', speaks: { chat: `${vendor.origin}/v1` } },
+      signed: {
+        keys: `${identity.id}:${identity.secret}:${identity.session}`,
+        auth: { scheme: 'aws', service: 'bedrock', region },
+        speaks: { chat: `${vendor.origin}/v1` },
+      },
+      cloud: {
+        keys: JSON.stringify(google.user()),
+        auth: { scheme: 'google', metadata: google.origin },
+        speaks: { chat: `${vendor.origin}/v1` },
+      },
+    },
     models: Object.fromEntries(all.map((name) => [name, { owned_by: 'x', targets: ['vendor'], price: 'free' }])),
     guardrails: {
       checks: Object.fromEntries(checks),
@@ -219,6 +259,7 @@ before(async () => {
 });
 after(async () => {
   await gateway?.stop();
+  google?.close();
   await Promise.all([vendor, ...services.values()].map((one) => one.stop()));
 });
 
