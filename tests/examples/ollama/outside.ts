@@ -1,4 +1,4 @@
-/** Copies the plugin `ollama` out of the gateway's tree: the same code, which imports the stable names that authors have. */
+/** Copies the plugin `ollama` out of the gateway's tree: the same code, which imports the names that authors have, the stable ones first. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -28,5 +28,6 @@ function moduleOf(name: string): string {
     const text = readFileSync(join(root, `plugins/common/author/${file}.ts`), 'utf8');
     if ([...text.matchAll(/\{([^}]*)\} from/g)].some(([, list]) => list!.match(/\w+/g)!.includes(name))) return module;
   }
-  throw new Error(`authors are not offered ${name}`);
+  // How a protocol shapes turns, tools and frames.
+  return 'model-gateway/unstable';
 }
