@@ -49,6 +49,10 @@ export const clientPrograms: ReadonlyMap<string, ClientProgram> = new Map(
 export const isConnectable = ({ files, enter, variables, by_hand }: ClientProgram) =>
   by_hand !== true && (files ?? enter ?? variables) !== undefined;
 
+/** The command that sets a program up; it asks for a key by itself. */
+export const connectCommand = (id: string, base: string, model?: string) =>
+  `npx model-gateway connect ${id} --gateway ${base}${model === undefined ? '' : ` --model ${model}`}`;
+
 export interface Filling {
   /** Address of the gateway, without a path and a slash at its end. */
   readonly base: string;

@@ -13,6 +13,7 @@ import { ConfigHistory } from './config-history/history.ts';
 import { HistoryRecorder } from './config-history/recorder.ts';
 import { openHistoryStore } from './config-history/store.ts';
 import { Files } from './files.ts';
+import { openKeyRequests } from './key-requests/store.ts';
 import { Live } from './live.ts';
 import { addedPages } from './page-problems.ts';
 import { openAudit } from './people/audit.ts';
@@ -108,6 +109,7 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
     async prune() {
       await ground.peopleStore.prune(new Date(parts.host.clock.now()));
       await parts.links.prune();
+      await ground.keyRequests.prune();
     },
     keepConfigurations() {
       const files = parts.host.find(configFiles);
@@ -173,6 +175,7 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     recorder: new HistoryRecorder(kept, log),
     tokens: openTokens(orm, ownTables, { clock, random, newId }),
     views: openViews(orm, ownTables, clock),
+    keyRequests: openKeyRequests(orm, ownTables, { clock, random }),
     audit: openAudit(orm, ownTables, { clock, newId }),
     throttle: new Throttle(clock),
     peopleStore: openPeopleStore(orm, tables),
@@ -204,6 +207,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     providers: providerAdmin(settings, host.fetch),
     tokens,
     views: ground.views,
+    keyRequests: ground.keyRequests,
     audit,
     throttle,
     history,

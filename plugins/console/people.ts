@@ -131,6 +131,40 @@ export interface Audit {
   list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRow>>;
 }
 
+/** A program on some machine that asks for a key; `address`: where it asked from. */
+interface AskedKey {
+  readonly program: string;
+  readonly machine: string;
+  readonly address: string;
+}
+/** What has become of it: `early` where the program asks sooner than it may, `unknown` where the code is of none or used up. */
+export type TakenKey =
+  | { readonly state: 'waiting' | 'early' | 'denied' | 'expired' | 'unknown' }
+  | {
+      readonly state: 'granted';
+      readonly program: string;
+      readonly machine: string;
+      readonly personId: string;
+      readonly terms: string;
+    };
+export interface KeyRequests {
+  /** `deviceCode` is the program's own; a person sees `userCode`. */
+  make(asked: AskedKey): Promise<{
+    readonly deviceCode: string;
+    readonly userCode: string;
+    readonly lastsMs: number;
+    readonly intervalMs: number;
+  }>;
+  /** One that waits, by the code that a person has entered. */
+  find(code: string): Promise<(AskedKey & { readonly createdAt: number; readonly expiresAt: number }) | undefined>;
+  /** False: it waits no more. `terms`: of the key, as JSON. */
+  grant(code: string, personId: string, terms: string): Promise<boolean>;
+  deny(code: string, personId: string): Promise<boolean>;
+  /** The program's question; what it was granted, it gets once. */
+  take(deviceCode: string): Promise<TakenKey>;
+  prune(): Promise<void>;
+}
+
 /** Filters of a page under a name. */
 export interface View {
   readonly name: string;

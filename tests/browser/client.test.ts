@@ -45,6 +45,35 @@ test('a wrong password is reported, and a return address in the URL cannot lead 
   await page.context().close();
 });
 
+test('a program that waits with a code is shown, and gets a key on chosen terms or is denied', { skip }, async () => {
+  const page = await stage.page();
+  await page.goto(`${stage.origin}/console/connect`);
+  const code = page.getByLabel('Code');
+  await code.fill('ZZZZ-ZZZZ');
+  await page.keyboard.press('Enter');
+  await page.getByText('No program waits with this code.').waitFor();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await code.fill('wdjb mjht');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Claude Code asks for a key' }).waitFor();
+  await page.getByText('203.0.113.9').waitFor();
+  assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'Claude Code on a laptop');
+  await page.getByRole('textbox', { name: 'Spending cap' }).fill('10');
+  await page.getByRole('button', { name: 'Allow' }).click();
+  await page.getByText('The program gets its key now').waitFor();
+  await page.goto(`${stage.origin}/console/connect?code=WDJB-MJHT`);
+  await page.getByRole('button', { name: 'Deny' }).click();
+  await page.getByText('The program gets no key').waitFor();
+
+  // Home says the one command of a program that it can set up, and the set-up by hand.
+  await page.goto(`${stage.origin}/console/`);
+  const home = page.getByRole('region').or(page.locator('section'));
+  await home.getByText('Codex', { exact: true }).click();
+  await page.getByText(`npx model-gateway connect codex --gateway ${stage.origin}`, { exact: true }).waitFor();
+  await page.getByText('model_provider = "gateway"').waitFor();
+  await page.context().close();
+});
+
 test('a key is made, shown once, used in the snippets, changed and revoked', { skip }, async () => {
   const page = await stage.page();
   const name = `browser ${Date.now()}`;

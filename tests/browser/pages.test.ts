@@ -15,6 +15,7 @@ const inside = [
   '/batches',
   '/batches?new=1',
   '/wallet',
+  '/connect?code=WDJB-MJHT',
   '/playground',
   '/profile',
 ];

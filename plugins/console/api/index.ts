@@ -1,6 +1,7 @@
 /** The whole API as one app, and its type for typed clients. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Schema } from 'hono/types';
+import { keyRequestRoutes } from '../key-requests/routes.ts';
 import { noticeRoutes } from '../notices/routes.ts';
 import { viewRoutes } from '../saved-views/routes.ts';
 import { activityRoutes } from './activity.ts';
@@ -47,6 +48,7 @@ const topics = [
   viewRoutes,
   homeRoutes,
   keyRoutes,
+  keyRequestRoutes,
   activityRoutes,
   tagRoutes,
   cachedRoutes,

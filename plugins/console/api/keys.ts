@@ -56,7 +56,8 @@ export const keyRow = z
   })
   .openapi('Key');
 
-const terms = z
+/** As a form sends them. */
+export const keyTerms = z
   .strictObject({
     name: z.string().trim().min(1).max(100),
     project: projectInput.nullish(),
@@ -83,7 +84,7 @@ const ownKeyJson = ({ row, spent }: { readonly row: KeyView; readonly spent: str
   spent30d: spent ?? null,
 });
 
-function termsOf(body: z.output<typeof terms>): KeyTerms {
+export function termsOf(body: z.output<typeof keyTerms>): KeyTerms {
   const { name, project, models, addresses, limits, cap, expiresAt, images, tags } = body;
   return {
     name,
@@ -116,14 +117,14 @@ const create = route(
   '/keys',
   'Make a key; it is shown this once',
   answers(z.object({ id: z.string(), key: z.string(), prefix: z.string() })),
-  { body: takes(terms) },
+  { body: takes(keyTerms) },
 );
 const change = route(
   'patch',
   '/keys/{id}',
   'Change what a key may do; all of its terms are replaced',
   answers(keyRow),
-  { params: z.object({ id }), body: takes(terms) },
+  { params: z.object({ id }), body: takes(keyTerms) },
 );
 const revoke = route('delete', '/keys/{id}', 'Revoke a key at once', answers(keyRow), { params: z.object({ id }) });
 

@@ -134,7 +134,24 @@ export function consoleTables(schema: string) {
     query: text('query').notNull(),
     savedAt: instant('saved_at').notNull(),
   });
-  return { links, tokens, audit, settings, views, ...historyTables(space) };
+  return { links, tokens, audit, settings, views, keyRequests: keyRequestTable(space), ...historyTables(space) };
+}
+
+function keyRequestTable(space: ReturnType<typeof pgSchema>) {
+  return space.table('console_key_requests', {
+    deviceHash: text('device_hash').primaryKey(),
+    codeHash: text('code_hash').notNull(),
+    program: text('program').notNull(),
+    machine: text('machine').notNull(),
+    address: text('address').notNull(),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+    intervalMs: integer('interval_ms').notNull(),
+    askedAt: instant('asked_at'),
+    state: text('state').$type<'waiting' | 'granted' | 'denied' | 'used'>().notNull(),
+    personId: text('person_id'),
+    terms: text('terms'),
+  });
 }
 
 function historyTables(space: ReturnType<typeof pgSchema>) {

@@ -51,6 +51,12 @@ export class Throttle {
     return 0;
   }
 
+  /** How long to wait, 0: not at all; counts nothing. */
+  waiting(key: string): number {
+    const locked = this.#windowsOf(key).locked.get(key);
+    return locked === undefined ? 0 : Math.max(0, locked.endsAt - this.#clock.monotonic());
+  }
+
   /** An attempt that was right is forgotten with those before it. */
   forget(key: string): void {
     const { open, locked } = this.#windowsOf(key);

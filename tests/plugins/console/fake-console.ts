@@ -31,7 +31,7 @@ import { fakeBodies } from './fakes/bodies.ts';
 import { fakeHistory } from './fakes/config-history.ts';
 import { fakeBatches, fakeFiles } from './fakes/files.ts';
 import { fakeNotices } from './fakes/notices.ts';
-import { fakeAudit, fakePeople, fakeTokens, fakeViews } from './fakes/persons.ts';
+import { fakeAudit, fakeKeyRequests, fakePeople, fakeTokens, fakeViews } from './fakes/persons.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
 import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
 import { fakePlans, fakePool, fakeShop, fakeTasks } from './fakes/trade.ts';
@@ -77,6 +77,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     providers: providerAdmin({ oidc: [acmeProvider], domains: [], origin: 'https://gateway.example' }, host.fetch),
     tokens: fakeTokens(world),
     views: fakeViews(),
+    keyRequests: fakeKeyRequests(clock.now),
     audit: fakeAudit(world),
     throttle: new Throttle(clock),
     ...fakeHistory(host, clock.now),

@@ -14,7 +14,7 @@ import type { HistoryRecorder } from '../../config-history/recorder.ts';
 import type { AddedPage } from '../../page-problems.ts';
 import type { ProviderAdmin } from '../../people/providers/provider-admin.ts';
 import type { Throttle } from '../../people/throttle.ts';
-import type { Audit, AuditChange, People, Tokens, Views } from '../../people.ts';
+import type { Audit, AuditChange, KeyRequests, People, Tokens, Views } from '../../people.ts';
 
 export interface ConsoleServices {
   readonly find: Host['find'];
@@ -23,10 +23,11 @@ export interface ConsoleServices {
   readonly providers: ProviderAdmin;
   readonly tokens: Tokens;
   readonly views: Views;
+  readonly keyRequests: KeyRequests;
   readonly audit: Audit;
   readonly history: ConfigHistory;
   readonly recorder: Pick<HistoryRecorder, 'record'>;
-  readonly throttle: Pick<Throttle, 'take'>;
+  readonly throttle: Pick<Throttle, 'take' | 'waiting'>;
   /** Pages that plugins add; complete when every plugin is set up. */
   readonly addedPages: () => readonly AddedPage[];
   readonly settings: {

@@ -64,6 +64,9 @@ function inputOf<Route extends RouteConfig>(c: RequestContext): InputOf<Route> {
     get json() {
       return valid('json');
     },
+    get form() {
+      return valid('form');
+    },
     get header() {
       return valid('header');
     },

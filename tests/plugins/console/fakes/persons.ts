@@ -4,6 +4,7 @@ import type { Actor, Role } from '../../../../plugins/console/actor.ts';
 import type {
   Audit,
   AuditRow,
+  KeyRequests,
   People,
   PersonView,
   Tokens,
@@ -188,5 +189,19 @@ export function fakeViews(): Views {
     async remove(personId, page, name) {
       kept.delete(keyOf(personId, page, name));
     },
+  };
+}
+
+/** One program waits with the code that examples have; what it is granted or denied, it asks for again. */
+export function fakeKeyRequests(now: () => number): KeyRequests {
+  const waiting = { program: 'claude-code', machine: 'a laptop', address: '203.0.113.9' };
+  const isKnown = (code: string) => code.toUpperCase().replace(/[^A-Z]/g, '') === 'WDJBMJHT';
+  return {
+    make: async () => ({ deviceCode: 'device', userCode: 'WDJB-MJHT', lastsMs: 600_000, intervalMs: 5_000 }),
+    find: async (code) => (isKnown(code) ? { ...waiting, createdAt: now(), expiresAt: now() + 600_000 } : undefined),
+    grant: async (code) => isKnown(code),
+    deny: async (code) => isKnown(code),
+    take: async () => ({ state: 'waiting' }),
+    prune: async () => undefined,
   };
 }

@@ -8,7 +8,9 @@ import {
   blocksOf,
   type ClientProgram,
   clientPrograms,
+  connectCommand,
   type Filling,
+  isConnectable,
   keyPlaceholder,
   linksOf,
   type Shell,
@@ -16,11 +18,12 @@ import {
   shells,
 } from '../../../../../core/tools/client-programs.ts';
 import { modelsQuery } from '../api/models.ts';
-import { useMe } from '../api/session.ts';
+import { has, useMe } from '../api/session.ts';
 import type { ModelRow } from '../api/types.ts';
 import { type ApiCall, sampleCall } from '../calls/call.ts';
 import { type Access, codeLanguages, codeOf, languageNames } from '../calls/code.ts';
 import { CodeBlock } from './code-block.tsx';
+import './connect-texts.ts';
 
 type Tool = ClientProgram & { readonly id: string };
 const allTools: readonly Tool[] = Array.from(clientPrograms, ([id, program]) => ({ id, ...program }));
@@ -56,7 +59,7 @@ export default function SetUp({ secret }: SetUpProps) {
     <Stack gap="sm">
       {models.length > 1 && <ModelChoice models={models} model={model} onChange={setChosen} />}
       {sample === undefined ? (
-        <Tools filling={filling} known={secret !== undefined} />
+        <Tools filling={filling} known={secret !== undefined} model={chosen ?? undefined} />
       ) : (
         <Languages call={sample} access={access} filling={filling} />
       )}
@@ -117,7 +120,14 @@ function OneOf({ all, value, onChange }: OneOfProps) {
 }
 
 /** Clients of conversations. */
-function Tools({ filling, known }: { readonly filling: Filling; readonly known: boolean }) {
+interface ToolsProps {
+  readonly filling: Filling;
+  readonly known: boolean;
+  /** The one that was chosen; undefined: the command chooses. */
+  readonly model: string | undefined;
+}
+
+function Tools({ filling, known, model }: ToolsProps) {
   const [tool, setTool] = useState<Tool>(chatTools[0]!);
   return (
     <>
@@ -126,8 +136,29 @@ function Tools({ filling, known }: { readonly filling: Filling; readonly known: 
         value={tool.id}
         onChange={(id) => setTool(chatTools.find((one) => one.id === id) ?? tool)}
       />
+      {!known && <Command tool={tool} base={filling.base} model={model} />}
       <Files tool={tool} filling={filling} />
       <Links tool={tool} filling={filling} known={known} />
+    </>
+  );
+}
+
+interface CommandProps {
+  readonly tool: Tool;
+  readonly base: string;
+  readonly model: string | undefined;
+}
+
+/** Where a command can do all of it. */
+function Command({ tool, base, model }: CommandProps) {
+  const { t } = useTranslation();
+  const canAsk = has(useMe(), 'accounts');
+  if (!canAsk || tool.files === undefined || !isConnectable(tool)) return null;
+  return (
+    <>
+      <Text fz="sm">{t('client.connect.oneLine')}</Text>
+      <CodeBlock text={connectCommand(tool.id, base, model)} label={`connect ${tool.name}`} />
+      <Text fz="sm">{t('client.connect.byHand')}</Text>
     </>
   );
 }

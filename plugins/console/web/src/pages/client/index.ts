@@ -61,6 +61,7 @@ export const clientPages: readonly PageEntry[] = [
     load: () => import('./playground/playground.tsx'),
     link: { text: () => i18next.t('client.playgroundTitle'), icon: IconMessage2 },
   },
+  { path: '/connect', load: () => import('./connect.tsx'), needs: ['accounts'] },
   { path: '/profile', load: () => import('./profile.tsx') },
   { path: '/pages/$page', load: () => import('../plugin-page/plugin-page.tsx') },
 ];

@@ -24,14 +24,16 @@ import { fieldsOf, isAmount, termsOf } from './key-terms.ts';
 
 interface KeyFormProps {
   readonly row?: KeyRow;
+  /** Of a new one, as a proposal. */
+  readonly name?: string;
   readonly button: string;
   readonly onSend: (terms: KeyTerms) => Promise<void>;
 }
 
-function useKeyForm(row: KeyRow | undefined) {
+function useKeyForm(row: KeyRow | undefined, name: string) {
   const { t } = useTranslation();
   return useForm({
-    initialValues: fieldsOf(row),
+    initialValues: { ...fieldsOf(row), ...(row === undefined && { name }) },
     validate: {
       name: (value) => (value.trim() === '' ? t('client.keys.nameMissing') : null),
       capAmount: (value) => (value.trim() === '' || isAmount(typedAmount(value)) ? null : t('client.keys.capWrong')),
@@ -40,9 +42,9 @@ function useKeyForm(row: KeyRow | undefined) {
 }
 type Form = ReturnType<typeof useKeyForm>;
 
-export function KeyForm({ row, button, onSend }: KeyFormProps) {
+export function KeyForm({ row, name = '', button, onSend }: KeyFormProps) {
   const { t } = useTranslation();
-  const form = useKeyForm(row);
+  const form = useKeyForm(row, name);
   const models = useQuery(modelsQuery).data?.rows.map(({ id }) => id) ?? [];
   const projects = useOwnProjects();
   const { busy, problem, run } = useWork((error) => {

@@ -1,6 +1,7 @@
 /** English: every text that the pages show. The other languages have the same keys, in this order. */
 import account from './account.ts';
 import client from './client.ts';
+import type connect from './connect.ts';
 import entry from './entry.ts';
 import type files from './files.ts';
 import type insights from './insights.ts';
@@ -13,6 +14,6 @@ import shell from './shell.ts';
 const texts = { shell, entry, client: { ...client, ...account } };
 export default texts;
 export type English = typeof texts & {
-  readonly client: typeof playground & typeof files & typeof insights & typeof profile;
+  readonly client: typeof playground & typeof files & typeof insights & typeof profile & typeof connect;
   readonly operator: typeof operator;
 };
