@@ -79,7 +79,7 @@ async function main(words: readonly string[]): Promise<void> {
     // Loaded for this command alone.
     connect: async (name, options) => {
       const { atTerminal, connect } = await import('./connect/connect.ts');
-      print(await connect(String(name), options, atTerminal()), asJson());
+      print(await connect(String(name), options, atTerminal(asJson())), asJson());
     },
     schema: async () => print(await writeSchema(), asJson()),
     'help-all': () => runPluginCommand(['--help'], configOf(words)),

@@ -8,6 +8,8 @@ export interface SettingsFile {
   /** `~/` is the person's home. */
   readonly path: string;
   readonly set?: Members;
+  /** Where another variable puts its folder, on some systems only. */
+  readonly folder?: readonly { readonly variable: string; readonly replaces: string; readonly only?: string }[];
   /** The member that holds the program's variables; empty: they are its lines. */
   readonly variables_in?: string;
 }
@@ -27,6 +29,8 @@ export interface ClientProgram {
   readonly makes?: string;
   /** The protocol that it asks in. */
   readonly speaks?: 'chat' | 'responses' | 'messages' | 'gemini';
+  /** Names of the models that it is made for, as a pattern. */
+  readonly prefers?: string;
   /** How it is started. */
   readonly run?: string;
   /** Those that it reads from its environment. */
@@ -210,14 +214,18 @@ export function blocksOf(program: ClientProgram, filling: Filling, shell: Shell 
 
 // ----------------------------------------------------------------------------------------------------------------- formats
 
-export type Format = 'json' | 'yaml' | 'toml' | 'env';
+export type Format = 'json' | 'yaml' | 'toml' | 'env' | Shell;
 
 const formats: Readonly<Record<string, Format>> = Object.assign(Object.create(null), {
   json: 'json',
+  jsonc: 'json',
   yaml: 'yaml',
   yml: 'yaml',
   toml: 'toml',
   env: 'env',
+  sh: 'sh',
+  fish: 'fish',
+  ps1: 'powershell',
 });
 
 export const formatOf = (path: string): Format => formats[path.slice(path.lastIndexOf('.') + 1)] ?? 'env';
@@ -226,20 +234,24 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const tomlLine = (name: string, value: unknown) => `${name} = ${JSON.stringify(value)}`;
-export const tomlTable = (name: string, members: Members) => [
+const tomlTable = (name: string, members: Members) => [
   `[${name}]`,
   ...Object.entries(members).map(([key, value]) => tomlLine(key, value)),
 ];
-/** Quoted where a reader of such files would cut it or put something into it. */
-export const envLine = (name: string, value: unknown) =>
-  `${name}=${/^[^\s"'#$`\\]*$/.test(String(value)) ? String(value) : JSON.stringify(String(value))}`;
+
+/** In files of variables it is quoted where their readers would cut it or put something into it. */
+export function variableLine(name: string, value: string, format: 'env' | Shell): string {
+  if (format !== 'env') return setVariable(name, value, format);
+  return `${name}=${/^[^\s"'#$`\\]*$/.test(value) ? value : JSON.stringify(value)}`;
+}
 
 /** A file that has these members alone. In TOML, members with an object are tables; the others stand above the first table. */
 export function newText(format: Format, members: Members): string {
   const entries = Object.entries(members);
   if (format === 'json') return `${JSON.stringify(members, undefined, 2)}\n`;
   if (format === 'yaml') return `${yamlLines(members).join('\n')}\n`;
-  if (format === 'env') return `${entries.map(([name, value]) => envLine(name, value)).join('\n')}\n`;
+  if (format !== 'toml')
+    return `${entries.map(([name, value]) => variableLine(name, String(value), format)).join('\n')}\n`;
   const lines = entries.filter(([, value]) => !isObject(value)).map(([name, value]) => tomlLine(name, value));
   const tables = entries.flatMap(([name, value]) => (isObject(value) ? ['', ...tomlTable(name, value)] : []));
   return `${[...lines, ...tables].join('\n').trimStart()}\n`;

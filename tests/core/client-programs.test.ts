@@ -24,13 +24,13 @@ const textOf = (id: string, more?: Partial<Filling>, shell?: Shell) =>
 
 test('every entry is a program as the types say, with something to set up', () => {
   const known = [
-    ...['name', 'makes', 'speaks', 'run', 'variables', 'files', 'enter', 'code', 'links', 'by_hand'],
+    ...['name', 'makes', 'speaks', 'prefers', 'run', 'variables', 'files', 'enter', 'code', 'links', 'by_hand'],
   ] as const satisfies readonly (keyof ClientProgram)[];
   for (const [id, program] of clientPrograms) {
     for (const name of Object.keys(program)) assert.ok(known.includes(name as keyof ClientProgram), `${id}: ${name}`);
     const { files = [], code = [] } = program;
     for (const { path, set, variables_in } of files) {
-      assert.match(path, /^~\/\S+\.(json|toml|ya?ml|env)$/);
+      assert.match(path, /^~\/\S+\.(json|toml|ya?ml|env|sh|fish|ps1)$/);
       assert.equal([set, variables_in].filter((one) => one !== undefined).length, 1, path);
       if (variables_in !== undefined) assert.ok(program.variables, path);
     }

@@ -1,32 +1,23 @@
 /** `connect CLIENT`: writes the settings of a client program for a gateway, shows them first, tries one call, and takes them back. */
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { homedir, hostname } from 'node:os';
 import { createInterface } from 'node:readline/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { CommandResult } from '../../contract/commands.ts';
-import { GatewayError } from '../../contract/errors.ts';
 import {
   type ClientProgram,
   clientPrograms,
   entriesOf,
   type Filling,
-  formatOf,
   isConnectable,
-  membersOf,
+  type Shell,
   setVariable,
   variablesOf,
 } from '../../tools/client-programs.ts';
 import { didYouMean } from '../../tools/near-names.ts';
-import { difference, withMembers } from './settings-files.ts';
+import { candidates, invalid, keyByCode, type Sold, smallBeside, soldAs, soldBy, tryCall } from './gateway.ts';
+import { difference } from './settings-files.ts';
+import { type Change, type Place, planOf, restore, writeAll } from './writing.ts';
 
 export interface ConnectOptions {
   readonly gateway?: string;
@@ -35,26 +26,30 @@ export interface ConnectOptions {
   readonly small?: string;
   readonly undo?: boolean;
   readonly yes?: boolean;
+  readonly browser?: boolean;
 }
 
 /** Where it runs, for tests. */
-export interface Surroundings {
-  readonly home: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+export interface Surroundings extends Place {
   /** Absent: no person is there to answer. */
   confirm?(question: string): Promise<boolean>;
   show(text: string): void;
+  wait(ms: number): Promise<void>;
+  open?(address: string): void;
 }
 
-export const atTerminal = (): Surroundings => ({
+/** With `asJson` the standard output has the result alone. */
+export const atTerminal = (asJson: boolean): Surroundings => ({
   home: homedir(),
   environment: process.env,
-  ...(process.stdin.isTTY && process.stdout.isTTY ? { confirm: ask } : {}),
-  show: (text) => void process.stdout.write(`${text}\n`),
+  ...(process.stdin.isTTY && process.stderr.isTTY ? { confirm: ask } : {}),
+  show: (text) => void (asJson ? process.stderr : process.stdout).write(`${text}\n`),
+  wait: (ms) => wait(ms),
+  open: openBrowser,
 });
 
 async function ask(question: string): Promise<boolean> {
-  const reader = createInterface({ input: process.stdin, output: process.stdout });
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await reader.question(`${question} [y/N] `)).trim());
   } finally {
@@ -62,26 +57,37 @@ async function ask(question: string): Promise<boolean> {
   }
 }
 
+/** The address is shown besides: it does not matter if there is no browser. */
+function openBrowser(address: string): void {
+  const [command, ...words] =
+    process.platform === 'win32' ? ['explorer.exe'] : process.platform === 'darwin' ? ['open'] : ['xdg-open'];
+  const child = spawn(command!, [...words, address], { stdio: 'ignore', detached: true });
+  child.on('error', () => undefined).unref();
+}
+
 export async function connect(name: string, options: ConnectOptions, at: Surroundings): Promise<CommandResult> {
   const client = clientOf(name);
   if (options.undo === true) return undo(client, at);
-  const values = valuesOf(options, at);
-  await refuseUnlessSold(values);
-  const plan = planOf(client, values, at.home);
-  for (const { path, before, after } of plan)
-    at.show([path, ...difference(before ?? '', after)].join('\n').replaceAll(values.key, masked(values.key)));
-  for (const line of shownOf(client, values)) at.show(line);
+  const base = baseOf(options, at);
+  // Before a person is asked for anything: files that cannot be changed end it.
+  planOf(client, { base, key: 'key', model: 'model', name: 'gateway' }, at);
+  const key = await keyOf(name, base, options, at);
+  const values = await choose(client, { base, key }, options);
+  const plan = planOf(client, values, at);
+  showAll(client, values, plan, at);
   if (plan.length > 0 && options.yes !== true) {
     if (at.confirm === undefined) throw invalid('Nothing is written: repeat the command with --yes.');
     if (!(await at.confirm('Write this?'))) return { json: { written: [] }, text: 'Nothing is written.' };
   }
-  // Before anything is written: settings that do not work help no one.
-  await tryCall(values);
-  for (const change of plan) write(change);
+  writeAll(plan);
   const written = plan.map(({ path }) => path);
+  const next = client.run ?? (client.enter === undefined ? sourceOf(written, shellOf(at)) : 'enter the values above');
   const back = written.length === 0 ? '' : `\nTake it back: model-gateway connect ${name} --undo`;
-  const next = client.run ?? (client.enter === undefined ? 'set the variables above' : 'enter the values above');
-  return { json: { written, model: values.model }, text: `${values.model} has answered. Next: ${next}${back}` };
+  const { model, small } = values;
+  return {
+    json: { written, model, small: small ?? model },
+    text: `${model} has answered. Next: ${next}${back}`,
+  };
 }
 
 function clientOf(name: string): ClientProgram {
@@ -91,121 +97,97 @@ function clientOf(name: string): ClientProgram {
   throw invalid(`There is no client "${name}"${didYouMean(name, known)}: ${known.join(', ')}.`);
 }
 
-/** What a person enters, and variables that no file of the program holds. */
-function shownOf(client: ClientProgram, values: Filling): string[] {
-  const isKept = client.files?.some(({ variables_in }) => variables_in !== undefined);
-  const variables = isKept === true ? [] : variablesOf(client, values);
-  return [...entriesOf(client, values), ...variables.map(([name, value]) => setVariable(name, value, 'sh'))];
-}
-
-const invalid = (message: string) => new GatewayError('invalid_request', message);
-
-export type Values = Filling & { readonly small: string };
-
-function valuesOf({ gateway, key, model, small }: ConnectOptions, { environment }: Surroundings): Values {
+function baseOf({ gateway }: ConnectOptions, { environment }: Surroundings): string {
   const address = gateway ?? environment['GATEWAY_URL'] ?? 'http://localhost:8080';
   if (!URL.canParse(address) || !/^https?:/.test(address))
     throw invalid('--gateway must be an address such as https://gateway.example.');
-  const base = address.replace(/\/+$/, '').replace(/\/v1$/, '');
-  const secret = key ?? environment['GATEWAY_KEY'] ?? '';
-  if (!/^[\x21-\x7e]+$/.test(secret))
-    throw invalid(`There is no key: make one at ${base}/console/, then --key KEY, or the variable GATEWAY_KEY.`);
-  return { base, key: secret, model: model ?? '', small: small ?? model ?? '', name: 'gateway' };
+  return address.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 
-/** Throws unless the gateway takes the key and sells the models. */
-async function refuseUnlessSold({ base, key, model, small }: Values): Promise<void> {
-  const answer = await request(`${base}/v1/models`, key);
-  const { data = [] } = (await answer.json()) as { data?: { id: string }[] };
-  const ids = data.map(({ id }) => id);
-  if (model === '') throw invalid(`--model says which model answers: ${ids.slice(0, 12).join(', ')} …`);
-  for (const one of [model, small])
-    if (!ids.includes(one)) throw invalid(`The gateway does not sell "${one}"${didYouMean(one, ids)}.`);
-}
-
-async function request(url: string, key: string, body?: object): Promise<Response> {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  const options = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
-  const answer = await fetch(url, { ...options, headers, signal: AbortSignal.timeout(120_000) }).catch(
-    (cause: unknown) => {
-      throw new GatewayError(
-        'upstream_failed',
-        `${new URL(url).origin} does not answer: is it the gateway's address?`,
-        { cause },
-      );
+async function keyOf(program: string, base: string, options: ConnectOptions, at: Surroundings): Promise<string> {
+  const key = options.key ?? at.environment['GATEWAY_KEY'];
+  if (key !== undefined && key !== '') {
+    if (!/^[\x21-\x7e]+$/.test(key)) throw invalid('The key has characters that no key has: is it copied whole?');
+    return key;
+  }
+  const made = await keyByCode(base, {
+    program,
+    machine: hostname(),
+    wait: at.wait,
+    show(address, code) {
+      at.show(`Sign in and allow a key at\n\n    ${address}\n\nif the page shows the code ${code}. Waiting …`);
+      if (options.browser === true) at.open?.(address);
     },
-  );
-  if (answer.ok) return answer;
-  const text = (await answer.text()).replaceAll(key, masked(key)).slice(0, 500);
-  throw new GatewayError('upstream_failed', `The gateway answers ${answer.status}: ${text}`);
+  });
+  at.show('The key is there.');
+  return made;
 }
 
-async function tryCall({ base, key, model }: Values): Promise<void> {
-  const messages = [{ role: 'user', content: 'Answer with the word ready.' }];
-  const answer = await request(`${base}/v1/chat/completions`, key, { model, messages, max_completion_tokens: 256 });
-  await answer.arrayBuffer();
+/** How many models are tried where none is named: a key may be for some alone. */
+const mostTried = 5;
+
+/** The models, after one of them has answered a call: settings that do not work help no one. */
+async function choose(
+  client: ClientProgram,
+  { base, key }: { readonly base: string; readonly key: string },
+  options: ConnectOptions,
+): Promise<Filling> {
+  const sold = await soldBy(base, key);
+  const named = options.model === undefined ? undefined : await soldAs(base, key, options.model, sold);
+  const small = options.small === undefined ? undefined : await soldAs(base, key, options.small, sold);
+  let problem: Error = invalid('The gateway sells no model of conversations: --model ID names one.');
+  for (const model of named === undefined ? candidates(client, sold).slice(0, mostTried) : [named]) {
+    const error = await tryCall(client, { base, key, model: model.id });
+    if (error === undefined) return filling(base, key, model, small ?? (await smallThatAnswers()) ?? model);
+    problem = error;
+
+    async function smallThatAnswers(): Promise<Sold | undefined> {
+      const found = named === undefined ? smallBeside(model, sold) : model;
+      if (found === model) return model;
+      return (await tryCall(client, { base, key, model: found.id })) === undefined ? found : undefined;
+    }
+  }
+  throw problem;
 }
+
+const filling = (base: string, key: string, model: Sold, small: Sold): Filling => ({
+  ...{ base, key, name: 'gateway', model: model.id, context: model.context, output: model.output },
+  ...{ small: small.id, smallContext: small.context, smallOutput: small.output },
+});
 
 const masked = (key: string) => `${key.slice(0, 6)}…`;
 
-// ----------------------------------------------------------------------------------------------------------------- files
+function showAll(client: ClientProgram, values: Filling, plan: readonly Change[], at: Surroundings): void {
+  for (const { path, before, after } of plan)
+    at.show([path, ...difference(before ?? '', after)].join('\n').replaceAll(values.key, masked(values.key)));
+  for (const line of entriesOf(client, values)) at.show(line);
+  // Variables that no file of the program holds.
+  if (client.files?.some(({ variables_in }) => variables_in !== undefined) === true) return;
+  for (const [name, value] of variablesOf(client, values)) at.show(setVariable(name, value, shellOf(at)));
+}
+
+function shellOf({ environment, platform = process.platform }: Surroundings): Shell {
+  if (/\/fish$/.test(environment['SHELL'] ?? '')) return 'fish';
+  return platform === 'win32' && environment['SHELL'] === undefined ? 'powershell' : 'sh';
+}
+
+/** How a shell takes variables up from its file. */
+function sourceOf(written: readonly string[], shell: Shell): string {
+  const file = written.find((path) => path.endsWith(shell === 'powershell' ? '.ps1' : `.${shell}`));
+  const command = shell === 'fish' ? 'source' : '.';
+  return file === undefined
+    ? 'set the variables above'
+    : `${command} "${file}", also in the file that your shell starts with`;
+}
 
 /** Writes a client's settings without showing, asking or calling. */
-export function writeSettings(name: string, values: Values, home: string): void {
-  for (const change of planOf(clientPrograms.get(name)!, values, home)) write(change);
+export function writeSettings(name: string, values: Filling, home: string): void {
+  writeAll(planOf(clientPrograms.get(name)!, values, { home, environment: {} }));
 }
 
-interface Change {
-  readonly path: string;
-  /** undefined: there is no file yet. */
-  readonly before: string | undefined;
-  readonly after: string;
-}
-
-function planOf(client: ClientProgram, values: Filling, home: string): Change[] {
-  return (client.files ?? []).map((file) => {
-    const path = pathIn(home, file.path);
-    const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
-    try {
-      return { path, before, after: withMembers(before ?? '', formatOf(path), membersOf(client, file, values)) };
-    } catch (error) {
-      throw invalid(`${path} cannot be changed: ${(error as Error).message}. Nothing is written.`);
-    }
-  });
-}
-
-/** Behind links: they stay. */
-function pathIn(home: string, written: string): string {
-  const path = join(home, written.replace(/^~\//, ''));
-  return existsSync(path) ? realpathSync(path) : path;
-}
-
-/** Beside the file: what it was, or that there was none. The first one stays, however often a client is connected. */
-const backupOf = (path: string) => ({ file: `${path}.before-gateway`, none: `${path}.was-absent-before-gateway` });
-
-function write({ path, before, after }: Change): void {
-  const { file, none } = backupOf(path);
-  mkdirSync(dirname(path), { recursive: true });
-  if (!existsSync(file) && !existsSync(none))
-    if (before === undefined) writeFileSync(none, '');
-    else copyFileSync(path, file);
-  // It has a key now: for its owner alone. Written beside and renamed, so that no half of it is ever read.
-  const beside = `${path}.gateway-new`;
-  writeFileSync(beside, after, { mode: 0o600 });
-  renameSync(beside, path);
-}
-
-function undo({ name, files = [] }: ClientProgram, { home }: Surroundings): CommandResult {
-  const restored: string[] = [];
-  for (const { path: written } of files) {
-    const path = pathIn(home, written);
-    const { file, none } = backupOf(path);
-    if (existsSync(file)) renameSync(file, path);
-    else if (existsSync(none)) for (const gone of [path, none]) rmSync(gone, { force: true });
-    else continue;
-    restored.push(path);
-  }
+function undo(client: ClientProgram, at: Surroundings): CommandResult {
+  const restored = restore(client, at);
   const text =
-    restored.length === 0 ? `Nothing of ${name} was written by connect.` : `As before: ${restored.join(', ')}`;
+    restored.length === 0 ? `Nothing of ${client.name} was written by connect.` : `As before: ${restored.join(', ')}`;
   return { json: { restored }, text };
 }

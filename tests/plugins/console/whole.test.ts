@@ -1,9 +1,13 @@
 /** The console on the whole demo gateway: what people do there, with everything that is really behind it. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
+import { connect } from '../../../core/process/connect/connect.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { watchDelay } from '../../helpers/delay.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import type { Browser, Reply } from './browser.ts';
 import { firstToken, operator, signIn, startDemo, type TestConsole } from './start-console.ts';
 
@@ -360,6 +364,34 @@ test('the ledger reconciles, and nodes, totals and the file are shown', async ()
   assert.ok(wrong.json.problems.length > 0);
 });
 
+test('a program is connected with a key that a person allows in the console, and the key is theirs', async () => {
+  const home = temporaryDirectory('connected-');
+  const shown: string[] = [];
+  const { text } = await connect(
+    'claude-code',
+    { yes: true },
+    {
+      home,
+      environment: { GATEWAY_URL: testbed.origin },
+      show: (line) => void shown.push(line),
+      async wait() {
+        const code = /code=([A-Z-]+)/.exec(shown[0]!)![1]!;
+        const cap = { amount: '2', every: 'day' };
+        const reply = await ada.send(`/connect/requests/${code}/grant`, { body: { name: 'Claude Code here', cap } });
+        assert.equal(reply.status, 200, reply.text);
+      },
+    },
+  );
+  assert.match(text, /^claude-\S+ has answered\. Next: claude\n/);
+  const { env } = JSON.parse(readFileSync(join(home, '.claude/settings.json'), 'utf8'));
+  assert.match(env.ANTHROPIC_MODEL, /^claude-(?!haiku)/);
+  assert.match(env.ANTHROPIC_DEFAULT_HAIKU_MODEL, /^claude-haiku/);
+  assert.ok(Number(env.CLAUDE_CODE_MAX_CONTEXT_TOKENS) >= 200_000);
+  const { rows } = (await ada.send('/keys')).json;
+  const made = rows.find(({ name }: { name: string }) => name === 'Claude Code here');
+  assert.ok(env.ANTHROPIC_AUTH_TOKEN.startsWith(made.prefix) && made.cap.amount === '2.00');
+});
+
 test('live numbers change with a call', async () => {
   const page = new WebSocket(`${testbed.origin.replace('http', 'ws')}/console/live`, {
     headers: { cookie: ada.cookieHeader(), origin: testbed.origin },
@@ -399,6 +431,7 @@ test('every change of this file is in the audit log, executed or refused', async
   for (const action of [
     'account.credit',
     'key.create',
+    'key.grant',
     'code.redeem',
     'plan.buy',
     'request.refund',
