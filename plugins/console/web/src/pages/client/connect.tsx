@@ -110,17 +110,18 @@ function Asking({ code, onAnswer, onOther }: AskingProps) {
           <Alert color="yellow" variant="light">
             {t('client.connect.careful')}
           </Alert>
-          <Group>
-            <Button variant="default" loading={busy} onClick={() => run(deny)}>
-              {t('client.connect.deny')}
-            </Button>
-          </Group>
           {problem !== undefined && <ErrorState error={problem} />}
         </Stack>
       </Panel>
       <Panel title={t('shell.word.key')}>
         <KeyForm
+          brief
           name={machine === '' ? name : t('client.connect.name', { program: name, machine })}
+          other={
+            <Button variant="default" loading={busy} onClick={() => run(deny)}>
+              {t('client.connect.deny')}
+            </Button>
+          }
           button={t('client.connect.allow')}
           onSend={grant}
         />

@@ -13,6 +13,7 @@ import {
 } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/client.ts';
 import { modelsQuery, useOwnProjects } from '../../api/models.ts';
@@ -26,7 +27,11 @@ interface KeyFormProps {
   readonly row?: KeyRow;
   /** Of a new one, as a proposal. */
   readonly name?: string;
+  /** Only what a person must think of; the rest can be changed under Keys. */
+  readonly brief?: boolean;
   readonly button: string;
+  /** Beside the button. */
+  readonly other?: ReactNode;
   readonly onSend: (terms: KeyTerms) => Promise<void>;
 }
 
@@ -42,11 +47,10 @@ function useKeyForm(row: KeyRow | undefined, name: string) {
 }
 type Form = ReturnType<typeof useKeyForm>;
 
-export function KeyForm({ row, name = '', button, onSend }: KeyFormProps) {
+export function KeyForm({ row, name = '', brief = false, button, other, onSend }: KeyFormProps) {
   const { t } = useTranslation();
   const form = useKeyForm(row, name);
   const models = useQuery(modelsQuery).data?.rows.map(({ id }) => id) ?? [];
-  const projects = useOwnProjects();
   const { busy, problem, run } = useWork((error) => {
     const field = error instanceof ApiError ? error.field : undefined;
     if (field !== 'name' && field !== 'project') return error;
@@ -64,14 +68,7 @@ export function KeyForm({ row, name = '', button, onSend }: KeyFormProps) {
           data-autofocus
           {...form.getInputProps('name')}
         />
-        <Autocomplete
-          label={t('shell.word.project')}
-          description={t('shell.project.hint')}
-          placeholder={t('shell.project.none')}
-          data={projects}
-          maxLength={100}
-          {...form.getInputProps('project')}
-        />
+        {!brief && <Project form={form} />}
         <Expiry form={form} />
         <MultiSelect
           label={t('shell.word.models')}
@@ -82,33 +79,57 @@ export function KeyForm({ row, name = '', button, onSend }: KeyFormProps) {
           {...form.getInputProps('models')}
         />
         <Cap form={form} />
-        <TagsInput
-          label={t('client.keys.addresses')}
-          description={t('client.keys.addressesHint')}
-          placeholder={form.values.addresses.length === 0 ? t('client.keys.anyAddress') : ''}
-          splitChars={[',', ' ']}
-          acceptValueOnBlur
-          {...form.getInputProps('addresses')}
-        />
-        <TagsInput
-          label={t('client.keys.tags')}
-          description={t('client.keys.tagsHint')}
-          placeholder={form.values.tags.length === 0 ? 'team=search' : ''}
-          splitChars={[',', ' ']}
-          maxTags={8}
-          acceptValueOnBlur
-          {...form.getInputProps('tags')}
-        />
-        <OwnLimits form={form} />
-        <Images form={form} />
+        {!brief && <Rest form={form} />}
         {problem !== undefined && <ErrorState error={problem} />}
         <Group justify="flex-end">
+          {other}
           <Button type="submit" loading={busy}>
             {button}
           </Button>
         </Group>
       </Stack>
     </form>
+  );
+}
+
+function Project({ form }: { readonly form: Form }) {
+  const { t } = useTranslation();
+  return (
+    <Autocomplete
+      label={t('shell.word.project')}
+      description={t('shell.project.hint')}
+      placeholder={t('shell.project.none')}
+      data={useOwnProjects()}
+      maxLength={100}
+      {...form.getInputProps('project')}
+    />
+  );
+}
+
+function Rest({ form }: { readonly form: Form }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <TagsInput
+        label={t('client.keys.addresses')}
+        description={t('client.keys.addressesHint')}
+        placeholder={form.values.addresses.length === 0 ? t('client.keys.anyAddress') : ''}
+        splitChars={[',', ' ']}
+        acceptValueOnBlur
+        {...form.getInputProps('addresses')}
+      />
+      <TagsInput
+        label={t('client.keys.tags')}
+        description={t('client.keys.tagsHint')}
+        placeholder={form.values.tags.length === 0 ? 'team=search' : ''}
+        splitChars={[',', ' ']}
+        maxTags={8}
+        acceptValueOnBlur
+        {...form.getInputProps('tags')}
+      />
+      <OwnLimits form={form} />
+      <Images form={form} />
+    </>
   );
 }
 
