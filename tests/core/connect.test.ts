@@ -308,7 +308,7 @@ test('without a key a person allows one in the console: address and code are sho
   await assert.rejects(run('codex'), /config\.toml cannot be changed: a part of its path is no folder/);
 });
 
-test('of several files all are written or none, and a failure leaves what was there', async () => {
+test('several files of a program are all written or none, and a failure leaves the earlier texts', async () => {
   const { home, run } = world();
   mkdirSync(join(home, '.qwen'));
   writeFileSync(join(home, '.qwen/.env'), 'A=b\n', { mode: 0o640 });

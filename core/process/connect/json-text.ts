@@ -9,7 +9,7 @@ interface Member {
 interface Value {
   readonly start: number;
   readonly end: number;
-  /** Of an object. */
+  /** What it has, if it is an object. */
   readonly members?: readonly Member[];
 }
 

@@ -44,7 +44,7 @@ const ask = route(
   ),
   {
     body: formOf({
-      client_id: shown.describe('The program that the key is for, such as `claude-code`.'),
+      client_id: shown.describe('The program that the key is for, as `connect` names it.'),
       machine: shown.optional().describe('What the machine is called.'),
     }),
   },

@@ -99,7 +99,7 @@ async function take(
   const taken = await orm
     .update(rows)
     .set({ askedAt: new Date(now()), intervalMs: nextMs, ...(isUsed ? { state: 'used' } : {}) })
-    // Of two questions at once, one no longer finds what it has read.
+    // One of two questions at once no longer finds what it has read.
     .where(and(own, eq(rows.state, row.state)))
     .returning({ hash: rows.deviceHash });
   if (isEarly) return { state: 'early' };

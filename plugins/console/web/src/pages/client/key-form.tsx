@@ -25,7 +25,7 @@ import { fieldsOf, isAmount, termsOf } from './key-terms.ts';
 
 interface KeyFormProps {
   readonly row?: KeyRow;
-  /** Of a new one, as a proposal. */
+  /** A proposal for a new one. */
   readonly name?: string;
   /** Only what a person must think of; the rest can be changed under Keys. */
   readonly brief?: boolean;
