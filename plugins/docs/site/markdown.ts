@@ -7,7 +7,7 @@ import type { Token } from 'markdown-it';
 export function plain(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim();
   return line
-    .replace(/[\\`*_{}[\]<>#~&!|]/g, '\\$&')
+    .replace(/[\\`*_{}[\]<>#~&!]/g, '\\$&')
     .replace(/^(?:[-+=]|\d+[.)])/, (mark) => mark.replace(/.$/, '\\$&'));
 }
 
@@ -21,12 +21,7 @@ export function code(text: string): string {
 }
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  // A bar within a cell is escaped once, also within code.
-  const cell = (text: string) =>
-    text
-      .replace(/\\\|/g, '|')
-      .replaceAll('|', '\\|')
-      .replace(/\s*\n\s*/g, ' ');
+  const cell = (text: string) => text.replaceAll('|', '\\|').replace(/\s*\n\s*/g, ' ');
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
 }
 
@@ -37,9 +32,9 @@ export function fenced(text: string, language: string, title = ''): string {
   return `${fence}${language}${title === '' ? '' : ` ${title.replace(/[`\s]+/g, ' ')}`}\n${text}\n${fence}`;
 }
 
-/** Part of an address that stands in Markdown too: brackets would end a link there. Slashes stay. */
+/** Part of an address that stands in Markdown too, where brackets would end a link and entities mean signs. Slashes stay. */
 export const addressOf = (name: string): string =>
-  encodeURI(name).replace(/[?#()'*!]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+  encodeURI(name).replace(/[?#()'*!&]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /** An argument of a POSIX shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
