@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
 import { alertAdmin } from '../../plugins/common/domain/admin/alerts.ts';
+import { noticeAdmin } from '../../plugins/common/domain/admin/notices.ts';
 import { startStrictVendor } from '../helpers/strict-vendor.ts';
 import { operator, operatorOf, startFile, type TestConsole } from '../plugins/console/start-console.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
@@ -75,6 +76,15 @@ test('a form changes the file, keeps its comments, and is applied at once', {
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByText('GROQ_API_KEY', { exact: true }).waitFor();
   await saveForm('a second account there', 'groq-two');
+  await openForm('notices');
+  await page.getByRole('group', { name: 'Low balance' }).getByLabel('Threshold in USD').fill('12.50');
+  const prices = page.getByRole('group', { name: 'Prices change' });
+  await prices.getByRole('combobox', { name: 'Sent by' }).click();
+  await page.getByRole('option', { name: 'Not sent' }).click();
+  await saveForm('fewer mails', 'channels: []');
+  const usual = await testbed.gateway.find(noticeAdmin)!.settings('', 'en');
+  const shown = (kind: string) => usual.kinds.find((one) => one.kind === kind);
+  assert.deepEqual([shown('price_change')?.channels, shown('low_balance')?.usual], [[], '12.50']);
   const after = (await files.view()).files.map(({ text }) => text).join('\n');
   assert.deepEqual(comments(after), comments(before));
   assert.match(after, /price: 24\.50/);
@@ -275,7 +285,7 @@ test('an auditor reads prices, tiers and the example, and has no controls to cha
 test('every form is accessible', { skip: cannotRun }, async () => {
   const findings: string[] = [];
   await openForm('plans');
-  for (const form of ['vendors', 'prices', 'plans', 'ratios', 'signUp'])
+  for (const form of ['vendors', 'prices', 'plans', 'ratios', 'signUp', 'notices'])
     findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=${form}`)));
   findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=prices&add=1`)));
   assert.deepEqual(findings, []);

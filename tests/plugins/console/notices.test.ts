@@ -46,3 +46,28 @@ test('a test says why it was not taken, leaves an audit row, and is refused beyo
   assert.equal(rows.length, 7);
   assert.equal(rows[1].result, 'refused');
 });
+
+test('operators and auditors read what an account was sent, and what accounts get that have chosen nothing; clients do not', async () => {
+  const services = fakeConsole();
+  for (const who of ['operator', 'auditor', 'token'] as const) {
+    const send = caller(services, who);
+    const { rows } = (await send('GET /admin/accounts/any/notices')).json;
+    assert.deepEqual(
+      rows.map(({ at: _at, ...row }: { at: number }) => row),
+      [
+        {
+          kind: 'low_balance',
+          channel: 'webhook',
+          title: 'Low balance',
+          sentAt: null,
+          fault: 'it answered 500',
+          waits: true,
+        },
+      ],
+    );
+    const { kinds, webhook } = (await send('GET /admin/notices')).json;
+    assert.deepEqual([kinds[0].usual, webhook], ['5.00', undefined]);
+  }
+  for (const path of ['GET /admin/notices', 'GET /admin/accounts/any/notices'])
+    assert.equal((await caller(services, 'client')(path)).status, 403);
+});

@@ -1,5 +1,5 @@
 /** Notices of the account: each kind with its threshold and channels, the webhook with its secret, a test, and what was sent. */
-import { Badge, Box, Button, Checkbox, Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { Box, Button, Checkbox, Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -9,19 +9,16 @@ import { CopyButton } from '../../parts/copy-button.tsx';
 import { faultWords } from '../../parts/delivery-fault.ts';
 import { localDecimals, typedAmount } from '../../parts/format.ts';
 import { Panel } from '../../parts/page.tsx';
+import { noticeLanguage, SentNotices } from '../../parts/sent-notices.tsx';
 import { ErrorState, useErrorText } from '../../parts/states.tsx';
-import { Time } from '../../parts/time.tsx';
 import { useWork } from '../../parts/use-work.ts';
 
 const channels = ['mail', 'webhook'] as const;
-const spoken = ['en', 'de', 'ja', 'zh'];
-/** Messages are written in these languages alone. */
-const languageOf = (language: string) => (spoken.includes(language) ? language : 'en');
 
 export function Notices() {
   const { t, i18n } = useTranslation();
   const queries = useQueryClient();
-  const language = languageOf(i18n.language);
+  const language = noticeLanguage(i18n.language);
   const key = ['notices', language];
   const notices = useQuery({ queryKey: key, queryFn: () => get<Settings>('/notices', { language }) });
   const change = async (body: object) =>
@@ -33,7 +30,7 @@ export function Notices() {
         <Stack gap="md">
           <Form settings={notices.data} change={change} />
           <Tests settings={notices.data} language={language} change={change} />
-          <Last settings={notices.data} />
+          <SentNotices rows={notices.data.last} />
         </Stack>
       )}
     </Panel>
@@ -229,31 +226,6 @@ function Tests({ settings: { mail, webhook }, language, change }: PartProps & { 
           {problem ?? result}
         </Text>
       </Group>
-    </Stack>
-  );
-}
-
-function Last({ settings: { last } }: { readonly settings: Settings }) {
-  const { t } = useTranslation();
-  if (last.length === 0) return null;
-  return (
-    <Stack gap={4}>
-      {last.map((one) => (
-        <Group key={`${one.at} ${one.kind} ${one.channel}`} gap="xs">
-          <Text fz="sm" component="div">
-            <Time at={one.at} />
-          </Text>
-          <Text fz="sm">{one.title}</Text>
-          <Text fz="sm" c="dimmed">
-            {t(`client.profile.notices.${one.channel}`)}
-          </Text>
-          {one.sentAt === null && one.fault !== null && (
-            <Badge size="sm" color={one.waits ? 'yellow' : 'red'} variant="light" radius="sm" tt="none">
-              {faultWords(one.fault, t)}
-            </Badge>
-          )}
-        </Group>
-      ))}
     </Stack>
   );
 }

@@ -28,6 +28,8 @@ export default {
     request: 'The request behind it',
     resultExpires: 'The file is deleted',
     resultExpired: 'The file has expired and was deleted.',
+    results_one: '{{count}} image',
+    results_other: '{{count}} images',
     progress: '{{percent}} % made',
   },
   wallet: {

@@ -53,6 +53,8 @@ export default {
     made_other: '{{count}} codes in batch {{batch}}',
     allBatches: 'All batches',
     usesOf: '{{uses}} of {{most}}',
+    redeemedBy: 'Who has redeemed {{prefix}}…',
+    redeemedAt: 'Redeemed',
     live: 'Live',
     revoked: 'Revoked',
     expired: 'Expired',

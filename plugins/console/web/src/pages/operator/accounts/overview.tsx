@@ -8,6 +8,7 @@ import { useGrantKind } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
 import { OnSight } from '../../../parts/on-sight.tsx';
 import { Panel } from '../../../parts/page.tsx';
+import { noticeLanguage, SentNotices } from '../../../parts/sent-notices.tsx';
 import { useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { Time } from '../../../parts/time.tsx';
@@ -17,7 +18,7 @@ import { useAnswer } from '../parts/load.tsx';
 import { RowLink } from '../parts/names.tsx';
 import { limitLines } from '../plans/limit-lines.ts';
 import { isNegative, percentOf } from '../sums/usd.ts';
-import type { AccountDetail, Monitor, Pool } from '../types.ts';
+import type { AccountDetail, AccountNotices, Monitor, Pool } from '../types.ts';
 
 export function Overview({ detail }: { readonly detail: AccountDetail }) {
   const { account, pool } = detail;
@@ -29,8 +30,22 @@ export function Overview({ detail }: { readonly detail: AccountDetail }) {
         {pool !== null && pool.windows.length > 0 && <Windows pool={pool} />}
         <PlanFacts detail={detail} />
       </SimpleGrid>
+      {has(useMe(), 'notices') && <SentOf id={account.id} />}
       {has(useMe(), 'requests') && <ByModel id={account.id} />}
     </Stack>
+  );
+}
+
+/** Notices to the account; without any, nothing. */
+function SentOf({ id }: { readonly id: string }) {
+  const { t, i18n } = useTranslation();
+  const language = noticeLanguage(i18n.language);
+  const sent = useAnswer<AccountNotices>(`/admin/accounts/${encodeURIComponent(id)}/notices`, { language });
+  if (sent.data === undefined || sent.data.rows.length === 0) return null;
+  return (
+    <Panel title={t('client.profile.notices.title')}>
+      <SentNotices rows={sent.data.rows} />
+    </Panel>
   );
 }
 

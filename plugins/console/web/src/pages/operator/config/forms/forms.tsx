@@ -17,6 +17,7 @@ import { BrandForm } from './brand.tsx';
 import { FormProvider } from './context.ts';
 import { type Layer, layersOf, valueAt } from './layers.ts';
 import { ModelForm } from './models/models.tsx';
+import { NoticeForm } from './notices.tsx';
 import { PaymentForm } from './payments.tsx';
 import { PlanForm } from './plans.tsx';
 import { RatioForm } from './ratios.tsx';
@@ -33,6 +34,7 @@ const forms = [
   { name: 'signOn', plugin: 'console', show: () => <SignOnForm /> },
   { name: 'payments', plugin: 'payments', show: () => <PaymentForm /> },
   { name: 'brand', plugin: 'console', show: () => <BrandForm /> },
+  { name: 'notices', plugin: 'notices', show: () => <NoticeForm /> },
   { name: 'alerts', plugin: 'alerts', show: () => <AlertRuleForm /> },
   { name: 'sinks', plugin: 'alerts', show: () => <AlertSinkForm /> },
 ] as const satisfies readonly { name: string; plugin: string; show: () => ReactNode }[];
