@@ -3,8 +3,9 @@ import type { KeyNames } from '../../common/domain/admin/accounts.ts';
 import type { ChargeView } from '../../common/domain/admin/ledger.ts';
 import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import type { RequestListFilter, RequestView } from '../../common/domain/admin/requests.ts';
+import type { TaskView } from '../../common/domain/admin/tasks.ts';
 
-import { accountAdmin, ledgerQueries, requestQueries } from '../services.ts';
+import { accountAdmin, ledgerQueries, requestQueries, taskAdmin } from '../services.ts';
 import { type ConsoleServices, need, nothingHere } from './routing/router.ts';
 
 export interface ChargedRequest {
@@ -12,6 +13,8 @@ export interface ChargedRequest {
   /** What its key is called. */
   readonly key: KeyNames | undefined;
   readonly charge: ChargeView | undefined;
+  /** State of the task that it has made, where it was not charged (yet). */
+  readonly task: TaskView['state'] | undefined;
 }
 
 /** One page of requests, each with its charge. */
@@ -25,11 +28,26 @@ export async function chargedRequests(
   const found = (await services.find(ledgerQueries)?.chargesOf(ids, filter.accountId)) ?? [];
   const charges = new Map(found.map((charge) => [charge.requestId, charge]));
   const names = await keyNamesOf(services, rows);
+  const tasks = await tasksOf(
+    services,
+    rows.filter(({ id }) => !charges.has(id)),
+  );
   return {
-    rows: rows.map((row) => ({ row, key: names.get(row.keyId ?? ''), charge: charges.get(row.id) })),
+    rows: rows.map((row) => {
+      const { id } = row;
+      return { row, key: names.get(row.keyId ?? ''), charge: charges.get(id), task: tasks?.get(id) };
+    }),
     next,
     sortedOf,
   };
+}
+
+/** An order of an image is answered before its task ends: what became of it stands with the task. */
+async function tasksOf(services: ConsoleServices, rows: readonly RequestView[]) {
+  const orders = rows.flatMap(({ id: requestId, accountId, status, outcome }) =>
+    accountId === undefined || status >= 300 || outcome !== 'complete' ? [] : [{ requestId, accountId }],
+  );
+  return orders.length === 0 ? undefined : await services.find(taskAdmin)?.statesOf(orders);
 }
 
 /** What the keys of these rows are called, by the keys. */
@@ -46,5 +64,6 @@ export async function chargedRequest(services: ConsoleServices, id: string, acco
   const row = await need(services, requestQueries).find(id, accountId);
   if (row === undefined) throw nothingHere('request');
   const key = (await keyNamesOf(services, [row])).get(row.keyId ?? '');
-  return { row, key, charge: await services.find(ledgerQueries)?.charge(id, accountId) };
+  const charge = await services.find(ledgerQueries)?.charge(id, accountId);
+  return { row, key, charge, task: charge === undefined ? (await tasksOf(services, [row]))?.get(id) : undefined };
 }

@@ -130,5 +130,5 @@ async function errorsOf(services: ConsoleServices, filter: RequestFilter) {
   const found = pages.flatMap((page) => page.rows).sort((left, right) => right.receivedAt - left.receivedAt);
   const rows = found.slice(0, 5);
   const names = await keyNamesOf(services, rows);
-  return rows.map((row) => requestJson({ row, key: names.get(row.keyId ?? ''), charge: undefined }));
+  return rows.map((row) => requestJson({ row, key: names.get(row.keyId ?? ''), charge: undefined, task: undefined }));
 }

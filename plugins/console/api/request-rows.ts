@@ -10,6 +10,7 @@ import {
   requestSorts,
   type VendorWords,
 } from '../../common/domain/admin/requests.ts';
+import { taskStates } from '../../common/domain/admin/tasks.ts';
 import type { ChargedRequest } from './charges.ts';
 import { dayAndTime, usageCells, wordOf } from './csv/cells.ts';
 import { keysOfProject, projectQuery } from './projects.ts';
@@ -49,6 +50,12 @@ const requestFields = {
   tags: z.string().nullable().describe('Of a charged call, as env=prod,team=search.'),
   cost: usd.nullable().describe('null: nothing was charged (yet).'),
   refunded: usd.nullable(),
+  task: z
+    .enum(taskStates)
+    .nullable()
+    .describe(
+      'State of the image or video that it has ordered, where nothing was charged (yet); null: it ordered none.',
+    ),
 };
 export const requestRow = z.object(requestFields).openapi('Request');
 export const operatorRequestRow = z
@@ -66,8 +73,9 @@ const writeRequest = writerOf(requestRow);
 const writeOperatorRequest = writerOf(operatorRequestRow);
 
 /** Its row, with what the charge knows of it. */
-const chargedRow = ({ row, key, charge }: ChargedRequest) => ({
+const chargedRow = ({ row, key, charge, task }: ChargedRequest) => ({
   ...row,
+  task,
   keyName: key?.name,
   project: key?.project,
   provider: row.provider ?? charge?.provider,

@@ -1,26 +1,13 @@
 /** Images and videos made in the background: a client's own tasks, and those of all accounts for operators. */
 
 import { z } from '@hono/zod-openapi';
-import type { TaskAdmin, TaskView } from '../../common/domain/admin/tasks.ts';
+import { type TaskAdmin, type TaskView, taskStates } from '../../common/domain/admin/tasks.ts';
 import { ledgerQueries, taskAdmin } from '../services.ts';
 import { csvAnswer } from './csv/answer.ts';
 import { type ConsoleServices, need, nothingHere, ownAccount, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
-import {
-  answers,
-  answersCsv,
-  done,
-  id,
-  instant,
-  listed,
-  pageOf,
-  pageQuery,
-  usd,
-  usdOrNull,
-  writerOf,
-} from './schemas.ts';
+import { answers, answersCsv, done, id, instant, listed, pageOf, pageQuery, usd, writerOf } from './schemas.ts';
 
-const states = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const;
 const kinds = ['image', 'video'] as const;
 
 const taskFields = {
@@ -28,7 +15,7 @@ const taskFields = {
   requestId: z.string(),
   kind: z.enum(kinds),
   model: z.string(),
-  state: z.enum(states),
+  state: z.enum(taskStates),
   progress: z.number(),
   prompt: z.string(),
   createdAt: instant,
@@ -46,12 +33,11 @@ const taskFields = {
 const taskRow = z.object(taskFields).openapi('Task');
 export const operatorTaskRow = z.object({ ...taskFields, accountId: z.string() }).openapi('OperatorTask');
 
-const taskJson = writerOf(taskRow);
 export const operatorTaskJson = writerOf(operatorTaskRow);
 
 export const tasksQuery = pageQuery.extend({
   kind: z.enum(kinds).optional(),
-  state: z.union([z.enum(states), z.array(z.enum(states))]).optional(),
+  state: z.union([z.enum(taskStates), z.array(z.enum(taskStates))]).optional(),
 });
 const idParams = z.object({ id });
 
@@ -87,24 +73,27 @@ function cellsOf(view: TaskView) {
   return { ...cells, errorCode: error?.code, error: error?.message, results: results.length };
 }
 
-const list = route('get', '/tasks', 'Own tasks', answers(pageOf(taskRow)), { query: tasksQuery });
+const ownTask = taskRow.extend({ cost: usd.nullable().describe('null: nothing was charged (yet).') });
+const ownTaskJson = writerOf(ownTask);
+const list = route('get', '/tasks', 'Own tasks, each with what it cost', answers(pageOf(ownTask)), {
+  query: tasksQuery,
+});
 const csv = route('get', '/tasks.csv', 'Own tasks as CSV', answersCsv, {
   query: tasksQuery.omit({ limit: true, after: true }),
 });
-const one = route(
-  'get',
-  '/tasks/{id}',
-  'One own task, with what it cost',
-  answers(taskRow.extend({ cost: usd.nullable() })),
-  { params: idParams },
-);
+const one = route('get', '/tasks/{id}', 'One own task, with what it cost', answers(ownTask), { params: idParams });
 const cancel = route('delete', '/tasks/{id}', 'Cancel a task that has not begun', answers(done), { params: idParams });
 
 export function taskRoutes(services: ConsoleServices) {
   return new Routes(services)
-    .list(list, taskJson, async ({ query, c }, page) =>
-      need(services, taskAdmin).list(taskFilter(query, await ownAccount(services, c)), page, hostOf(c)),
-    )
+    .list(list, ownTaskJson, async ({ query, c }, page) => {
+      const accountId = await ownAccount(services, c);
+      const { rows, next } = await need(services, taskAdmin).list(taskFilter(query, accountId), page, hostOf(c));
+      const ids = rows.map(({ requestId }) => requestId);
+      const charges = (await services.find(ledgerQueries)?.chargesOf(ids, accountId)) ?? [];
+      const costs = new Map(charges.map(({ requestId, cost }) => [requestId, cost]));
+      return { rows: rows.map((row) => ({ ...row, cost: costs.get(row.requestId) })), next };
+    })
     .file(csv, async ({ query, c }) => {
       const filter = taskFilter(query, await ownAccount(services, c));
       return csvOfTasks(services, c, ['createdAt', 'completedAt', 'id', 'requestId', ...taskCells], filter);
@@ -114,7 +103,7 @@ export function taskRoutes(services: ConsoleServices) {
       const task = await need(services, taskAdmin).find(id, accountId, hostOf(c));
       if (task === undefined) throw nothingHere('task');
       const charge = await services.find(ledgerQueries)?.charge(task.requestId, accountId);
-      return { ...taskJson(task), cost: usdOrNull(charge?.cost) };
+      return ownTaskJson({ ...task, cost: charge?.cost });
     })
     .action(cancel, async ({ param: { id: subject }, c }) => {
       const accountId = await ownAccount(services, c);

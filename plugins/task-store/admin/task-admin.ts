@@ -4,13 +4,13 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { PageRequest } from '../../common/domain/admin/pages.ts';
 import type { TaskAdmin, TaskView } from '../../common/domain/admin/tasks.ts';
 import { cursorIn, pageOf, rowsFor } from '../../common/kit/paging.ts';
-import { jsonOf, rowsOf } from '../../common/kit/sql.ts';
+import { jsonOf, rowsOf, tableOf } from '../../common/kit/sql.ts';
 import type { Tools } from '../engine/dependencies.ts';
 import type { StoredTask } from '../engine/rows.ts';
 import { viewColumns } from '../engine/sql-rows.ts';
 import { Queries } from '../orders/queries.ts';
 import { targetOf } from '../orders/targets.ts';
-import { statesNamed, viewOf } from '../orders/view.ts';
+import { shownState, statesNamed, viewOf } from '../orders/view.ts';
 
 const idForm = /^task_[0-9a-f]{32}$/;
 
@@ -28,6 +28,16 @@ export function openTaskAdmin(tools: Tools): TaskAdmin {
         ({ id }) => id,
         (task) => taskView(task, tools, expiries, host),
       );
+    },
+    statesOf: async (orders) => {
+      if (orders.length === 0) return new Map();
+      const pairs = orders.map(({ requestId, accountId }) => sql`(${accountId}::text, ${requestId}::text::uuid)`);
+      const rows = await rowsOf<{ request: string; state: StoredTask['state']; code: string | null }>(
+        tools.store.orm,
+        sql`select request_id::text as request, state, error->>'code' as code from ${tableOf(tools.store, 'tasks')}
+          where (account_id, request_id) in (${sql.join(pairs, sql`, `)})`,
+      );
+      return new Map(rows.map(({ request, state, code }) => [request, shownState(state, code ?? undefined)]));
     },
     find: async (id, accountId, host) => {
       const task = await find(id, accountId);
@@ -50,7 +60,7 @@ async function readPage(
 ): Promise<StoredTask[]> {
   const limit = rowsFor(page);
   const after = cursorIn(page, idForm);
-  const table = sql`${sql.identifier(store.schema)}.${sql.identifier('tasks')}`;
+  const table = tableOf(store, 'tasks');
   const owned = accountId === undefined ? sql`true` : sql`account_id = ${accountId}`;
   const conditions = [owned];
   if (kind !== undefined) conditions.push(sql`kind = ${kind}`);

@@ -35,6 +35,10 @@ export function statesNamed(name: string): readonly StoredState[] | undefined {
   return Object.hasOwn(filters, name) ? filters[name] : undefined;
 }
 
+/** `code`: that of its error. */
+export const shownState = (state: StoredState, code: string | undefined) =>
+  code === 'expired' ? 'expired' : states[state];
+
 export function isFinal(state: StoredState): boolean {
   return state === 'completed' || state === 'failed' || state === 'cancelled';
 }
@@ -54,7 +58,7 @@ export function viewOf(
     id: task.id,
     kind: task.kind,
     model: task.model,
-    state: task.error?.code === 'expired' ? 'expired' : states[task.state],
+    state: shownState(task.state, task.error?.code),
     progress: task.progress,
     createdAtMs: task.createdAtMs,
     updatedAtMs: task.updatedAtMs,

@@ -95,3 +95,28 @@ test('failures by cause and requests by duration are for operators; a cause filt
   for (const path of ['causes', 'durations'])
     assert.equal((await caller(services, 'client')(`GET /admin/monitor/${path}`)).status, 403);
 });
+
+test('an order of an image whose task has failed says so among the requests, and a task says what it cost', async () => {
+  const services = fakeConsole();
+  const send = caller(services, 'client');
+  const { rows: tasks } = (await send('GET /tasks')).json;
+  const failed = tasks.find(({ state }: { state: string }) => state === 'failed');
+  const index = services.world.requests.findIndex(({ id }) => id === failed.requestId);
+  const order = {
+    ...services.world.requests[index]!,
+    accountId: services.world.accounts[0]!.id,
+    status: 200,
+    outcome: 'complete' as const,
+  };
+  services.world.requests[index] = order;
+  const { charges } = services.world;
+  charges.splice(0, charges.length, ...charges.filter(({ requestId }) => requestId !== order.id));
+  assert.equal((await send(`GET /usage/${order.id}`)).json.request.task, 'failed');
+  const [from, until] = [0, 1].map((ms) => new Date(order.receivedAt + ms).toISOString());
+  const { rows } = (await send(`GET /usage?from=${from}&until=${until}`)).json;
+  assert.deepEqual(
+    rows.filter(({ task }: { task: string | null }) => task === 'failed').map(({ id }: { id: string }) => id),
+    [order.id],
+  );
+  assert.equal(typeof tasks.find(({ cost }: { cost: string | null }) => cost !== null)?.cost, 'string');
+});

@@ -54,6 +54,9 @@ test('tasks are paged newest first, by account, kind and state, and shown as the
   // A page that begins behind another account's task is empty: nothing is learnt of that.
   const { next } = await admin.list({ accountId: 'alice' }, { limit: 1 }, undefined);
   assert.deepEqual((await admin.list({ accountId: 'bob' }, { limit: 9, after: next }, undefined)).rows, []);
+  const states = (accountId: string) => admin.statesOf(found.map(({ requestId }) => ({ requestId, accountId })));
+  assert.deepEqual(await states('alice'), new Map(found.map(({ requestId, state }) => [requestId, state])));
+  assert.deepEqual(await states('bob'), new Map());
   const made = await admin.find(id(1), 'alice', undefined);
   assert.deepEqual(
     { prompt: made!.prompt, progress: made!.progress, results: made!.results, cancellable: made!.cancellable },

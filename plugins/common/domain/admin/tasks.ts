@@ -3,13 +3,15 @@
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { Page, PageRequest } from './pages.ts';
 
+export const taskStates = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const;
+
 export interface TaskView {
   readonly id: string;
   readonly requestId: string;
   readonly accountId: string;
   readonly kind: 'image' | 'video';
   readonly model: string;
-  readonly state: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired';
+  readonly state: (typeof taskStates)[number];
   readonly progress: number;
   readonly prompt: string;
   readonly createdAt: number;
@@ -37,6 +39,10 @@ export interface TaskAdmin {
     page: PageRequest,
     host: string | undefined,
   ): Promise<Page<TaskView>>;
+  /** States of the tasks that these requests of accounts have made, by the requests' ids. */
+  statesOf(
+    orders: readonly { readonly requestId: string; readonly accountId: string }[],
+  ): Promise<ReadonlyMap<string, TaskView['state']>>;
   find(id: string, accountId: string | undefined, host: string | undefined): Promise<TaskView | undefined>;
   /** Throws conflict for a task that has begun, not_found for another account's. */
   cancel(id: string, accountId: string | undefined, signal: AbortSignal): Promise<void>;

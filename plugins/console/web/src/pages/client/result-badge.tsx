@@ -3,6 +3,7 @@ import { Badge, Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { RequestResult, RequestRow } from '../../api/types.ts';
 import { resultOf } from '../../parts/result-of.ts';
+import { TaskBadge } from './task-card.tsx';
 
 const colors: Record<Exclude<RequestResult, 'ok'>, string> = {
   client_error: 'orange',
@@ -13,10 +14,12 @@ const colors: Record<Exclude<RequestResult, 'ok'>, string> = {
 export function ResultBadge({
   row,
 }: {
-  readonly row: Pick<RequestRow, 'status' | 'outcome' | 'errorCode' | 'errorKind'>;
+  readonly row: Pick<RequestRow, 'status' | 'outcome' | 'errorCode' | 'errorKind' | 'task'>;
 }) {
   const { t } = useTranslation();
   const result = resultOf(row);
+  // Its answer was good; what it ordered is not there, or not yet.
+  if (result === 'ok' && row.task !== null && row.task !== 'succeeded') return <TaskBadge state={row.task} />;
   if (result === 'ok')
     return (
       <Text span fz="inherit" c="dimmed" className="nowrap">

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { TaskRow, TaskState } from '../../api/types.ts';
 import { Meter } from '../../parts/bars.tsx';
 import { ExpiredResult } from '../../parts/expired-result.tsx';
+import { Money } from '../../parts/money.tsx';
 import { Time } from '../../parts/time.tsx';
 
 const colors: Record<TaskState, string> = {
@@ -39,6 +40,11 @@ export function TaskCard({ task, onOpen, onCancel }: TaskCardProps) {
     <Paper withBorder className="panel task" component="article">
       <UnstyledButton className="task-view" onClick={onOpen} aria-haspopup="dialog" aria-label={task.prompt}>
         <Preview task={task} />
+        {task.results.length > 1 && (
+          <Badge size="sm" radius="sm" variant="default" className="task-count">
+            {t('client.tasks.results', { count: task.results.length })}
+          </Badge>
+        )}
       </UnstyledButton>
       <div className="task-text">
         <Group justify="space-between" gap="xs" wrap="nowrap">
@@ -69,6 +75,11 @@ export function TaskCard({ task, onOpen, onCancel }: TaskCardProps) {
           <Text fz="xs" c="dimmed" truncate>
             {task.model}
           </Text>
+          {task.cost !== null && (
+            <Text fz="xs" className="number nowrap">
+              <Money of={task.cost} />
+            </Text>
+          )}
           {task.cancellable && (
             <Button size="compact-xs" variant="default" onClick={onCancel}>
               {t('client.tasks.cancel')}
