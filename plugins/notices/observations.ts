@@ -1,4 +1,5 @@
 /** Observed values by kind, with what their messages say. */
+import { capSpend } from '../common/domain/admin/cap-spend.ts';
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
 import type { AccountEnds, CappedKey, NoticeObservation } from '../common/domain/admin/notices.ts';
 import type { WindowView } from '../common/domain/ledger.ts';
@@ -21,38 +22,13 @@ export async function capSharesOf(
   keys: readonly CappedKey[],
   now: number,
 ): Promise<NoticeObservation[]> {
-  const found: NoticeObservation[] = [];
-  for (const [every, ofPeriod] of Map.groupBy(keys, ({ cap }) => cap.every)) {
-    const from = startOf(every, now);
-    const ids = ofPeriod.map(({ keyId }) => keyId);
-    const groups = await money.spend({ accountId, keys: { ids }, from, until: now + 1 }, 'key', ids.length);
-    const spent = new Map(groups.map(({ group, cost }) => [group, cost] as const));
-    for (const { keyId, name, cap } of ofPeriod) {
-      const value = spent.get(keyId) ?? 0n;
-      const amounts = { spent: formatUsd(value), limit: formatUsd(cap.amount) };
-      const period = new Date(from).toISOString();
-      const fields = { key: name, ...amounts, period: every };
-      found.push({ kind: 'cap_share', subject: keyId, period, value, of: cap.amount, fields });
-    }
-  }
-  return found;
-}
-
-/** Where the period that contains `at` begins, by the calendar in UTC. */
-function startOf(every: CappedKey['cap']['every'], at: number): number {
-  const day = at - (((at % dayMs) + dayMs) % dayMs);
-  const date = new Date(at);
-  switch (every) {
-    case 'day':
-      return day;
-    case 'week':
-      // Weeks begin on Monday.
-      return day - ((date.getUTCDay() + 6) % 7) * dayMs;
-    case 'month':
-      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
-    case 'ever':
-      return 0;
-  }
+  const found = await capSpend(money, accountId, keys, now);
+  return found.map(({ key: { keyId, name, cap }, from, spent }) => {
+    const amounts = { spent: formatUsd(spent), limit: formatUsd(cap.amount) };
+    const fields = { key: name, ...amounts, period: cap.every };
+    const period = new Date(from).toISOString();
+    return { kind: 'cap_share', subject: keyId, period, value: spent, of: cap.amount, fields };
+  });
 }
 
 export function windowSharesOf(windows: readonly WindowView[]): NoticeObservation[] {

@@ -3,6 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import { imageAnswers } from '../../common/domain/accounts.ts';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
+import { capSpend } from '../../common/domain/admin/cap-spend.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
 import { projectInput } from './projects.ts';
 import { changesBetween, changesOf } from './routing/audit-changes.ts';
@@ -19,6 +20,7 @@ import {
   takes,
   usd,
   usdInput,
+  usdText,
   writerOf,
 } from './schemas.ts';
 import { moneyJson, spentIn } from './spend.ts';
@@ -79,9 +81,15 @@ const writeTerms = writerOf(keyRow.pick({ ...given, images: true, tags: true, ex
 /** What the owner of a key chooses. */
 const termsJson = (chosen: KeyTerms) => writeTerms({ ...chosen, images: chosen.images ?? 'task' });
 
-const ownKeyJson = ({ row, spent }: { readonly row: KeyView; readonly spent: string | undefined }) => ({
+interface OwnKey {
+  readonly row: KeyView;
+  readonly spent: string | undefined;
+  readonly capSpent: string | undefined;
+}
+const ownKeyJson = ({ row, spent, capSpent }: OwnKey) => ({
   ...keyJson(row),
   spent30d: spent ?? null,
+  capSpent: capSpent ?? null,
 });
 
 export function termsOf(body: z.output<typeof keyTerms>): KeyTerms {
@@ -107,7 +115,14 @@ const list = route(
   'get',
   '/keys',
   'Own keys',
-  answers(pageOf(keyRow.extend({ spent30d: usd.nullable().describe('Charges less refunds.') }))),
+  answers(
+    pageOf(
+      keyRow.extend({
+        spent30d: usd.nullable().describe('Charges less refunds.'),
+        capSpent: usd.nullable().describe('Charges of the running period of its cap; null: it has no cap.'),
+      }),
+    ),
+  ),
   {
     query: pageQuery,
   },
@@ -134,7 +149,12 @@ export function keyRoutes(services: ConsoleServices) {
       const accountId = await ownAccount(services, c);
       const { rows, next } = await need(services, accountAdmin).keys(accountId, page);
       const spent = await spentByKey(services, accountId);
-      return { rows: rows.map((row) => ({ row, spent: spent && (spent.get(row.id) ?? '0.00') })), next };
+      const capSpent = await capSpentByKey(services, accountId, rows);
+      const shown = rows.map((row) => {
+        const { id } = row;
+        return { row, spent: spent && (spent.get(id) ?? '0.00'), capSpent: capSpent.get(id) };
+      });
+      return { rows: shown, next };
     })
     .action(create, async ({ json, c }) => {
       const accountId = await ownAccount(services, c);
@@ -172,4 +192,15 @@ async function spentByKey(services: ConsoleServices, accountId: string): Promise
   const now = services.clock.now();
   const groups = await money.spend({ from: now - 30 * dayMs, until: now + 1, accountId }, 'key', 500);
   return new Map(groups.map((sums) => [sums.group, spentIn(moneyJson(sums)).spent!]));
+}
+
+/** Of keys that may still spend. */
+async function capSpentByKey(services: ConsoleServices, accountId: string, rows: readonly KeyView[]) {
+  const money = services.find(ledgerQueries);
+  const capped = rows.flatMap(({ id, cap, revokedAt }) =>
+    cap === undefined || revokedAt !== undefined ? [] : [{ keyId: id, cap }],
+  );
+  if (money === undefined || capped.length === 0) return new Map<string, string>();
+  const found = await capSpend(money, accountId, capped, services.clock.now());
+  return new Map(found.map(({ key, spent }) => [key.keyId, usdText(spent)]));
 }

@@ -21,6 +21,7 @@ const row: KeyRow = {
   lastUsedAt: null,
   revokedAt: null,
   spent30d: null,
+  capSpent: null,
 };
 
 test('a key that is opened and saved unchanged keeps its terms', () => {

@@ -14,7 +14,7 @@ type Fits<Server extends Page, Page> = Server;
 
 export type Checked = [
   Fits<ResponseOf<typeof poolAnswer>, web.Pool>,
-  Fits<ResponseOf<typeof keyRow>, Omit<web.KeyRow, 'spent30d'>>,
+  Fits<ResponseOf<typeof keyRow>, Omit<web.KeyRow, 'spent30d' | 'capSpent'>>,
   Fits<ResponseOf<typeof ledgerRow>, web.LedgerRow>,
   Fits<ResponseOf<typeof planCard>, web.Plan>,
   Fits<ResponseOf<typeof priceSheet>, web.PriceSheet>,

@@ -1,12 +1,14 @@
 /** The columns of the key list. */
-import { ActionIcon, Badge, Code, Group, Menu, Text, Tooltip } from '@mantine/core';
+import { ActionIcon, Badge, Box, Code, Group, Menu, Text, Tooltip } from '@mantine/core';
 import { IconChartBar, IconDots, IconEdit, IconTrash } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import type { KeyRow } from '../../api/types.ts';
+import { Meter } from '../../parts/bars.tsx';
 import { moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { moneyText } from '../../parts/format.ts';
 import type { Column } from '../../parts/rows-table.tsx';
+import { percentOf } from '../operator/sums/usd.ts';
 
 interface Actions {
   readonly onEdit: (row: KeyRow) => void;
@@ -81,6 +83,7 @@ function Terms({ row }: { readonly row: KeyRow }) {
   }
   if (tags !== null)
     bounds.push({ key: 'tags', short: tags.join(', '), long: `${t('client.keys.tags')}: ${tags.join(', ')}` });
+  const bar = cap !== null && row.capSpent !== null && <CapBar cap={cap} spent={row.capSpent} />;
   if (bounds.length === 0)
     return (
       <Text fz="sm" c="dimmed">
@@ -89,6 +92,7 @@ function Terms({ row }: { readonly row: KeyRow }) {
     );
   return (
     <Group gap={4} className="terms">
+      {bar}
       {bounds.map(({ key, short, long }) => (
         <Tooltip key={key} label={long} multiline maw={320}>
           <Badge size="sm" radius="sm" variant="default" tt="none" fw={500}>
@@ -106,6 +110,20 @@ function Terms({ row }: { readonly row: KeyRow }) {
       .map((name) => `${t(`client.keys.${name}`)}: ${given[name]}`)
       .join(', ');
   }
+}
+
+/** How much of its cap a key has spent in the running period. */
+function CapBar({ cap, spent }: { readonly cap: NonNullable<KeyRow['cap']>; readonly spent: string }) {
+  const { t, i18n } = useTranslation();
+  const text = (amount: string) => moneyText(amount, i18n.language);
+  const words = t('client.wallet.windowWords', { spent: text(spent), limit: text(cap.amount) });
+  return (
+    <Tooltip label={`${words} · ${t(`client.keys.every.${cap.every}`)}`}>
+      <Box w={140} mb={2}>
+        <Meter part={percentOf(spent, cap.amount) ?? 100} whole={100} label={words} of="limit" />
+      </Box>
+    </Tooltip>
+  );
 }
 
 function RowMenu({ row, onEdit, onRevoke }: Actions & { readonly row: KeyRow }) {
