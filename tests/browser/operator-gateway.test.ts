@@ -91,9 +91,19 @@ test('a person is invited by a link, changes role, is blocked, and gets a reset 
   const page = await stage.page();
   await page.goto('/console/admin/people');
   await page.getByRole('button', { name: 'Invite' }).click();
-  await page.getByRole('dialog').getByLabel('Mail address').fill('new@example.test');
+  await page.getByRole('dialog').getByLabel('Mail addresses').fill('new@example.test');
   await reasonAnd(page, 'a new client', 'Invite');
   assert.match((await page.getByTestId('link').textContent())!, /^https?:/);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('button', { name: 'Invite' }).click();
+  await page
+    .getByRole('dialog')
+    .getByLabel('Mail addresses')
+    .fill('one@example.test, two@example.test\nolga@example.test');
+  await reasonAnd(page, 'a class', 'Invite');
+  const invited = page.getByRole('dialog').getByRole('row');
+  await invited.filter({ hasText: 'two@example.test' }).getByRole('button', { name: 'Copy' }).waitFor();
+  assert.equal(await invited.count(), 3);
   await page.getByRole('button', { name: 'Done' }).click();
   const act = async (item: string) => {
     await page.getByRole('button', { name: 'More: Olga Auditor' }).click();

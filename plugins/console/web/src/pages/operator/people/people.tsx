@@ -16,7 +16,7 @@ import { AccountLink } from '../parts/names.tsx';
 import { ResourcePage } from '../parts/resource-page.tsx';
 import type { Handover } from '../sale-types.ts';
 import type { Person } from '../types.ts';
-import { AddDialog, InviteDialog } from './let-in.tsx';
+import { AddDialog, InviteDialog, type Invited, InvitedDialog } from './let-in.tsx';
 import { PersonMenu } from './person-menu.tsx';
 
 const roleNames = ['client', 'auditor', 'operator'] as const;
@@ -40,7 +40,14 @@ export default function People() {
   const [dialog, setDialog] = useState<'add' | 'invite'>();
   const [handover, setHandover] = useState<Handover>();
   const query = { text: search['text'], role: search['role'] };
+  const [invited, setInvited] = useState<readonly Invited[]>();
   const close = () => setDialog(undefined);
+  // The link of one alone has its own dialog.
+  const onInvited = (all: readonly Invited[]) => {
+    const [first] = all;
+    if (all.length === 1 && first?.handover !== undefined) setHandover(first.handover);
+    else setInvited(all);
+  };
   return (
     <ResourcePage<Person>
       texts="operator.people.people"
@@ -60,7 +67,8 @@ export default function People() {
       columns={useColumns(acts, setHandover)}
     >
       {dialog === 'add' && <AddDialog onClose={close} onDone={setHandover} />}
-      {dialog === 'invite' && <InviteDialog onClose={close} onDone={setHandover} />}
+      {dialog === 'invite' && <InviteDialog onClose={close} onDone={onInvited} />}
+      {invited !== undefined && <InvitedDialog all={invited} onClose={() => setInvited(undefined)} />}
       <LinkDialog handover={handover} onClose={() => setHandover(undefined)} />
     </ResourcePage>
   );
