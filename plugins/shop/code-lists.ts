@@ -18,6 +18,12 @@ const batchColumns = columnsOf({
   createdAt: timeColumn('min(created_at)'),
 });
 
+const redemptionColumns = columnsOf({
+  number: column<number>('number'),
+  accountId: column<string>('account_id'),
+  at: timeColumn('redeemed_at'),
+});
+
 export function openCodeLists(database: Database) {
   const { orm } = database;
   const table = (name: string) => tableOf(database, name);
@@ -48,6 +54,16 @@ export function openCodeLists(database: Database) {
             order by codes.created_at desc, codes.id desc`,
       );
       return rows.map(columns.read);
+    },
+
+    /** The latest first; `before`: the number of the one behind which the rows begin. */
+    async redemptions(codeId: string, limit: number, before: string | undefined) {
+      const rows = await rowsOf<never>(
+        orm,
+        sql`select ${redemptionColumns.select} from ${table('redemptions')} where code_id = ${codeId}::text::uuid
+            and number < coalesce(${before ?? null}::text::int, 2147483647) order by number desc limit ${limit}::int`,
+      );
+      return rows.map(redemptionColumns.read);
     },
 
     /** Newest first. */

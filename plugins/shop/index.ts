@@ -65,6 +65,17 @@ function openShopAdmin(makers: CodeMakers, lists: CodeLists): ShopAdmin {
         (code) => code,
       );
     },
+    redemptions: async (codeId, page) => {
+      const limit = rowsFor(page);
+      const before = cursorIn(page, /^\d{1,9}$/);
+      const rows = uuidForm.test(codeId) ? await lists.redemptions(codeId, limit, before) : [];
+      return pageOf(
+        rows,
+        page,
+        ({ number }) => String(number),
+        ({ accountId, at }) => ({ accountId, at }),
+      );
+    },
     batches: () => lists.batches(),
     createCodes: (wanted) => makeCodes(makers, wanted),
     revokeCodes: (named) => endCodes(makers, named),

@@ -181,7 +181,7 @@ test('terms of a key are returned as they were given, and wrong ones name their 
   };
   const { id } = (await send('POST /keys', terms)).json;
   const row = (await send('GET /keys')).json.rows.find((key: { id: string }) => key.id === id);
-  assert.deepEqual([row.limits, row.tags], [{ rpm: 60 }, terms.tags]);
+  assert.deepEqual([row.limits, row.tags, row.capSpent], [{ rpm: 60 }, terms.tags, '0.00']);
   assert.deepEqual([row.cap, row.expiresAt], [{ amount: '5.000000001', every: 'day' }, '2030-01-01T00:00:00.000Z']);
   for (const [field, wrong] of [
     ['name', { name: '' }],
@@ -403,6 +403,18 @@ test('a plan is bought once per idempotency key, and a code credits its value', 
   const redeemed = await send('POST /wallet/redeem', { code: made.json.codes[0] });
   assert.equal(redeemed.json.amount, '7.00');
   assert.equal((await send('POST /wallet/redeem', { code: made.json.codes[0] })).status, 409);
+  const { rows: codes } = (await boss('GET /admin/codes')).json;
+  const users = async (who: 'operator' | 'auditor' | 'client') =>
+    await caller(
+      services,
+      who,
+    )(`GET /admin/codes/${codes.find(({ uses }: { uses: number }) => uses === 1).id}/redemptions`);
+  for (const who of ['operator', 'auditor'] as const)
+    assert.deepEqual(
+      (await users(who)).json.rows.map(({ accountId }: { accountId: string }) => accountId),
+      [services.world.accounts[0]!.id],
+    );
+  assert.equal((await users('client')).status, 403);
   assert.equal((await send('POST /wallet/redeem', { code: 'unknown' })).status, 404);
   assert.equal((await boss('GET /admin/audit')).text.includes(made.json.codes[0]), false);
 });

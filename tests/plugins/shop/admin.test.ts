@@ -51,6 +51,14 @@ test('batches count their codes and uses, and a batch is revoked at once', async
   await redeem(stall, alice, codes[0]!);
   await redeem(stall, bob, codes[0]!);
   await redeem(stall, bob, codes[1]!);
+  const used = (await admin.codes({}, { limit: 9 })).rows.find(({ uses }) => uses === 2)!;
+  const page = await admin.redemptions(used.id, { limit: 1 });
+  const rest = await admin.redemptions(used.id, { limit: 9, after: page.next });
+  assert.deepEqual(
+    [...page.rows, ...rest.rows],
+    [bob, alice].map(({ id }) => ({ accountId: id, at: createdAt + 1_000 })),
+  );
+  assert.deepEqual(await admin.redemptions('no-id', { limit: 9 }), { rows: [], next: undefined });
   assert.deepEqual(await admin.batches(), [
     { batch: other.batch, codes: 1, uses: 0, createdAt: createdAt + 1_000 },
     { batch: 'autumn', codes: 3, uses: 3, createdAt },

@@ -39,6 +39,8 @@ export interface ShopAdmin {
     readonly oncePerAccount: boolean;
     readonly expiresAt: number | undefined;
   }): Promise<{ readonly batch: string; readonly codes: readonly string[] }>;
+  /** Who has redeemed a code, the latest first. */
+  redemptions(codeId: string, page: PageRequest): Promise<Page<{ readonly accountId: string; readonly at: number }>>;
   /** An id or a batch. Resolves with how many were revoked. */
   revokeCodes(named: string): Promise<number>;
 }

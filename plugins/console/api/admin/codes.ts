@@ -13,6 +13,7 @@ import {
   answers,
   answersCsv,
   dayMs,
+  id,
   instant,
   instantInput,
   iso,
@@ -105,6 +106,15 @@ const revoke = route(
   { body: takes(z.strictObject({ named: z.string().min(1).max(200), reason: reasonInput })) },
 );
 
+const redemption = z.object({ accountId: z.string(), at: instant });
+const redemptions = route(
+  'get',
+  '/admin/codes/{id}/redemptions',
+  'Accounts that have redeemed a code, the latest first',
+  answers(pageOf(redemption)),
+  { params: z.object({ id }), query: pageQuery },
+);
+
 const columns = [
   'id',
   'prefix',
@@ -130,6 +140,7 @@ export function codeRoutes(services: ConsoleServices) {
       const codes = need(services, shopAdmin);
       return csvAnswer('codes', columns, async (page) => listed(await codes.codes({ batch }, page), cellsOf));
     })
+    .list(redemptions, writerOf(redemption), ({ param }, page) => need(services, shopAdmin).redemptions(param.id, page))
     .action(create, ({ json }) => {
       const { batch, gift, count, maxUses, oncePerAccount, expiresAt, reason } = json;
       refuseUnknownPlan(services, gift);

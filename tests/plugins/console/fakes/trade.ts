@@ -152,6 +152,7 @@ function viewOf(world: World, accountId: string): Awaited<ReturnType<Pool['view'
 export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']): { shop: Shop; admin: ShopAdmin } {
   const codes: CodeView[] = [];
   const secrets = new Map<string, string>();
+  const used: { id: string; codeId: string; accountId: string; at: number }[] = [];
   const admin: ShopAdmin = {
     offers: () => offers.filter(({ price }) => price > 0n),
     codes: async ({ batch }, page) =>
@@ -182,6 +183,7 @@ export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']
       });
       return { batch, codes: reply };
     },
+    redemptions: async (codeId, page) => paged(used.filter((one) => one.codeId === codeId).toReversed(), page),
     async revokeCodes(named) {
       let revoked = 0;
       codes.forEach((code, index) => {
@@ -212,6 +214,7 @@ export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']
         throw new GatewayError('not_found', 'There is no such code.', { field: 'code' });
       if (code.uses >= code.maxUses) throw new GatewayError('conflict', 'This code is used up.', { field: 'code' });
       codes[index] = { ...code, uses: code.uses + 1 };
+      used.push({ id: world.nextId('use'), codeId: code.id, accountId, at: world.now() });
       const amount = code.gift.kind === 'balance' ? code.gift.amount : money(0n);
       const balance = post(accountId, 'CREDIT', amount, { reason: 'code', reference: `code:${code.id}:${code.uses}` });
       return { amount, plan: undefined, endsAt: undefined, balance };
@@ -255,6 +258,12 @@ export function fakeTasks(world: World, accountId: string): TaskAdmin {
         .filter((row) => states === undefined || states.includes(row.state));
       return paged(rows, page);
     },
+    statesOf: async (orders) =>
+      new Map(
+        tasks
+          .filter(({ requestId }) => orders.some((one) => one.requestId === requestId))
+          .map((one) => [one.requestId, one.state]),
+      ),
     find: async (id, of) => tasks[find(id, of)],
     async cancel(id, of) {
       const index = find(id, of);

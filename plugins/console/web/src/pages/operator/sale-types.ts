@@ -2,6 +2,7 @@
 import type { Answer, RowOf } from '../../api/types.ts';
 import type { Admin } from './types.ts';
 
+export type Redemption = RowOf<Answer<Admin['codes'][':id']['redemptions']['$get']>>;
 export type Code = RowOf<Answer<Admin['codes']['$get']>>;
 export type Gift = Code['gift'];
 export type Batch = RowOf<Answer<Admin['codes']['batches']['$get']>>;

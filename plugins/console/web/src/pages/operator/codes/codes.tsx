@@ -1,6 +1,6 @@
 /** Codes that bring money or plans: batches, how far they are used, making and revoking them. */
 
-import { Button } from '@mantine/core';
+import { Anchor, Button } from '@mantine/core';
 import { IconPlus, IconTicket } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
@@ -20,6 +20,7 @@ import { ResourcePage } from '../parts/resource-page.tsx';
 import type { Batch, Code, Gift, MadeCodes } from '../sale-types.ts';
 import { MadeDialog } from './made-dialog.tsx';
 import { MakeCodes } from './make-codes.tsx';
+import { Redemptions } from './redemptions.tsx';
 
 export default function Codes() {
   const { t } = useTranslation();
@@ -27,6 +28,7 @@ export default function Codes() {
   const [search, change] = useSearchState();
   const [made, setMade] = useState<MadeCodes>();
   const [revoked, setRevoked] = useState<string>();
+  const [shown, setShown] = useState<Code>();
   const batches = useAnswer<{ rows: readonly Batch[] }>('/admin/codes/batches').data?.rows ?? [];
   const batch = search['batch'];
   const make = () => change({ make: 'balance' });
@@ -42,7 +44,7 @@ export default function Codes() {
       actions={acts ? button : undefined}
       emptyAction={acts ? button : undefined}
       source={{ path: codesPath, query: { batch }, csv: '/admin/codes.csv' }}
-      columns={useCodeColumns(acts ? setRevoked : undefined)}
+      columns={useCodeColumns(setShown, acts ? setRevoked : undefined)}
       filters={
         <>
           <ChoiceFilter
@@ -67,6 +69,7 @@ export default function Codes() {
         />
       )}
       <MadeDialog made={made} onClose={() => setMade(undefined)} />
+      {shown !== undefined && <Redemptions code={shown} onClose={() => setShown(undefined)} />}
       <RevokeDialog named={revoked} onClose={() => setRevoked(undefined)} />
     </ResourcePage>
   );
@@ -75,7 +78,7 @@ export default function Codes() {
 const codesPath = '/admin/codes';
 
 /** `onRevoke` is absent for people who may only look. */
-function useCodeColumns(onRevoke: ((named: string) => void) | undefined): Column<Code>[] {
+function useCodeColumns(onUses: (code: Code) => void, onRevoke: ((named: string) => void) | undefined): Column<Code>[] {
   const { t, i18n } = useTranslation();
   const revoke = useDangerColumn<Code>(
     t('operator.sales.codes.revoke'),
@@ -94,7 +97,15 @@ function useCodeColumns(onRevoke: ((named: string) => void) | undefined): Column
     { key: 'gift', title: t('operator.column.gift'), cell: ({ gift }) => giftText(gift, t, i18n.language) },
     textColumn('uses', t('operator.column.uses'), {
       right: true,
-      cell: ({ uses, maxUses }) => t('operator.sales.codes.usesOf', { uses, most: maxUses }),
+      cell: (code) => {
+        const words = t('operator.sales.codes.usesOf', { uses: code.uses, most: code.maxUses });
+        if (code.uses === 0) return words;
+        return (
+          <Anchor component="button" type="button" fz="inherit" onClick={() => onUses(code)} aria-haspopup="dialog">
+            {words}
+          </Anchor>
+        );
+      },
     }),
     { key: 'state', title: t('shell.word.state'), cell: (code) => <CodeWord of={code} /> },
     timeColumn('expiresAt', t('operator.column.expires'), { minor: true }),
