@@ -1,7 +1,8 @@
 /** Observed values by kind, with what their messages say. */
-import { capSpend } from '../common/domain/admin/cap-spend.ts';
+
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
 import type { AccountEnds, CappedKey, NoticeObservation } from '../common/domain/admin/notices.ts';
+import { capSpend } from '../common/domain/cap-spend.ts';
 import type { WindowView } from '../common/domain/ledger.ts';
 import { formatUsd, type Money } from '../common/domain/money.ts';
 

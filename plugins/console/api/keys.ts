@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import { imageAnswers } from '../../common/domain/accounts.ts';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
-import { capSpend } from '../../common/domain/admin/cap-spend.ts';
+import { capSpend } from '../../common/domain/cap-spend.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
 import { projectInput } from './projects.ts';
 import { changesBetween, changesOf } from './routing/audit-changes.ts';
@@ -194,7 +194,7 @@ async function spentByKey(services: ConsoleServices, accountId: string): Promise
   return new Map(groups.map((sums) => [sums.group, spentIn(moneyJson(sums)).spent!]));
 }
 
-/** Of keys that may still spend. */
+/** The spending of keys that are not revoked. */
 async function capSpentByKey(services: ConsoleServices, accountId: string, rows: readonly KeyView[]) {
   const money = services.find(ledgerQueries);
   const capped = rows.flatMap(({ id, cap, revokedAt }) =>

@@ -1,26 +1,26 @@
 /** Codes that bring money or plans: batches, how far they are used, making and revoking them. */
 
-import { Anchor, Button } from '@mantine/core';
+import { Anchor, Button, Modal } from '@mantine/core';
 import { IconPlus, IconTicket } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
-import { listKey } from '../../../parts/data-table.tsx';
+import { DataTable, listKey } from '../../../parts/data-table.tsx';
 import { moneyText } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
+import { EmptyState } from '../../../parts/states.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { Word } from '../parts/badges.tsx';
 import { ChoiceFilter } from '../parts/filters.tsx';
 import { answerKey, useAnswer } from '../parts/load.tsx';
-import { RowLink, shortId } from '../parts/names.tsx';
+import { AccountLink, RowLink, shortId } from '../parts/names.tsx';
 import { ResourcePage } from '../parts/resource-page.tsx';
-import type { Batch, Code, Gift, MadeCodes } from '../sale-types.ts';
+import type { Batch, Code, Gift, MadeCodes, Redemption } from '../sale-types.ts';
 import { MadeDialog } from './made-dialog.tsx';
 import { MakeCodes } from './make-codes.tsx';
-import { Redemptions } from './redemptions.tsx';
 
 export default function Codes() {
   const { t } = useTranslation();
@@ -162,3 +162,23 @@ function RevokeDialog({ named, onClose }: RevokeDialogProps) {
 }
 
 const shortName = (named: string) => (/^[0-9a-f-]{36}$/.test(named) ? shortId(named) : named);
+
+/** Accounts that have redeemed a code, and when. */
+function Redemptions({ code, onClose }: { readonly code: Code; readonly onClose: () => void }) {
+  const { t } = useTranslation();
+  const title = t('operator.sales.codes.redeemedBy', { prefix: code.prefix });
+  return (
+    <Modal opened onClose={onClose} title={title}>
+      <DataTable<Redemption>
+        label={title}
+        path={`/admin/codes/${code.id}/redemptions`}
+        columns={[
+          textColumn('accountId', t('shell.word.account'), { cell: ({ accountId }) => <AccountLink id={accountId} /> }),
+          timeColumn('at', t('operator.sales.codes.redeemedAt')),
+        ]}
+        rowKey={({ accountId, at }) => `${accountId} ${at}`}
+        empty={<EmptyState icon={IconTicket} title={t('operator.sales.codes.empty')} />}
+      />
+    </Modal>
+  );
+}
