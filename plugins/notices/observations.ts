@@ -2,9 +2,9 @@
 
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
 import type { AccountEnds, CappedKey, NoticeObservation } from '../common/domain/admin/notices.ts';
-import { capSpend } from '../common/domain/cap-spend.ts';
 import type { WindowView } from '../common/domain/ledger.ts';
 import { formatUsd, type Money } from '../common/domain/money.ts';
+import { capSpend } from '../common/kit/money/cap-spend.ts';
 
 const dayMs = 86_400_000;
 const nanoPerUsd = 1_000_000_000n;

@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import { imageAnswers } from '../../common/domain/accounts.ts';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
-import { capSpend } from '../../common/domain/cap-spend.ts';
+import { capSpend } from '../../common/kit/money/cap-spend.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
 import { projectInput } from './projects.ts';
 import { changesBetween, changesOf } from './routing/audit-changes.ts';

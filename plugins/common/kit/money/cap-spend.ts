@@ -1,7 +1,7 @@
 /** What keys have spent in the running periods of their caps. */
-import type { KeyCap } from './accounts.ts';
-import type { LedgerQueries } from './admin/ledger.ts';
-import { type Money, zero } from './money.ts';
+import type { KeyCap } from '../../domain/accounts.ts';
+import type { LedgerQueries } from '../../domain/admin/ledger.ts';
+import { type Money, zero } from '../../domain/money.ts';
 
 interface Capped {
   readonly keyId: string;
