@@ -132,7 +132,8 @@ function storeOf(host: Host, config: CacheConfig, bounds: Bounds): EntryStore | 
 
 function problemsOf(host: Host, { store, similar, of }: CacheConfig): Fault[] {
   const problems: Fault[] = [];
-  if (store === 'redis' && host.find(counters) === undefined)
+  // Commands and checks open no connection to it.
+  if (store === 'redis' && host.mode === 'serve' && host.find(counters) === undefined)
     problems.push({
       path: ['store'],
       message: 'redis needs the address of the server in storage.counters: set REDIS_URL',

@@ -1,7 +1,8 @@
-/** Two gateway processes that count together in a Redis: one limit, on either of them, and no error while the Redis is away. */
+/** Two gateway processes with one Redis: one limit and one cache for both, and no error while the Redis is away. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import { LiveProcesses } from '../../plugins/rate-limit/live-processes.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl } from '../helpers/database.ts';
@@ -21,7 +22,6 @@ if (databaseUrl !== undefined && hasRedis) {
 
     before(async () => {
       [sandbox, redis] = await Promise.all([startVendor({ key: 'key' }), startRedis()]);
-      process.env['REDIS_URL'] = redis.url;
       fleet = await gather(
         {
           // Patient, so that a busy machine is not taken for a Redis that is away.
@@ -35,12 +35,13 @@ if (databaseUrl !== undefined && hasRedis) {
             },
           },
           providers: { sandbox: { keys: 'key', speaks: speaks(sandbox.origin) } },
-          models: { sandbox: modelAt('sandbox') },
+          models: { sandbox: modelAt('sandbox'), cached: modelAt('sandbox') },
+          cache: { store: 'redis', of: [{ models: ['cached'], keep: '1h', price: 0.1 }] },
         },
         2,
+        { environment: { REDIS_URL: redis.url } },
       );
-      delete process.env['REDIS_URL'];
-      for (const node of fleet.nodes) await withRedis(() => node.start());
+      for (const node of fleet.nodes) await node.start();
       await until('both processes are counted', () => redis.command('zcard', countKey()) === '2', 10_000);
       // The one that came first hears of the other with its next word.
       await pause(LiveProcesses.intervalMs + 500);
@@ -51,23 +52,14 @@ if (databaseUrl !== undefined && hasRedis) {
       await sandbox.close();
     });
 
-    async function withRedis<T>(work: () => Promise<T>): Promise<T> {
-      process.env['REDIS_URL'] = redis.url;
-      try {
-        return await work();
-      } finally {
-        delete process.env['REDIS_URL'];
-      }
-    }
-
     const countKey = () => redis.command('keys', '*:limits:processes');
     const customerOn = (plan: string) => fleet.runAsCommand((gateway) => gateway.customer({ plan }));
 
-    async function send(index: number, { key }: Customer, prompt = 'Hello'): Promise<number> {
+    async function send(index: number, { key }: Customer, prompt = 'Hello', model = 'sandbox'): Promise<number> {
       const answer = await fetch(`${fleet.nodes[index % 2]!.origin}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'sandbox', messages: [{ role: 'user', content: prompt }], max_tokens: 20 }),
+        body: JSON.stringify({ model, messages: [{ role: 'user', content: prompt }], max_tokens: 20 }),
       });
       await answer.text();
       return answer.status;
@@ -97,6 +89,24 @@ if (databaseUrl !== undefined && hasRedis) {
       const keys = redis.command('keys', '*:concurrency').split('\n').filter(Boolean);
       return keys.reduce((sum, key) => sum + Number(redis.command('zcard', key)), 0);
     }
+
+    test('equal calls at both: one reaches the vendor, and the others pay a tenth of its price', async () => {
+      const customer = await customerOn('open');
+      const slow = '[[sandbox: delay=400ms]] Hello';
+      const statuses = await Promise.all(
+        Array.from({ length: 40 }, (_, index) => send(index, customer, slow, 'cached')),
+      );
+      assert.equal(count(statuses, 200), 40);
+      const charges = await until('all are in the ledger', async () => {
+        const rows = await fleet.rows<{ cost: bigint; attempts: number; count: number }>(sql`
+          select cost, json_array_length(attempts) as attempts, count(*)::int as count
+          from ${fleet.table('calls')} where account_id = ${customer.accountId} group by 1, 2 order by 1`);
+        return rows.reduce((sum, row) => sum + row.count, 0) === 40 ? rows : undefined;
+      });
+      const [hit, made] = charges;
+      assert.deepEqual([hit!.count, hit!.attempts, made!.count, made!.attempts], [39, 0, 1, 1]);
+      assert.equal(BigInt(hit!.cost), (2n * BigInt(made!.cost) + 10n) / 20n);
+    });
 
     test('while Redis hangs each process admits its share without errors, then they count together again', async () => {
       const customer = await customerOn('limited');

@@ -328,3 +328,11 @@ test('without rules no endpoint has it in its chain, and rules that come by a re
   assert.equal(instance.applies!({ ...endpoint, handle: () => answered(exchangeOf()) }), false);
   assert.equal(instance.applies!({ ...endpoint, body: 'stream' }), false);
 });
+
+test('the store redis without its address is a fault where calls are served, and none for commands and checks', async () => {
+  for (const mode of ['serve', 'command', 'check'] as const) {
+    const instance = await setUp(plugin, fakeHost({ mode }), { store: 'redis', of: [rule] });
+    const paths = instance.checks!.problems!().map(({ path }) => path.join('.'));
+    assert.deepEqual(paths, mode === 'serve' ? ['store'] : [], mode);
+  }
+});
