@@ -218,6 +218,7 @@ test('the gateways list their plugins in a valid order', () => {
     'batches',
     'usage',
     'openapi',
+    'docs',
     'task-store',
     'payments',
     'alerts',
