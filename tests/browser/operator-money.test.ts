@@ -127,7 +127,7 @@ test('plan, multiplier and admission of an account are changed, each with a reas
     .getByRole('button')
     .click();
   const opened = page.getByRole('dialog', { name: 'account.multiplier' });
-  await opened.getByRole('row', { name: 'Multiplier 1 0.85' }).waitFor();
+  await opened.getByText('1 → 0.85').waitFor();
   await opened.getByText('Multiplier, as agreed').waitFor();
   await opened.getByText('203.0.113.7').or(opened.getByText('127.0.0.1')).waitFor();
 });

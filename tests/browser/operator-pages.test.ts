@@ -79,6 +79,15 @@ test('pages in Chinese have no missing text', { skip: cannotRun }, async () => {
   }
 });
 
+test('the comparison of models without calls says so, and leads to the playground', { skip: cannotRun }, async () => {
+  const page = await stage.page('client');
+  await page.route('**/api/models/comparison', (route) => route.fulfill({ json: { rows: [] } }));
+  await page.goto('/console/models?compare=1');
+  const note = page.getByRole('status').filter({ hasText: 'No model has answered a call' });
+  assert.equal(await note.getByRole('link').getAttribute('href'), '/console/playground');
+  await page.context().close();
+});
+
 test('the browser reports no error', { skip: cannotRun }, () => {
   assert.deepEqual(stage.complaints, []);
 });

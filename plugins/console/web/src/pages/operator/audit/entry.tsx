@@ -1,5 +1,5 @@
 /** One row of the audit log: who, from where, why, and what was there before. */
-import { Stack, Table, Text, Title } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
 import type { ParseKeys } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { FactList } from '../../../parts/fact-list.tsx';
@@ -64,39 +64,23 @@ function Actor({ of: { actor, actorKind, role } }: { readonly of: AuditRow }) {
 
 function Changes({ of: { changes } }: { readonly of: AuditRow }) {
   const { t } = useTranslation();
-  const title = t('operator.people.audit.changes');
+  const facts = changes.map(({ field, before, after }) => {
+    const label = Object.hasOwn(words, field) ? t(words[field]!) : field;
+    const set = <Value key="after" field={field} of={after} />;
+    if (before === null) return [label, set] as const;
+    const both = (
+      <span key="both" className="wrap-any">
+        <Value field={field} of={before} /> → {set}
+      </span>
+    );
+    return [label, both] as const;
+  });
   return (
     <div>
       <Title order={3} fz="sm" fw={550} mb={4}>
-        {title}
+        {t('operator.people.audit.changes')}
       </Title>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable */}
-      <section className="table-box" aria-label={title} tabIndex={0}>
-        <Table className="data-table audit-changes">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{t('operator.people.audit.field')}</Table.Th>
-              <Table.Th>{t('operator.people.audit.before')}</Table.Th>
-              <Table.Th>{t('operator.people.audit.after')}</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {changes.map(({ field, before, after }) => (
-              <Table.Tr key={field}>
-                <Table.Td>
-                  <Field of={field} />
-                </Table.Td>
-                <Table.Td>
-                  <Value field={field} of={before} />
-                </Table.Td>
-                <Table.Td>
-                  <Value field={field} of={after} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </section>
+      <FactList facts={facts} />
     </div>
   );
 }
@@ -126,11 +110,6 @@ const words: Readonly<Record<string, ParseKeys>> = {
   role: 'operator.people.audit.role',
   tags: 'client.keys.tags',
 };
-
-function Field({ of: field }: { readonly of: string }) {
-  const { t } = useTranslation();
-  return Object.hasOwn(words, field) ? t(words[field]!) : <span className="mono">{field}</span>;
-}
 
 const roles = ['client', 'auditor', 'operator'] as const;
 
