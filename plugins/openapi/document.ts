@@ -2,7 +2,7 @@
 import type { Endpoint } from '../../core/contract/contract.ts';
 import type { PublicOperation } from '../../core/contract/public-operation.ts';
 import type { ModelKind } from '../common/domain/models.ts';
-import { examples } from '../common/kit/pages/call-examples.ts';
+import { type Example, examples, forms } from '../common/kit/pages/call-examples.ts';
 import { chatRequest } from './chat-schema.ts';
 
 export interface DocumentOptions {
@@ -11,8 +11,8 @@ export interface DocumentOptions {
   /** Where keys are carried. */
   readonly carriers: readonly string[];
   needsKey(endpoint: Endpoint): boolean;
-  /** A model of this kind that the gateway sells. */
-  modelOf(kind: ModelKind): string | undefined;
+  /** A model of this kind that the gateway sells, for a request with or without an image. */
+  modelOf(kind: ModelKind, hasImage: boolean): string | undefined;
   /** Members of the gateway's own error bodies; undefined: each protocol has its own. */
   readonly errorMembers: readonly string[] | undefined;
 }
@@ -63,9 +63,11 @@ function templateOf(pattern: string): string {
 
 function operationOf(endpoint: Endpoint, described: PublicOperation, path: string, options: DocumentOptions): Json {
   const { summary, body, query = {}, answers = ['application/json'] } = described;
-  const example = exampleOf(path, options);
+  const key = path.includes('{model}') ? path.slice(path.indexOf('}') + 1) : path;
+  const example = exampleOf(examples[key], path, options);
+  const form = exampleOf(forms[key], path, options);
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
-    const shown = name === 'model' && example !== undefined ? { example: example.model } : {};
+    const shown = name === 'model' && example?.model !== undefined ? { example: example.model } : {};
     return { ...parameter(name!, 'path'), ...shown };
   });
   const inQuery = Object.entries(query).map(([name, sentence]) => parameter(name, 'query', sentence));
@@ -75,7 +77,7 @@ function operationOf(endpoint: Endpoint, described: PublicOperation, path: strin
     summary,
     tags: [endpoint.operation],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: requestOf(path, body, example?.body) }),
+    ...(body === undefined ? {} : { requestBody: requestOf(path, body, example, form) }),
     responses: {
       '200': { description: 'The answer.', content: Object.fromEntries(answers.map((type) => [type, answerOf(type)])) },
       default: { $ref: '#/components/responses/Error' },
@@ -89,27 +91,51 @@ function parameter(name: string, place: 'path' | 'query', description?: string):
   return { name, in: place, ...(place === 'path' ? { required: true } : {}), schema: { type: 'string' }, ...described };
 }
 
+interface Shown {
+  readonly model: string | undefined;
+  readonly body: Json;
+  readonly files: readonly string[];
+}
+
 /** With a model that this gateway sells, so that it can be sent as it is; undefined: there is none, or no example. */
-function exampleOf(path: string, options: DocumentOptions): { model: string; body: Json } | undefined {
-  const isNamed = path.includes('{model}');
-  const example = examples[isNamed ? path.slice(path.indexOf('}') + 1) : path];
-  const model = example === undefined ? undefined : options.modelOf(example.kind);
-  if (example === undefined || model === undefined) return undefined;
-  return { model, body: isNamed ? example.body : { model, ...example.body } };
+function exampleOf(example: Example | undefined, path: string, options: DocumentOptions): Shown | undefined {
+  if (example === undefined) return undefined;
+  const { kind, files = [] } = example;
+  const model = kind === undefined ? undefined : options.modelOf(kind, files.length > 0);
+  if (kind !== undefined && model === undefined) return undefined;
+  const text = JSON.stringify(example.body);
+  const body = JSON.parse(text.replaceAll('MODEL', model ?? '')) as Json;
+  const isWithin = kind === undefined || text.includes('MODEL') || path.includes('{model}');
+  return { model, body: isWithin ? body : { model, ...body }, files };
 }
 
 type Body = NonNullable<PublicOperation['body']>;
 
-function requestOf(path: string, { types, required = [] }: Body, example: Json | undefined): Json {
-  const properties = required.includes('model') ? { properties: { model: { type: 'string' } } } : {};
-  const isChat = path === '/v1/chat/completions';
-  const plain = { type: 'object', ...(required.length === 0 ? {} : { required }), ...properties };
-  const schema = isChat ? { $ref: '#/components/schemas/ChatRequest' } : plain;
-  const binary = { type: 'string', format: 'binary' };
-  const schemaOf = (type: string) => (type === 'application/octet-stream' ? binary : schema);
-  const shown = (type: string) => (type === 'application/json' && example !== undefined ? { example } : {});
-  const content = types.map((type) => [type, { schema: schemaOf(type), ...shown(type) }] as const);
-  return { required: true, content: Object.fromEntries(content) };
+const binary = { type: 'string', format: 'binary' };
+
+function requestOf(path: string, { types, required = [] }: Body, json?: Shown, form?: Shown): Json {
+  const shownAs: Readonly<Record<string, Shown | undefined>> = {
+    'application/json': json,
+    'multipart/form-data': form,
+  };
+  const contentOf = (type: string): Json => {
+    if (type === 'application/octet-stream') return { schema: binary };
+    const shown = shownAs[type];
+    const example = shown === undefined ? {} : { example: shown.body };
+    if (path === '/v1/chat/completions') return { schema: { $ref: '#/components/schemas/ChatRequest' }, ...example };
+    return { schema: plainSchema(required, shown?.files ?? []), ...example };
+  };
+  return { required: true, content: Object.fromEntries(types.map((type) => [type, contentOf(type)])) };
+}
+
+function plainSchema(required: readonly string[], files: readonly string[]): Json {
+  const model = required.includes('model') ? { model: { type: 'string' } } : {};
+  const properties = { ...model, ...Object.fromEntries(files.map((name) => [name, binary])) };
+  return {
+    type: 'object',
+    ...(required.length === 0 ? {} : { required }),
+    ...(Object.keys(properties).length === 0 ? {} : { properties }),
+  };
 }
 
 function answerOf(type: string): Json {

@@ -44,11 +44,14 @@ function describe(host: Host): object {
     version: packageFile.version,
     carriers: rules.carriers(),
     needsKey: (endpoint) => rules.needsKey(endpoint),
-    modelOf: (kind: ModelKind) =>
+    modelOf: (kind: ModelKind, hasImage: boolean) =>
       host
         .find(catalog)
         ?.list()
-        .find((model) => model.kind === kind && model.prices !== undefined && model.limits?.needsImage !== true)?.id,
+        .find(
+          (model) =>
+            model.kind === kind && model.prices !== undefined && (hasImage || model.limits?.needsImage !== true),
+        )?.id,
     errorMembers: members === undefined ? undefined : Object.keys(members),
   });
 }

@@ -2,8 +2,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import type Anthropic from '@anthropic-ai/sdk';
+import type { EmbedContentParameters, GenerateContentParameters } from '@google/genai';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import type OpenAI from 'openai';
+import { formExamples, jsonExamples } from '../../plugins/common/kit/pages/call-examples.ts';
+import { wavTone } from '../../plugins/sandbox/endpoints/tones.ts';
+import { pngOf } from '../../plugins/sandbox/media/png.ts';
 import { type Demo, shaped, startDemo } from './demo.ts';
 
 let demo: Demo;
@@ -12,11 +18,15 @@ before(async () => {
 });
 after(() => demo.stop());
 
+interface Content {
+  readonly example?: Record<string, unknown>;
+  readonly schema?: { readonly properties?: Record<string, { readonly format?: string }> };
+}
 interface Operation {
   readonly operationId: string;
   readonly security: readonly object[];
   readonly parameters?: readonly { readonly name: string; readonly example?: string }[];
-  readonly requestBody?: { readonly content: Record<string, { readonly example?: object }> };
+  readonly requestBody?: { readonly content: Record<string, Content> };
 }
 interface Document {
   readonly paths: Record<string, Record<string, Operation>>;
@@ -79,24 +89,105 @@ test("the document has only this gateway's offers, with its own errors", async (
   assert.deepEqual(components.schemas.Error.required, shaped ? ['code', 'message'] : undefined);
 });
 
-test('each example of the document is answered as it stands, with a model that the gateway sells', async () => {
+/** What the files of forms hold, by the name that the example gives them. */
+const line = { custom_id: '1', method: 'POST', url: '/v1/chat/completions' };
+const filesOf = (model: string): Readonly<Record<string, Uint8Array<ArrayBuffer>>> => ({
+  'batch.jsonl': Buffer.from(
+    `${JSON.stringify({ ...line, body: { model, messages: [{ role: 'user', content: 'Hello' }] } })}\n`,
+  ),
+  'note.txt': Buffer.from('Ships pass at night.'),
+  'hello.wav': Buffer.from(wavTone(1)),
+  'lighthouse.png': Buffer.from(pngOf('lighthouse', { width: 64, height: 64 })),
+});
+
+/** Ids of the examples, by what the gateway has given in their place. */
+const made: Record<string, string> = {};
+
+async function sendExample(path: string, type: string, content: Content, model: string | undefined): Promise<void> {
+  const filled = path.replace('{model}', model ?? '').replaceAll(/\{(\w+)\}/g, (_, name: string) => made[name]!);
+  const body = JSON.parse(
+    JSON.stringify(content.example).replaceAll(/(?:file|part)-example/g, (name) => made[name]!),
+  ) as Record<string, string>;
+  const headers: Record<string, string> = { authorization: `Bearer ${demo.keys.good}` };
+  let payload: string | FormData = JSON.stringify(body);
+  if (type === 'application/json') headers['content-type'] = type;
+  else {
+    payload = new FormData();
+    for (const [name, value] of Object.entries(body))
+      if (content.schema?.properties?.[name]?.format === 'binary')
+        payload.set(name, new Blob([filesOf(chatModel)[value]!]), value);
+      else payload.set(name, value);
+  }
+  const answer = await fetch(`${demo.origin}${filled}`, { method: 'POST', headers, body: payload });
+  const text = await answer.text();
+  assert.ok(answer.ok, `${path} as ${type}: ${answer.status} ${text.slice(0, 300)}`);
+  const names: Readonly<Record<string, string>> = {
+    '/v1/files': 'file-example',
+    '/v1/conversations': 'conversation_id',
+    '/v1/uploads': 'upload_id',
+    '/v1/uploads/{upload_id}/parts': 'part-example',
+  };
+  const name = names[path];
+  if (name !== undefined) made[name] = (JSON.parse(text) as { id: string }).id;
+}
+
+/** What others need an id of. */
+const first = ['/v1/files', '/v1/conversations', '/v1/uploads', '/v1/uploads/{upload_id}/parts'];
+let chatModel = '';
+
+test('each example of the document is answered, with a model that the gateway sells and ids that it has given', async () => {
   const { paths } = await read();
   const sent: string[] = [];
-  for (const [path, { post }] of Object.entries(paths)) {
-    const example = post?.requestBody?.content['application/json']?.example;
+  chatModel = paths['/v1/chat/completions']!['post']!.requestBody!.content['application/json']!.example![
+    'model'
+  ] as string;
+  const others = Object.keys(paths).filter((path) => !first.includes(path));
+  for (const path of [...first, ...others]) {
+    const post = paths[path]?.['post'];
     // One version of generate-content stands for the others.
-    if (example === undefined || /^\/v1(?:alpha)?\/models\//.test(path)) continue;
-    const model = post!.parameters?.find(({ name }) => name === 'model')?.example;
-    const answer = await fetch(`${demo.origin}${path.replace('{model}', model ?? '')}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${demo.keys.good}`, 'content-type': 'application/json' },
-      body: JSON.stringify(example),
-    });
-    const text = await answer.text();
-    assert.ok(answer.ok, `${path}: ${answer.status} ${text.slice(0, 300)}`);
-    sent.push(path);
+    if (post === undefined || /^\/v1(?:alpha)?\/models\//.test(path)) continue;
+    const model = post.parameters?.find(({ name }) => name === 'model')?.example;
+    for (const [type, content] of Object.entries(post.requestBody?.content ?? {})) {
+      if (content.example === undefined) continue;
+      await sendExample(path, type, content, model);
+      sent.push(`${path} ${type}`);
+    }
   }
-  assert.ok(sent.length >= 14, sent.join(' '));
+  assert.ok(sent.length >= (shaped ? 24 : 34), `${sent.length}: ${sent.join(', ')}`);
+});
+
+type Mutable<T> = { -readonly [Key in keyof T]: Mutable<T[Key]> };
+
+test('examples have the shapes that the official clients declare', () => {
+  // What this test shows is that it compiles.
+  const of = jsonExamples as unknown as Mutable<typeof jsonExamples>;
+  const form = formExamples as unknown as Mutable<typeof formExamples>;
+  const model = 'm';
+  const file = new File([], 'f');
+  const chat: OpenAI.ChatCompletionCreateParams = { model, ...of['/v1/chat/completions'].body };
+  const response: OpenAI.Responses.ResponseCreateParams = { model, ...of['/v1/responses'].body };
+  const compaction: OpenAI.Responses.ResponseCompactParams = { model, ...of['/v1/responses/compact'].body };
+  const conversation: OpenAI.Conversations.ConversationCreateParams = of['/v1/conversations'].body;
+  const metadata: OpenAI.Conversations.ConversationUpdateParams = of['/v1/conversations/{conversation_id}'].body;
+  const items: OpenAI.Conversations.ItemCreateParams = of['/v1/conversations/{conversation_id}/items'].body;
+  const batch: OpenAI.BatchCreateParams = of['/v1/batches'].body;
+  const upload: OpenAI.UploadCreateParams = of['/v1/uploads'].body;
+  const whole: OpenAI.UploadCompleteParams = of['/v1/uploads/{upload_id}/complete'].body;
+  const part: OpenAI.Uploads.PartCreateParams = { ...form['/v1/uploads/{upload_id}/parts'].body, data: file };
+  const uploaded: OpenAI.FileCreateParams = { ...form['/v1/files'].body, file };
+  const speech: OpenAI.Audio.SpeechCreateParams = { model, ...of['/v1/audio/speech'].body };
+  const heard: OpenAI.Audio.TranscriptionCreateParams = { model, ...form['/v1/audio/transcriptions'].body, file };
+  const moderated: OpenAI.ModerationCreateParams = { model, ...of['/v1/moderations'].body };
+  const video: OpenAI.VideoCreateParams = of['/v1/videos'].body;
+  const edit: OpenAI.ImageEditParams = { model, ...form['/v1/images/edits'].body, image: file };
+  const message: Anthropic.MessageCreateParams = { model, ...of['/v1/messages'].body };
+  const messages: Anthropic.Messages.BatchCreateParams = of['/v1/messages/batches'].body;
+  const content: GenerateContentParameters = { model, contents: of[':generateContent'].body.contents };
+  const embedded: EmbedContentParameters = { model, contents: of[':embedContent'].body.content };
+  const all = [chat, response, compaction, conversation, metadata, items, batch, upload, whole, part, uploaded, speech];
+  assert.ok(
+    [...all, heard, moderated, video, edit, message, messages, content, embedded].every((body) => body !== null),
+  );
 });
 
 test('the schema of chat requests takes what real clients have sent, and refuses what no client means', async () => {

@@ -101,6 +101,9 @@ const unsupportedOperations: readonly Endpoint[] = (
   },
 }));
 
+/** Forms are taken where official clients send files. */
+const formsAt = (path: string) => (/\/(?:videos|edits)$/.test(path) ? ['multipart/form-data'] : []);
+
 function order(rooms: Rooms, path: string, operation: string, shape: Shape): Endpoint {
   const { host, config, tools, engine } = rooms;
   const synchronous = config.mode === 'synchronous';
@@ -116,7 +119,7 @@ function order(rooms: Rooms, path: string, operation: string, shape: Shape): End
     describes: [
       {
         summary: operation === 'videos' ? 'Orders a video.' : 'Orders images.',
-        body: { types: ['application/json', 'multipart/form-data'], required: ['model'] },
+        body: { types: ['application/json', ...formsAt(path)], required: ['model'] },
         answers: operation === 'videos' ? ['application/json'] : ['application/json', 'text/event-stream'],
       },
     ],
