@@ -244,7 +244,8 @@ test('a brand has its pictures at addresses of their own, its colour in the page
   const json = async (path: string) =>
     JSON.parse(Buffer.from((await get(path)).body as Uint8Array).toString()) as { brand?: object };
   const info = await json('/console/api/info');
-  assert.deepEqual(info.brand, { logo: own.logo, terms: '/console/legal/terms', imprint: 'https://shop.example/i' });
+  const links = { terms: '/console/legal/terms', imprint: 'https://shop.example/i', docs: null };
+  assert.deepEqual(info.brand, { logo: own.logo, ...links });
   assert.deepEqual(await json('/console/api/public/legal/terms'), { markdown: '# Terms' });
   assert.equal((await get('/console/api/public/legal/imprint')).status, 404);
   assert.equal(
