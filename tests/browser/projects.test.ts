@@ -1,6 +1,7 @@
 /** Projects in a browser: a client puts keys into one and filters by it; an operator sees traffic by project. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { cannotRun, type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
@@ -8,6 +9,19 @@ before(async () => {
   if (cannotRun === false) stage = await startStage();
 });
 after(() => stage?.stop());
+
+/** What a cache of answers would tell of this span. */
+const playCache = (page: Page) =>
+  page.route(/\/console\/api\/(usage|admin\/monitor)\/answer-cache/, (route) => {
+    const counts = { calls: 1_200, hits: 450, similar: 12, saved: '3.204' };
+    return route.fulfill({ json: { ...counts, rows: [{ model: 'gpt-5.4-mini', operation: 'chat', ...counts }] } });
+  });
+/** The share of hits and what they saved, in words and in the table. */
+async function cacheIsShown(page: Page): Promise<void> {
+  const words = await page.getByTestId('answer-cache').textContent();
+  assert.equal(words, '37.5% of the calls that it is for were answered from the cache. That saved $3.20.');
+  for (const text of ['37.5%', '$3.20']) await page.getByText(text, { exact: true }).first().waitFor();
+}
 
 const day = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
@@ -28,7 +42,9 @@ test('a new key is put into a project, and usage is filtered by it', {
   await page.getByRole('button', { name: 'I have saved it' }).click();
   assert.equal(keys.find(({ name }) => name === 'ci')!.project, 'night shift');
 
+  await playCache(page);
   await page.goto('/console/usage?span=30d');
+  await cacheIsShown(page);
   await page.getByRole('combobox', { name: 'Project', exact: true }).click();
   await page.getByRole('option', { name: 'web shop', exact: true }).click();
   await page.waitForURL(/project=web(\+|%20)shop/);
@@ -47,7 +63,10 @@ test('an operator sees traffic by project, and opens the requests of a project a
   skip: cannotRun,
 }, async () => {
   const page = await stage.page();
+  await playCache(page);
   await page.goto('/console/admin/monitor?span=30d');
+  await page.getByRole('tab', { name: 'Prompt cache' }).press('Enter');
+  await cacheIsShown(page);
   await page.getByRole('tab', { name: 'By project' }).press('Enter');
   const panel = page.getByRole('tabpanel', { name: 'By project' });
   await panel.getByRole('row', { name: /^No project/ }).waitFor();
