@@ -29,8 +29,11 @@ export function curlOf(path: string, model: string, { address, endpoints, carrie
       endpoint.method === 'POST' &&
       (endpoint.path === path || endpoint.describes?.some((described) => described.path === path) === true),
   );
-  if (example === undefined || !isOffered) return undefined;
-  const body = JSON.stringify(isNamed ? example.body : { model, ...example.body });
+  // Without a kind it needs an id of something that was made before.
+  if (example?.kind === undefined || !isOffered) return undefined;
+  const text = JSON.stringify(example.body);
+  const isWithin = isNamed || text.includes('MODEL');
+  const body = isWithin ? text.replaceAll('MODEL', model) : JSON.stringify({ model, ...example.body });
   const url = `${address}${path.replace('{model}', addressOf(model))}`;
   return [
     `curl ${/^[\w:/.@%-]+$/.test(url) ? url : quoted(url)} \\`,
