@@ -80,10 +80,6 @@ export const jsonExamples = {
   '/v1/audio/speech': { kind: 'speech', body: { input: 'Good morning.', voice: 'alloy' } },
   '/v1/images/generations': { kind: 'image', body: { prompt: 'A lighthouse at the coast', n: 1 } },
   '/v1/videos': { kind: 'video', body: { prompt: 'Waves at the coast' } },
-  '/v1/contents/generations/tasks': {
-    kind: 'video',
-    body: { content: [{ type: 'text', text: 'Waves at the coast' }] },
-  },
 } as const satisfies Readonly<Record<string, Example>>;
 
 /** The same of `multipart/form-data`. */
