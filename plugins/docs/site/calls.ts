@@ -21,7 +21,11 @@ export function callOf(model: ModelFacts, facts: Facts): string | undefined {
 }
 
 /** `path` as endpoints describe themselves, perhaps with `{model}` in it. */
-export function curlOf(path: string, model: string, { address, endpoints, carriers }: Facts): string | undefined {
+export function curlOf(
+  path: string,
+  model: string,
+  { address, endpoints, carriers, models }: Facts,
+): string | undefined {
   const isNamed = path.includes('{model}');
   const example = examples[isNamed ? path.slice(path.indexOf('}') + 1) : path];
   const isOffered = endpoints.some(
@@ -31,6 +35,7 @@ export function curlOf(path: string, model: string, { address, endpoints, carrie
   );
   // Without a kind it needs an id of something that was made before.
   if (example?.kind === undefined || !isOffered) return undefined;
+  if (models.find(({ id }) => id === model)?.kind !== example.kind) return undefined;
   const text = JSON.stringify(example.body);
   const isWithin = isNamed || text.includes('MODEL');
   const body = isWithin ? text.replaceAll('MODEL', model) : JSON.stringify({ model, ...example.body });
