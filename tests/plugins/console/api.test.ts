@@ -40,6 +40,8 @@ test('only intended routes are public, and routes that act on others are for ope
     'GET /public/legal/:name',
     'GET /public/models',
     'GET /public/status',
+    'POST /connect/code',
+    'POST /connect/token',
     'POST /first-operator',
   ]);
   const admin = Object.keys(access).filter((route) => route.includes(' /admin/'));

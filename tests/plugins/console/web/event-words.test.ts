@@ -31,6 +31,11 @@ const samples: Readonly<Record<string, readonly Values[]>> = {
   ],
   'billing.impossible': [['{"input":1}']],
   'billing.served': [['cache']],
+  'cache.hit': [
+    ['equal', 12],
+    ['similar', 90],
+  ],
+  'guardrails.checked': [['mask 2 (company)']],
   'multiplier.ratio': [['1.5']],
   'protocol-convert.form': [
     ['chat', null, null],

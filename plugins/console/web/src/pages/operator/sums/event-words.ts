@@ -100,6 +100,9 @@ const wordsByKind: Readonly<Record<string, Words>> = {
   'billing.end': charged,
   'billing.impossible': ([usage = ''], reader) => say(reader, 'impossible', { usage: text(usage) }),
   'billing.served': ([by = ''], reader) => say(reader, 'served', { by: text(by) }),
+  'cache.hit': ([how = '', ageS = 0], reader) =>
+    say(reader, how === 'similar' ? 'cachedSimilar' : 'cachedEqual', { time: time(Number(ageS) * 1000, reader) }),
+  'guardrails.checked': ([verdicts = ''], reader) => say(reader, 'guarded', { said: text(verdicts) }),
   'multiplier.ratio': ([ratio = ''], reader) =>
     say(reader, 'ratio', { ratio: localDecimals(text(ratio), reader.language) }),
   'protocol-convert.form': ([to = '', from = null, fields = null], reader) => {
