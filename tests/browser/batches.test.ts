@@ -20,12 +20,12 @@ before(async () => {
 });
 after(() => stage?.close());
 
-const line = (customId: string) =>
+const line = (customId: string, model = 'gpt-5.4') =>
   JSON.stringify({
     custom_id: customId,
     method: 'POST',
     url: '/v1/chat/completions',
-    body: { model: 'gpt-5.4', max_tokens: 20, messages: [{ role: 'user', content: `Say ${customId}` }] },
+    body: { model, max_tokens: 20, messages: [{ role: 'user', content: `Say ${customId}` }] },
   });
 
 const choose = (text: string) =>
@@ -46,16 +46,16 @@ test('a batch file with mistakes has its lines named, and no batch starts', { sk
   assert.equal(await button('Start the batch').count(), 0);
 });
 
-test('a file without mistakes becomes a batch, which ends with its results and its cost', {
+test('a file without mistakes becomes a batch, which ends with its results and its cost; its failed line is made again', {
   skip: cannotRun,
 }, async () => {
-  await choose(`${line('one')}\n${line('two')}\n${line('three')}\n`);
+  await choose(`${line('one')}\n${line('two')}\n${line('three')}\n${line('four', 'no-such-model')}\n`);
   await button('Upload and check').click();
-  await page.getByText('3 lines for /v1/chat/completions, without a mistake.', { exact: true }).waitFor();
+  await page.getByText('4 lines for /v1/chat/completions, without a mistake.', { exact: true }).waitFor();
   await button('Start the batch').click();
   const drawer = page.getByRole('dialog', { name: 'Batch', exact: true });
   await drawer.getByText('Completed', { exact: true }).waitFor();
-  await drawer.getByText('3 of 3', { exact: true }).waitFor();
+  await drawer.getByText('4 of 4', { exact: true }).waitFor();
   const id = new URL(page.url()).searchParams.get('open')!;
   const saved = page.waitForEvent('download');
   await drawer.getByRole('link', { name: `Download ${id}_output.jsonl`, exact: true }).click();
@@ -67,13 +67,22 @@ test('a file without mistakes becomes a batch, which ends with its results and i
   assert.match(cost, /^0\.0*[1-9]/);
   const shown = await drawer.getByText(/^\$0\.0/).textContent();
   assert.ok(cost.startsWith(shown!.slice(1)), `${shown} of ${cost}`);
+  await drawer.getByRole('button', { name: 'Make 1 failed line again', exact: true }).click();
+  const again = page.getByRole('dialog', { name: 'Make 1 failed line again', exact: true });
+  assert.match((await again.textContent())!, /a line cost so far, about \$0\.0/);
+  await again.getByRole('button', { name: 'Upload and check', exact: true }).click();
+  await again.getByText('1 line for /v1/chat/completions, without a mistake.', { exact: true }).waitFor();
+  await again.getByRole('button', { name: 'Start the batch', exact: true }).click();
+  await again.waitFor({ state: 'detached' });
+  await drawer.getByText('1 of 1', { exact: true }).waitFor();
+  assert.notEqual(new URL(page.url()).searchParams.get('open'), id);
 });
 
 test('files are listed with their expiry, and deleted after a confirmation', { skip: cannotRun }, async () => {
   await page.goto(`${stage.origin}/console/files`);
   const rows = page.getByRole('region', { name: 'Files', exact: true }).getByRole('row', { name: /requests\.jsonl/ });
   await rows.first().waitFor();
-  assert.equal(await rows.count(), 2);
+  assert.equal(await rows.count(), 2, 'the file of the failed line has a name of its own');
   assert.match((await rows.first().textContent())!, /in \d+ (?:hours|days)/);
   await rows.first().getByRole('button', { name: 'Delete requests.jsonl', exact: true }).click();
   const question = page.getByRole('dialog', { name: 'Delete requests.jsonl?', exact: true });

@@ -64,6 +64,11 @@ export default {
     checked_one: '{{shown}} line for {{endpoint}}, without a mistake.',
     checked_other: '{{shown}} lines for {{endpoint}}, without a mistake.',
     start: 'Start the batch',
+    again_one: 'Make {{shown}} failed line again',
+    again_other: 'Make {{shown}} failed lines again',
+    againHint:
+      'Lines that failed or were not made become a batch of their own; those that succeeded are not made again.',
+    againCost: 'By what a line cost so far, about',
     line: 'Line {{line}}:',
     wholeFile: 'The file:',
     faults_one: '{{count}} mistake',

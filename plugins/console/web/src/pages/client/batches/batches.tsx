@@ -51,7 +51,7 @@ export default function Batches() {
         title={t('client.batches.one')}
         size="lg"
       >
-        {id !== undefined && <BatchDetails id={id} />}
+        {id !== undefined && <BatchDetails id={id} onStarted={(started) => change({ ...stay, open: started })} />}
       </Drawer>
       <Drawer
         opened={search['new'] !== undefined}

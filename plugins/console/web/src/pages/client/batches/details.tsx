@@ -18,10 +18,17 @@ import { Time } from '../../../parts/time.tsx';
 import { DownloadButton } from '../files.tsx';
 import { BatchState, Done } from './batch-parts.tsx';
 import { Faults } from './faults.tsx';
+import { failedOf, RetryButton } from './retry.tsx';
 
 const batchKey = ['batch'] as const;
 
-export function BatchDetails({ id }: { readonly id: string }) {
+interface BatchDetailsProps {
+  readonly id: string;
+  /** Another batch was started. */
+  readonly onStarted: (id: string) => void;
+}
+
+export function BatchDetails({ id, onStarted }: BatchDetailsProps) {
   const batch = useQuery({
     queryKey: [...batchKey, id],
     queryFn: ({ signal }) => get<BatchRow>(`/batches/${encodeURIComponent(id)}`, {}, signal),
@@ -29,10 +36,10 @@ export function BatchDetails({ id }: { readonly id: string }) {
   });
   if (batch.isPending) return <Waiting />;
   if (batch.isError) return <ErrorState error={batch.error} onRetry={() => void batch.refetch()} />;
-  return <Details batch={batch.data} />;
+  return <Details batch={batch.data} onStarted={onStarted} />;
 }
 
-function Details({ batch }: { readonly batch: BatchRow }) {
+function Details({ batch, onStarted }: { readonly batch: BatchRow } & Pick<BatchDetailsProps, 'onStarted'>) {
   const { t, i18n } = useTranslation();
   const withCost = has(useMe(), 'wallet');
   const count = (value: number) => countText(value, i18n.language);
@@ -57,6 +64,9 @@ function Details({ batch }: { readonly batch: BatchRow }) {
       <Group justify="space-between">
         <BatchState batch={batch} />
         {batch.outcome === null && batch.cancelAt === null && <CancelButton id={batch.id} />}
+        {batch.outcome !== null && failedOf(batch) > 0 && !isGoogle(batch) && (
+          <RetryButton key={batch.id} batch={batch} onStarted={onStarted} />
+        )}
       </Group>
       {batch.errors.length > 0 && <Faults of={batch.errors} />}
       <FactList facts={facts} labelWidth={170} />
@@ -64,6 +74,9 @@ function Details({ batch }: { readonly batch: BatchRow }) {
     </Stack>
   );
 }
+
+/** Lines of these batches may have no ids. */
+const isGoogle = ({ endpoint }: BatchRow) => endpoint.startsWith('/v1beta/');
 
 function BatchFiles({ batch: { id, inputFile, outputFile, errorFile } }: { readonly batch: BatchRow }) {
   const { t } = useTranslation();

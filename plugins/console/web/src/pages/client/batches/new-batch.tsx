@@ -16,12 +16,18 @@ import { type CheckedFile, OrderError, start, uploadAndCheck } from './order.ts'
 
 const example = `{"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "…", "messages": [{"role": "user", "content": "…"}]}}`;
 
-export function NewBatch({ onStarted }: { readonly onStarted: (id: string) => void }) {
+interface NewBatchProps {
+  /** Chosen beforehand; absent: the person chooses one. */
+  readonly file?: File;
+  readonly onStarted: (id: string) => void;
+}
+
+export function NewBatch({ file, onStarted }: NewBatchProps) {
   const { t, i18n } = useTranslation();
   const queries = useQueryClient();
   const textOf = useErrorText();
   const [key, setKey] = useSessionKey();
-  const [chosen, setChosen] = useState<File | null>(null);
+  const [chosen, setChosen] = useState<File | null>(file ?? null);
   const [checked, setChecked] = useState<CheckedFile>();
   const { busy, problem, setProblem, run } = useWork((error) =>
     error instanceof OrderError ? error.message : textOf(error),
@@ -35,8 +41,12 @@ export function NewBatch({ onStarted }: { readonly onStarted: (id: string) => vo
     });
   return (
     <Stack>
-      <Text fz="sm">{t('client.batches.how')}</Text>
-      <CodeBlock label={t('client.batches.example')} text={example} />
+      {file === undefined && (
+        <>
+          <Text fz="sm">{t('client.batches.how')}</Text>
+          <CodeBlock label={t('client.batches.example')} text={example} />
+        </>
+      )}
       <SessionKey value={key} onChange={setKey} />
       <FileInput
         label={t('client.batches.file')}
