@@ -1,8 +1,11 @@
-/** Who asks: a person who is signed in, or a script with an operator's token, and what they may see. Types alone. */
+/** Who asks: a person who is signed in, or a script with a token, and what they may see. Types alone. */
 
 /** `client`: their own account. `auditor`: reads what an operator reads. `operator`: everything. */
 export const roles = ['client', 'auditor', 'operator'] as const;
 export type Role = (typeof roles)[number];
+/** Roles of tokens: scripts have no account of their own. */
+export const tokenRoles = ['auditor', 'operator'] as const;
+export type TokenRole = (typeof tokenRoles)[number];
 
 export interface Actor {
   readonly kind: 'person' | 'token';

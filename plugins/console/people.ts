@@ -1,6 +1,6 @@
 /** The API's view of people, tokens and the audit log. Types alone. */
 import type { Page, PageRequest, Span } from '../common/domain/admin/pages.ts';
-import type { Actor, Role } from './actor.ts';
+import type { Actor, Role, TokenRole } from './actor.ts';
 
 export interface PersonView {
   readonly id: string;
@@ -71,6 +71,7 @@ export interface TokenView {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
+  readonly role: TokenRole;
   readonly createdBy: string;
   readonly createdAt: number;
   readonly expiresAt: number | undefined;
@@ -81,6 +82,7 @@ export interface Tokens {
   /** `token` is returned only here. */
   create(wanted: {
     readonly name: string;
+    readonly role: TokenRole;
     readonly expiresAt: number | undefined;
     readonly createdBy: string;
   }): Promise<{ readonly view: TokenView; readonly token: string }>;

@@ -1,6 +1,6 @@
 /** The tables of people, as drizzle and better-auth see them; the SQL is in `migrations/`. */
 import { boolean, integer, pgSchema, text, timestamp } from 'drizzle-orm/pg-core';
-import type { Actor, Role } from '../actor.ts';
+import type { Actor, Role, TokenRole } from '../actor.ts';
 
 const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
 
@@ -103,6 +103,7 @@ export function consoleTables(schema: string) {
     name: text('name').notNull(),
     prefix: text('prefix').notNull(),
     hash: text('hash').notNull(),
+    role: text('role').$type<TokenRole>().notNull(),
     createdBy: text('created_by').notNull(),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at'),

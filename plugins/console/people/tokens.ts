@@ -1,4 +1,4 @@
-/** Bearer tokens with an operator's rights, for scripts: shown once, kept as hashes. */
+/** Bearer tokens with the rights of a role, for scripts: shown once, kept as hashes. */
 import { and, desc, eq, gt, isNull, lt, or } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
@@ -44,13 +44,14 @@ export function openTokens(
       return (await newestFirst.limit(mostTokens)).map(view);
     },
 
-    async create({ name, expiresAt, createdBy }) {
+    async create({ name, role, expiresAt, createdBy }) {
       const token = makeSecret(random, prefix);
       const row = {
         id: newId(),
         name,
         prefix: token.slice(0, shownLength),
         hash: hashSecret(token),
+        role,
         createdBy,
         createdAt: now(),
         expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
@@ -77,7 +78,7 @@ export function openTokens(
         .where(valid(hashSecret(token)));
       if (row === undefined) return undefined;
       await noteUse(row);
-      return { kind: 'token', id: row.id, label: row.name, role: 'operator' };
+      return { kind: 'token', id: row.id, label: row.name, role: row.role };
     },
   };
 }
@@ -87,6 +88,7 @@ function view(row: TokenRow): TokenView {
     id: row.id,
     name: row.name,
     prefix: row.prefix,
+    role: row.role,
     createdBy: row.createdBy,
     createdAt: row.createdAt.getTime(),
     expiresAt: row.expiresAt?.getTime(),

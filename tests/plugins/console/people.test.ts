@@ -222,7 +222,7 @@ test('blocking ends sessions at once and prevents new ones', async () => {
   assert.equal((await boss.send(`/admin/people/${own}`, { method: 'PATCH', body })).status, 409);
 });
 
-test('the database has no usable session, password or token', async () => {
+test('a token has the rights of its role, and the database has no usable session, password or token', async () => {
   const browser = await clientOf(testbed, 'reader@example.test');
   const boss = testbed.browser();
   await signIn(boss, await theOperator());
@@ -231,6 +231,11 @@ test('the database has no usable session, password or token', async () => {
     (await testbed.browser().send('/me', { headers: { authorization: `Bearer ${token}` } })).json.role,
     'operator',
   );
+  const reading = await boss.send('/admin/tokens', { body: { name: 'figures', role: 'auditor' } });
+  const bearer = { headers: { authorization: `Bearer ${reading.json.token}` } };
+  assert.equal((await testbed.browser().send('/admin/people', bearer)).status, 200);
+  const change = await testbed.browser().send('/admin/tokens', { ...bearer, body: { name: 'more' } });
+  assert.equal(change.status, 403, 'a token of an auditor changes nothing');
   const store = testbed.gateway.find(database)!;
   const tables = ['people', 'sessions', 'identities', 'verifications', 'links', 'tokens', 'audit'];
   let dump = '';

@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Page } from '../../../common/domain/admin/pages.ts';
 import { zero } from '../../../common/domain/money.ts';
-import { roles } from '../../actor.ts';
+import { roles, tokenRoles } from '../../actor.ts';
 import type { AuditRow } from '../../people.ts';
 import { database, ledgerQueries } from '../../services.ts';
 import { csvAnswer } from '../csv/answer.ts';
@@ -187,6 +187,7 @@ const token = z
     id: z.string(),
     name: z.string(),
     prefix: z.string(),
+    role: z.enum(tokenRoles).describe('auditor: it reads; operator: it changes too.'),
     createdBy: z.string(),
     createdAt: instant,
     expiresAt: instant.nullable(),
@@ -197,10 +198,16 @@ const tokens = route('get', '/admin/tokens', 'Tokens for scripts', answers(z.obj
 const createToken = route(
   'post',
   '/admin/tokens',
-  'Make a token with the rights of an operator; it is shown this once',
+  'Make a token with the rights of a role; it is shown this once',
   answers(z.object({ view: token, token: z.string() })),
   {
-    body: takes(z.strictObject({ name: z.string().trim().min(1).max(100), expiresAt: instantInput.nullish() })),
+    body: takes(
+      z.strictObject({
+        name: z.string().trim().min(1).max(100),
+        role: z.enum(tokenRoles).default('operator'),
+        expiresAt: instantInput.nullish(),
+      }),
+    ),
   },
 );
 const revokeToken = route('delete', '/admin/tokens/{id}', 'Revoke a token at once', answers(done), { params: one });
@@ -220,13 +227,14 @@ export function auditRoutes(services: ConsoleServices) {
 export function tokenRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(tokens, async () => ({ rows: (await services.tokens.list()).map(tokenJson) }))
-    .action(createToken, ({ json: { name, expiresAt }, c }) => ({
+    .action(createToken, ({ json: { name, role, expiresAt }, c }) => ({
       action: 'token.create',
       subject: name,
-      changes: changesOf({ expiresAt: isoOrNull(expiresAt ?? undefined) }),
+      changes: changesOf({ role, expiresAt: isoOrNull(expiresAt ?? undefined) }),
       run: async () => {
         const made = await services.tokens.create({
           name,
+          role,
           expiresAt: expiresAt ?? undefined,
           createdBy: actorOf(c).label,
         });

@@ -102,6 +102,7 @@ export function fakeTokens(world: World): Tokens {
       id: 'token-1',
       name: 'nightly export',
       prefix: 'op-1a2b3c',
+      role: 'operator',
       createdBy: 'operator@example.test',
       createdAt: world.now() - 5 * dayMs,
       expiresAt: undefined,
@@ -110,13 +111,14 @@ export function fakeTokens(world: World): Tokens {
   ];
   return {
     list: async () => rows,
-    async create({ name, expiresAt, createdBy }) {
+    async create({ name, role, expiresAt, createdBy }) {
       const id = world.nextId('token');
       const token = `op-${id.replaceAll('-', '')}`;
       const view = {
         id,
         name,
         prefix: token.slice(0, 9),
+        role,
         createdBy,
         createdAt: world.now(),
         expiresAt,

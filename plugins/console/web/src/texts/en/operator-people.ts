@@ -150,7 +150,7 @@ export default {
   },
   tokens: {
     title: 'API tokens',
-    intro: 'For scripts: a token has the rights of an operator.',
+    intro: 'For scripts: a token has the rights of an operator, or reads as an auditor.',
     docs: 'API description (OpenAPI)',
     make: 'New token',
     makeTitle: 'New token',

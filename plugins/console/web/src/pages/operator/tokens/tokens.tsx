@@ -1,6 +1,6 @@
 /** Bearer tokens for scripts, each shown once. */
 
-import { Anchor, Button, Code, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Code, Select, Text, TextInput } from '@mantine/core';
 import { IconApi, IconExternalLink, IconPlus } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -17,6 +17,7 @@ import { ResourcePage } from '../parts/resource-page.tsx';
 import type { Token } from '../sale-types.ts';
 
 const path = '/admin/tokens';
+const roles: readonly Token['role'][] = ['operator', 'auditor'];
 
 export default function Tokens() {
   const { t } = useTranslation();
@@ -84,6 +85,9 @@ function useColumns(onRevoke: (token: Token) => void): Column<Token>[] {
   return [
     textColumn('name', t('shell.word.name')),
     prefixColumn(t('operator.column.prefix')),
+    textColumn('role', t('operator.people.people.roleTitleShort'), {
+      cell: ({ role }) => t(`operator.people.people.role.${role}`),
+    }),
     textColumn('createdBy', t('operator.people.tokens.by')),
     timeColumn('lastUsedAt', t('operator.column.lastUse'), { relative: true, absent: t('shell.never') }),
     timeColumn('expiresAt', t('operator.column.expires'), { absent: t('shell.never') }),
@@ -94,6 +98,7 @@ function useColumns(onRevoke: (token: Token) => void): Column<Token>[] {
 function MakeDialog({ onClose, onMade }: { readonly onClose: () => void; readonly onMade: (token: string) => void }) {
   const { t } = useTranslation();
   const [name, setName] = useState('');
+  const [role, setRole] = useState<Token['role']>('operator');
   const [expires, setExpires] = useState('');
   return (
     <Act
@@ -105,7 +110,8 @@ function MakeDialog({ onClose, onMade }: { readonly onClose: () => void; readonl
       missing={name.trim() === ''}
       stale={[answerKey(path)]}
       act={async () => {
-        const made = await send<{ token: string }>('POST', path, { name: name.trim(), expiresAt: toIso(expires) });
+        const wanted = { name: name.trim(), role, expiresAt: toIso(expires) };
+        const made = await send<{ token: string }>('POST', path, wanted);
         onMade(made.token);
         return undefined;
       }}
@@ -117,6 +123,14 @@ function MakeDialog({ onClose, onMade }: { readonly onClose: () => void; readonl
         maxLength={100}
         value={name}
         onChange={({ currentTarget }) => setName(currentTarget.value)}
+      />
+      <Select
+        label={t('operator.people.people.roleTitleShort')}
+        description={t(`operator.people.people.roleHint.${role}`)}
+        data={roles.map((value) => ({ value, label: t(`operator.people.people.role.${value}`) }))}
+        allowDeselect={false}
+        value={role}
+        onChange={(value) => setRole((value ?? 'operator') as Token['role'])}
       />
       <MomentField
         label={t('operator.people.tokens.expires')}
