@@ -6,6 +6,7 @@ export { accountAdmin } from '../common/domain/admin/accounts.ts';
 export { batchAdmin } from '../common/domain/admin/batches.ts';
 export { cacheReport } from '../common/domain/admin/cache.ts';
 export { fileAdmin } from '../common/domain/admin/files.ts';
+export { guardrailVerdicts } from '../common/domain/admin/guardrails.ts';
 export { ledgerQueries } from '../common/domain/admin/ledger.ts';
 export { noticeAdmin } from '../common/domain/admin/notices.ts';
 export { priceQueries } from '../common/domain/admin/prices.ts';

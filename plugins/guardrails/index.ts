@@ -6,6 +6,7 @@ import type { SectionPart } from '../../core/contract/remarks.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { adminPages } from '../common/domain/admin/admin-pages.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
+import { guardrailVerdicts } from '../common/domain/admin/guardrails.ts';
 import { answerPolicies, call as callKey } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
 import { servedBy } from '../common/domain/ledger.ts';
@@ -42,7 +43,7 @@ export default definePlugin<GuardrailsConfig>({
   extensionPoints: [guardrailChecks],
   extends: [guardrailChecks, prompts, callTransforms],
   mayExtend: [adminPages],
-  services: { optional: [database, alertEvents, providers, configFiles], provides: [checkVerdicts] },
+  services: { optional: [database, alertEvents, providers, configFiles], provides: [checkVerdicts, guardrailVerdicts] },
   requires: [callKey],
   optional: [caller, plan, model, timeline],
   sets: [guarded, servedBy, answerPolicies],
@@ -56,6 +57,7 @@ async function setUp(host: Host, section: GuardrailsConfig): Promise<PluginInsta
   const rows = store && new VerdictRows(store);
   const guard = new Guard(host, section, rows);
   host.provide(checkVerdicts, guard);
+  if (rows !== undefined) host.provide(guardrailVerdicts, rows);
   addRules(host, guard);
   const { tools } = guard;
   host.extend(adminPages, guardrailPage({ rows, clock: host.clock, tools, policies: () => guard.opened() }));

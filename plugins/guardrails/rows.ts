@@ -5,7 +5,7 @@ import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
 import { instant, jsonOf, rowsOf, tableOf } from '../common/kit/sql.ts';
 import { nonceBytes, type Sealing, sealed, unsealed } from './kept/seal.ts';
-import type { Said, Verdict } from './verdicts.ts';
+import { type Said, type Verdict, Verdicts } from './verdicts.ts';
 
 interface Waiting {
   readonly account_id: string;
@@ -163,6 +163,27 @@ export class VerdictRows {
       };
     });
   }
+  /** What checks have said in these calls, by their ids. */
+  async of(
+    calls: readonly { readonly requestId: string; readonly accountId: string }[],
+  ): Promise<ReadonlyMap<string, string>> {
+    const rows = await rowsOf<
+      Record<'request' | 'check', string> & Pick<Verdict, 'stage' | 'said' | 'findings' | 'ms' | 'digest'>
+    >(
+      this.#database.pages ?? this.#database.orm,
+      sql`select request_id as request, check_name as "check", stage, verdict as said, findings, milliseconds as ms, digest
+          from ${this.#table} as v join json_to_recordset(${jsonOf(calls)}) as called ("requestId" text, "accountId" text)
+            on v.account_id = called."accountId" and v.request_id = called."requestId" order by request_id, check_name`,
+    );
+    const found = new Map<string, Verdicts>();
+    for (const { request, ...said } of rows) {
+      const verdicts = found.get(request) ?? new Verdicts();
+      verdicts.add(said);
+      found.set(request, verdicts);
+    }
+    return new Map([...found].map(([request, { header }]) => [request, header!]));
+  }
+
   /** The newest since then. */
   async findings(since: number, limit: number): Promise<Finding[]> {
     const rows = await rowsOf<Omit<Finding, 'at'> & { at: number }>(

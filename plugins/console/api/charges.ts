@@ -5,7 +5,7 @@ import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import type { RequestListFilter, RequestView } from '../../common/domain/admin/requests.ts';
 import type { TaskView } from '../../common/domain/admin/tasks.ts';
 
-import { accountAdmin, ledgerQueries, requestQueries, taskAdmin } from '../services.ts';
+import { accountAdmin, guardrailVerdicts, ledgerQueries, requestQueries, taskAdmin } from '../services.ts';
 import { type ConsoleServices, need, nothingHere } from './routing/router.ts';
 
 export interface ChargedRequest {
@@ -15,6 +15,8 @@ export interface ChargedRequest {
   readonly charge: ChargeView | undefined;
   /** State of the task that it has made, where it was not charged (yet). */
   readonly task: TaskView['state'] | undefined;
+  /** What guardrails have said of it. */
+  readonly guardrails?: string | undefined;
 }
 
 /** One page of requests, each with its charge. */
@@ -32,10 +34,12 @@ export async function chargedRequests(
     services,
     rows.filter(({ id }) => !charges.has(id)),
   );
+  const verdicts = await verdictsOf(services, rows);
   return {
     rows: rows.map((row) => {
       const { id } = row;
-      return { row, key: names.get(row.keyId ?? ''), charge: charges.get(id), task: tasks?.get(id) };
+      const [key, guardrails] = [names.get(row.keyId ?? ''), verdicts?.get(id)];
+      return { row, key, charge: charges.get(id), task: tasks?.get(id), guardrails };
     }),
     next,
     sortedOf,
@@ -48,6 +52,11 @@ async function tasksOf(services: ConsoleServices, rows: readonly RequestView[]) 
     accountId === undefined || status >= 300 || outcome !== 'complete' ? [] : [{ requestId, accountId }],
   );
   return orders.length === 0 ? undefined : await services.find(taskAdmin)?.statesOf(orders);
+}
+
+async function verdictsOf(services: ConsoleServices, rows: readonly RequestView[]) {
+  const found = services.find(guardrailVerdicts);
+  return found?.of(rows.map(({ id: requestId, accountId = '' }) => ({ requestId, accountId })));
 }
 
 /** What the keys of these rows are called, by the keys. */
@@ -65,5 +74,6 @@ export async function chargedRequest(services: ConsoleServices, id: string, acco
   if (row === undefined) throw nothingHere('request');
   const key = (await keyNamesOf(services, [row])).get(row.keyId ?? '');
   const charge = await services.find(ledgerQueries)?.charge(id, accountId);
-  return { row, key, charge, task: charge === undefined ? (await tasksOf(services, [row]))?.get(id) : undefined };
+  const task = charge === undefined ? (await tasksOf(services, [row]))?.get(id) : undefined;
+  return { row, key, charge, task, guardrails: (await verdictsOf(services, [row]))?.get(id) };
 }

@@ -14,6 +14,7 @@ import {
   batchAdmin,
   configFiles,
   docsSite,
+  guardrailVerdicts,
   ledgerQueries,
   noticeAdmin,
   plans,
@@ -52,6 +53,7 @@ const features = {
   payments,
   alerts: alertAdmin,
   notices: noticeAdmin,
+  guardrails: guardrailVerdicts,
 } as const;
 type Feature = keyof typeof features;
 const featureNames = Object.keys(features) as Feature[];

@@ -66,6 +66,7 @@ export const operatorRequestRow = z
     upstreamModel: z.string().nullable(),
     upstreamId: z.string().nullable(),
     ownCost: usd.nullable(),
+    guardrails: z.string().nullable().describe('What checks have said, as `pii=masked(2)`; null: there were none.'),
   })
   .openapi('OperatorRequest');
 
@@ -73,9 +74,10 @@ const writeRequest = writerOf(requestRow);
 const writeOperatorRequest = writerOf(operatorRequestRow);
 
 /** Its row, with what the charge knows of it. */
-const chargedRow = ({ row, key, charge, task }: ChargedRequest) => ({
+const chargedRow = ({ row, key, charge, task, guardrails }: ChargedRequest) => ({
   ...row,
   task,
+  guardrails,
   keyName: key?.name,
   project: key?.project,
   provider: row.provider ?? charge?.provider,

@@ -51,7 +51,7 @@ async function eventually(send: () => Promise<Reply>, isRight: (reply: Reply) =>
 test('every page has its service here', async () => {
   const { features } = (await boss.send('/me')).json;
   const lacking = Object.keys(features).filter((name) => features[name] === false);
-  assert.deepEqual(lacking, ['payments']);
+  assert.deepEqual(lacking, ['payments', 'guardrails']);
 });
 
 test("an account is found by its person's name, and shows the person", async () => {

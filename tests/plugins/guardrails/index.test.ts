@@ -13,6 +13,7 @@ import {
   type TestGateway,
   type Vendor,
 } from '../../../plugins/common/author/testing.ts';
+import { guardrailVerdicts } from '../../../plugins/common/domain/admin/guardrails.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { rowsOf, tableOf } from '../../../plugins/common/kit/sql.ts';
@@ -160,6 +161,11 @@ test('a refused prompt is not sent and costs nothing, and its verdict is stored 
   );
   assert.equal(words!['verdict'], 'refused');
   assert.match(String(words!['digest']), /^[0-9a-f]{16}$/);
+  const verdicts = gateway.find(guardrailVerdicts)!;
+  const asked = [id, 'another'].map((requestId) => ({ requestId, accountId }));
+  const said = answer.headers.get('x-gateway-guardrails')!;
+  assert.deepEqual([...(await verdicts.of(asked))], [[id, said]]);
+  assert.equal((await verdicts.of([{ requestId: id, accountId: 'another' }])).size, 0);
   const { checks } = (await gateway.run('guardrails report')) as {
     checks: { check: string; stage: string; verdicts: Record<string, number> }[];
   };

@@ -153,6 +153,7 @@ const columns = [
   'errorCode',
   'attempts',
   'servedBy',
+  'guardrails',
   'firstByteMs',
   'totalMs',
   'cost',

@@ -81,6 +81,7 @@ export default {
     uncosted: 'Without own cost',
     sum: 'Sum of these rows',
     tokens: 'Tokens',
+    guardrails: 'Guardrails',
     amount: 'Amount',
     reason: 'Reason',
     reference: 'Reference',

@@ -5,6 +5,7 @@ import { IconArrowsExchange } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Query } from '../../../api/client.ts';
+import { has, useMe } from '../../../api/session.ts';
 import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
@@ -68,6 +69,9 @@ function useColumns(ofOne: boolean): Column<OperatorRequest>[] {
     textColumn('operation', t('shell.word.operation'), { minor: true, cell: operationCell }),
     textColumn('provider', t('shell.word.provider'), { minor: true }),
     textColumn('status', t('shell.word.result'), { cell: (row) => <ResultWord request={row} /> }),
+    ...(has(useMe(), 'guardrails')
+      ? [textColumn<OperatorRequest, 'guardrails'>('guardrails', t('operator.column.guardrails'), { minor: true })]
+      : []),
     tokensColumn(t('operator.column.tokens'), { minor: true }),
     durationColumn('firstByteMs', t('shell.word.firstByte'), (row) => row.firstByteMs, {
       minor: true,
