@@ -234,7 +234,7 @@ test('an added tier changes the example charge exactly, and leaves no trace when
   await openForm('prices', 'gpt-5.4-mini');
   const charge = page.getByTestId('price-example');
   await page.getByRole('textbox', { name: 'Input, count', exact: true }).fill('300000');
-  await charge.getByText('(300000 input × 0.75 + 1000 output × 4.50) / 1M').waitFor();
+  await charge.getByText('(300,000 input × 0.75 + 1,000 output × 4.50) / 1M').waitFor();
   await page.getByRole('button', { name: 'Add tier' }).first().click();
   await page.getByRole('menuitem', { name: 'Long prompts' }).click();
   const form = page.getByRole('form', { name: 'Long prompts' });

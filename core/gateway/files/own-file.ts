@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const shippedFolder = fileURLToPath(new URL('../../../config/', import.meta.url));
 /** Those that are served as they are. A fleet's nodes have data directories of their own, and one file for all of them. */
-const served = ['alt', 'demo', 'demo-alt', 'main', 'passthrough'];
+const served = ['alt', 'company', 'demo', 'demo-alt', 'main', 'passthrough'];
 /** Other files in that folder are the operator's own. */
 const shippedNames = new Set(
   [...served, 'fleet', 'models', 'sandbox', 'shared', 'vendors'].map((name) => `${name}.yaml`),

@@ -9,6 +9,7 @@ interface Asset {
   readonly body: string;
 }
 
+const css = 'text/css; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';
 const read = (name: string) => readFileSync(new URL(`../assets/${name}`, import.meta.url), 'utf8');
 
@@ -19,28 +20,39 @@ function searchScript(): string {
   return readFileSync(new URL(import.meta.url.replace(/assets\.js$/, 'search.js')), 'utf8');
 }
 
-export class Assets {
-  readonly #all = new Map<string, Asset>([
-    ['docs.css', { type: 'text/css; charset=utf-8', body: read('docs.css') }],
+const readFiles = () =>
+  new Map<string, Asset>([
+    ['docs.css', { type: css, body: read('docs.css') }],
     ['docs.js', { type: script, body: read('docs.js') }],
     ['scheme.js', { type: script, body: read('scheme.js') }],
     ['search.js', { type: script, body: searchScript() }],
     ['mark.svg', { type: 'image/svg+xml', body: read('mark.svg') }],
   ]);
 
+export class Assets {
+  #files: ReadonlyMap<string, Asset> | undefined;
+  #brand: Asset = { type: css, body: '' };
+
   /** The operator's colour; none: the product's own. */
   useShades(shades: readonly string[]): void {
     const rules = shades.length === 0 ? '' : `:root{--brand-fill:${shades[6]};--brand-link:${shades[4]}}`;
-    this.#all.set('brand.css', { type: 'text/css; charset=utf-8', body: rules });
+    this.#brand = { type: css, body: rules };
+  }
+
+  /** Files are read with the first page that somebody reads. */
+  #find(name: string): Asset | undefined {
+    if (name === 'brand.css') return this.#brand;
+    this.#files ??= readFiles();
+    return this.#files.get(name);
   }
 
   address(name: string): string {
-    const { body } = this.#all.get(name)!;
+    const { body } = this.#find(name)!;
     return `/docs/assets/${name}?${createHash('sha256').update(body).digest('hex').slice(0, 12)}`;
   }
 
   answer(name: string, isVersioned: boolean): Answer | undefined {
-    const found = this.#all.get(name);
+    const found = this.#find(name);
     return (
       found && {
         status: 200,

@@ -3,7 +3,7 @@ import { Badge, Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { RequestResult, RequestRow } from '../../api/types.ts';
 import { resultOf } from '../../parts/result-of.ts';
-import { TaskBadge } from './task-card.tsx';
+import { TaskBadge } from './task-badge.tsx';
 
 const colors: Record<Exclude<RequestResult, 'ok'>, string> = {
   client_error: 'orange',

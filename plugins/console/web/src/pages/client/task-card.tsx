@@ -2,29 +2,12 @@
 import { Badge, Box, Button, Group, Paper, Text, UnstyledButton } from '@mantine/core';
 import { IconAlertTriangle, IconClock, IconMovie, IconPhoto } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import type { TaskRow, TaskState } from '../../api/types.ts';
+import type { TaskRow } from '../../api/types.ts';
 import { Meter } from '../../parts/bars.tsx';
 import { ExpiredResult } from '../../parts/expired-result.tsx';
 import { Money } from '../../parts/money.tsx';
 import { Time } from '../../parts/time.tsx';
-
-const colors: Record<TaskState, string> = {
-  queued: 'gray',
-  running: 'blue',
-  succeeded: 'teal',
-  failed: 'red',
-  cancelled: 'gray',
-  expired: 'gray',
-};
-
-export function TaskBadge({ state }: { readonly state: TaskState }) {
-  const { t } = useTranslation();
-  return (
-    <Badge size="sm" radius="sm" variant="light" color={colors[state]} className="nowrap">
-      {t(`client.tasks.states.${state}`)}
-    </Badge>
-  );
-}
+import { TaskBadge } from './task-badge.tsx';
 
 interface TaskCardProps {
   readonly task: TaskRow;

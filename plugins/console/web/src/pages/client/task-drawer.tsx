@@ -12,7 +12,7 @@ import { FactList } from '../../parts/fact-list.tsx';
 import { Money } from '../../parts/money.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
-import { TaskBadge } from './task-card.tsx';
+import { TaskBadge } from './task-badge.tsx';
 
 export function TaskDrawer({ id, onClose }: { readonly id: string | undefined; readonly onClose: () => void }) {
   const { t } = useTranslation();

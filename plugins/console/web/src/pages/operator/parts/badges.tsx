@@ -34,9 +34,12 @@ export function Word({ color, children }: { readonly color: MantineColor; readon
 
 const resultColors = { ok: 'teal', client_error: 'yellow', upstream_error: 'red', left: 'gray' } as const;
 
-export function ResultWord({ request }: { readonly request: Pick<OperatorRequest, 'status' | 'outcome'> }) {
+export function ResultWord({ request }: { readonly request: Pick<OperatorRequest, 'status' | 'outcome' | 'task'> }) {
   const { t } = useTranslation();
   const result = resultOf(request);
+  // The answer was good; what it ordered is not there, or not yet.
+  if (result === 'ok' && request.task !== null && request.task !== 'succeeded')
+    return <TaskWord state={request.task} />;
   if (result === 'ok') return <Word color="gray">{String(request.status)}</Word>;
   return <Word color={resultColors[result]}>{`${request.status} ${t(`operator.result.${result}`)}`}</Word>;
 }
