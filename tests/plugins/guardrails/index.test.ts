@@ -13,9 +13,9 @@ import {
   type TestGateway,
   type Vendor,
 } from '../../../plugins/common/author/testing.ts';
-import { guardrailVerdicts } from '../../../plugins/common/domain/admin/guardrails.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import { guardrailVerdicts } from '../../../plugins/common/guardrails/verdicts.ts';
 import { rowsOf, tableOf } from '../../../plugins/common/kit/sql.ts';
 import { VerdictRows } from '../../../plugins/guardrails/rows.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';

@@ -1,5 +1,5 @@
 /** The console's contract: what checks have said of calls. Types alone. */
-import { defineService } from '../../../../core/contract/contract.ts';
+import { defineService } from '../../../core/contract/contract.ts';
 
 export interface GuardrailVerdicts {
   /**
