@@ -132,7 +132,7 @@ function navigation({ nav, path, language }: FrameParts, texts: Texts): string {
     });
     return `<p>${esc(texts.groups[group])}</p><ul>${items.join('')}</ul>`;
   });
-  return `<nav lang="${language}" aria-label="${esc(texts.menu)}"><details class="pages"><summary>${esc(texts.menu)}</summary>${groups.join('')}</details></nav>`;
+  return `<nav tabindex="0" lang="${language}" aria-label="${esc(texts.menu)}"><details class="pages"><summary>${esc(texts.menu)}</summary>${groups.join('')}</details></nav>`;
 }
 
 /** Below the lists of programs and models, while one of them is open. */

@@ -24,7 +24,7 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
       <ChartPart title={t('operator.traffic.monitor.requestsChart')}>
         <Chart
           kind="bars"
-          height={150}
+          height={140}
           label={t('operator.traffic.monitor.requestsChart')}
           points={points}
           format={(value) => countText(value, i18n.language, true)}
@@ -39,7 +39,7 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
       <ChartPart title={t('operator.traffic.monitor.latencyChart')}>
         <Chart
           kind="lines"
-          height={150}
+          height={140}
           label={t('operator.traffic.monitor.latencyChart')}
           points={points}
           format={(value) => durationText(value)}
