@@ -32,7 +32,7 @@ const rule = z
       .max(1_000)
       .optional()
       .describe(
-        'Models that it is for, by id or as clients name them; * stands for any letters. Name those whose answers do not age. Default: all.',
+        'Models that it is for, by id or as clients name them; * stands for any letters. Name models with answers that stay right. Default: all.',
       ),
     without: z
       .union([z.enum(['tools', 'media']), z.array(z.enum(['tools', 'media']))])

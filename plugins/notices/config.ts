@@ -33,7 +33,7 @@ export const configSchema = z.strictObject({
   every: duration()
     .refine((value) => value >= 1_000 && value <= 3_600_000, 'must be from 1s to 1h')
     .prefault('1m')
-    .describe('How often accounts whose money has moved are looked at. Raise it where notices may come later.'),
+    .describe('How often accounts with new movements of money are looked at. Raise it where notices may come later.'),
   retention: duration()
     .refine((value) => value >= 3_600_000, 'must be at least 1h')
     .prefault('90d')

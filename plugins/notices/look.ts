@@ -1,4 +1,4 @@
-/** The upkeep: looks at accounts whose money has moved, at what ends, and at prices; one process at a time, never in a call's path. */
+/** The upkeep: looks at accounts with new movements of money, at what ends, and at prices; one process at a time, never in a call's path. */
 import { sql } from 'drizzle-orm';
 import type { Host } from '../../core/contract/contract.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';

@@ -160,7 +160,7 @@ function sumsAdded(table: ReturnType<typeof tablesOf>): SQL {
 /** No request that has a call runs for so long. */
 export const longestMs = hourMs;
 
-/** The first quarter of an hour of whose calls no tags were removed, with the facts of their requests. Such calls are rows, in no file. */
+/** The quarter of an hour from which on all calls still have their tags, which go with the facts of requests. None of these calls is archived. */
 export async function tagsKeptFrom(runner: Runner, schema: string): Promise<number> {
   const [row] = await rowsOf<{ before: string }>(
     runner,

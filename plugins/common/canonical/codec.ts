@@ -62,7 +62,7 @@ export interface ClientCodec extends CallIdRule {
    * state has to be sealed to fit the protocol's members.
    */
   createContinuation?(): StreamContinuation;
-  /** A vendor's frame that begins what its decoder tells of with a later one: both are sent together, or neither. Absent: there is none. */
+  /** Whether a vendor's frame begins something that the decoder reports only with a later frame: both are sent together, or neither. Absent: no frame does. */
   beginsEarly?(json: JsonObject): boolean;
   /** The prefix of the gateway's sealed texts in requests of this protocol's clients. Absent: `sealPrefix`. */
   readonly sealMark?: string;

@@ -100,7 +100,7 @@ export interface CheckVerdict {
   readonly ms: number;
 }
 
-/** Tells of every verdict. Provided by `guardrails`. */
+/** Hears of every verdict. Provided by `guardrails`. */
 export const checkVerdicts = defineService<{ watch(listener: (verdict: CheckVerdict) => void): void }>(
   'check verdicts',
 );

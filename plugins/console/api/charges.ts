@@ -15,7 +15,7 @@ export interface ChargedRequest {
   readonly charge: ChargeView | undefined;
   /** State of the task that it has made, where it was not charged (yet). */
   readonly task: TaskView['state'] | undefined;
-  /** What guardrails have said of it. */
+  /** What guardrails have said of it; for operators alone. */
   readonly guardrails?: string | undefined;
 }
 
@@ -34,12 +34,10 @@ export async function chargedRequests(
     services,
     rows.filter(({ id }) => !charges.has(id)),
   );
-  const verdicts = await verdictsOf(services, rows);
   return {
     rows: rows.map((row) => {
       const { id } = row;
-      const [key, guardrails] = [names.get(row.keyId ?? ''), verdicts?.get(id)];
-      return { row, key, charge: charges.get(id), task: tasks?.get(id), guardrails };
+      return { row, key: names.get(row.keyId ?? ''), charge: charges.get(id), task: tasks?.get(id) };
     }),
     next,
     sortedOf,
@@ -54,9 +52,15 @@ async function tasksOf(services: ConsoleServices, rows: readonly RequestView[]) 
   return orders.length === 0 ? undefined : await services.find(taskAdmin)?.statesOf(orders);
 }
 
-async function verdictsOf(services: ConsoleServices, rows: readonly RequestView[]) {
-  const found = services.find(guardrailVerdicts);
-  return found?.of(rows.map(({ id: requestId, accountId = '' }) => ({ requestId, accountId })));
+/** With what guardrails have said of them. */
+export async function withVerdicts<Found extends { readonly rows: readonly ChargedRequest[] }>(
+  services: ConsoleServices,
+  found: Found,
+): Promise<Found> {
+  const calls = found.rows.map(({ row: { id: requestId, accountId = '' } }) => ({ requestId, accountId }));
+  const verdicts = await services.find(guardrailVerdicts)?.of(calls);
+  if (verdicts === undefined) return found;
+  return { ...found, rows: found.rows.map((each) => ({ ...each, guardrails: verdicts.get(each.row.id) })) };
 }
 
 /** What the keys of these rows are called, by the keys. */
@@ -75,5 +79,5 @@ export async function chargedRequest(services: ConsoleServices, id: string, acco
   const key = (await keyNamesOf(services, [row])).get(row.keyId ?? '');
   const charge = await services.find(ledgerQueries)?.charge(id, accountId);
   const task = charge === undefined ? (await tasksOf(services, [row]))?.get(id) : undefined;
-  return { row, key, charge, task, guardrails: (await verdictsOf(services, [row]))?.get(id) };
+  return { row, key, charge, task };
 }

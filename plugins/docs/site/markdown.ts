@@ -42,7 +42,7 @@ export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`
 // -------------------------------------------------------------------------------------------------------------- rendering
 
 export interface Section {
-  /** That of the heading, or of a row whose first cell is a word of code; empty: the page's beginning. */
+  /** The anchor to a heading, or to a table row that begins with a word of code; empty: the page's beginning. */
   readonly id: string;
   readonly title: string;
   readonly level: number;
@@ -129,7 +129,7 @@ function bodyText(tokens: readonly Token[], index: number): string {
   return token.type === 'inline' && tokens[index - 1]?.type !== 'heading_open' ? `${textOf(token)} ` : '';
 }
 
-/** Where a section begins: a heading, or a row whose first cell is one word of code. */
+/** Where a section begins: a heading, or a table row that begins with one word of code. */
 function beginning(tokens: readonly Token[], index: number): Pick<Section, 'title' | 'level'> | undefined {
   const token = tokens[index]!;
   if (token.type === 'heading_open') return { title: textOf(tokens[index + 1]), level: Number(token.tag.slice(1)) };

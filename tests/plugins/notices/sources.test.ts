@@ -1,4 +1,4 @@
-/** Where notices look: accounts whose money has moved, capped keys, keys and plans that end, confirmed addresses, in the real tables. */
+/** Where notices look: accounts with new movements of money, capped keys, keys and plans that end, confirmed addresses, in the real tables. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';

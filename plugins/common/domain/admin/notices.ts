@@ -149,7 +149,7 @@ export interface StandingAccount {
 }
 export const accountEnds = defineService<AccountEnds>('ends of accounts');
 
-/** Accounts whose money has moved. Provided by `billing`. */
+/** Accounts with new movements of money. Provided by `billing`. */
 export interface MovedAccounts {
   /** The number of the last movement. */
   latest(): Promise<bigint>;

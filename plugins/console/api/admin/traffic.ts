@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
 import { requestQueries } from '../../services.ts';
-import { chargedRequest, chargedRequests } from '../charges.ts';
+import { chargedRequest, chargedRequests, withVerdicts } from '../charges.ts';
 import { csvAnswer } from '../csv/answer.ts';
 import { keysByProject, projectSizes } from '../projects.ts';
 import {
@@ -206,14 +206,15 @@ export function trafficRoutes(services: ConsoleServices) {
 
 export function requestRoutes(services: ConsoleServices) {
   return new Routes(services)
-    .list(list, operatorRequestJson, async ({ query }, page) =>
-      chargedRequests(services, { ...(await filterOf(services, query)), sort: sortOf(query) }, page),
-    )
+    .list(list, operatorRequestJson, async ({ query }, page) => {
+      const filter = { ...(await filterOf(services, query)), sort: sortOf(query) };
+      return withVerdicts(services, await chargedRequests(services, filter, page));
+    })
     .file(csv, async ({ query }) => {
       const filter = await filterOf(services, query);
       need(services, requestQueries);
       return csvAnswer('requests', columns, async (page) =>
-        listed(await chargedRequests(services, filter, page), (request) =>
+        listed(await withVerdicts(services, await chargedRequests(services, filter, page)), (request) =>
           csvRow(operatorRequestJson(request), query.tz),
         ),
       );
@@ -221,8 +222,9 @@ export function requestRoutes(services: ConsoleServices) {
     .read(one, async ({ param: { id } }) => {
       const found = await chargedRequest(services, id, undefined);
       const { row, charge } = found;
+      const { rows } = await withVerdicts(services, { rows: [found] });
       return {
-        request: operatorRequestJson(found),
+        request: operatorRequestJson(rows[0]!),
         dropped: [...row.dropped],
         story: row.story.map(({ atMs, by, text, kind, values }) => ({ atMs, by, text, kind, values: [...values] })),
         charge: charge === undefined ? null : { ...chargeJson(charge), ownCost: usdOrNull(charge.ownCost) },

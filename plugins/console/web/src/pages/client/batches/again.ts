@@ -30,7 +30,7 @@ async function* linesIn(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   if (rest.trim() !== '') yield rest;
 }
 
-/** Those of the input whose ids are in no line that succeeded. */
+/** Lines of the input without a line of the same id that succeeded. */
 export async function failedLines(input: AsyncIterable<string>, results: AsyncIterable<string>): Promise<string[]> {
   const done = new Set<string>();
   for await (const line of linesIn(results)) {
