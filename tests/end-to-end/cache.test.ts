@@ -12,6 +12,7 @@ import {
 import { cacheReport } from '../../plugins/common/domain/admin/cache.ts';
 import { ledgerQueries } from '../../plugins/common/domain/admin/ledger.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
+import { askOften } from '../helpers/ask-often.ts';
 import { until } from '../helpers/until.ts';
 
 let vendor: Vendor;
@@ -142,45 +143,33 @@ for (const [name, { path, body, words }] of Object.entries(clients))
       assert.ok([expected - 1n, expected, expected + 1n].includes(before - (await balanceOf(who))));
     });
 
-test('300 equal calls at once: one upstream call, and the bill is exact to a nano-dollar', async () => {
+test('10,000 equal calls over 128 connections at once: one upstream call, and the bill is exact to a nano-dollar', async () => {
   const who = await customer();
   const gate = Promise.withResolvers<void>();
   const { body } = chatAnswer('Once.');
   vendor.play({ body: body!, after: gate.promise });
-  const calls = Array.from({ length: 300 }, async () => {
-    const answer = await post(who.key, '/v1/chat/completions', {
-      model: 'm',
-      messages: [{ role: 'user', content: 'once' }],
-    });
-    await answer.text();
-    return answer;
-  });
+  const question = { model: 'm', messages: [{ role: 'user', content: 'once' }] };
+  const calls = askOften({ origin: gateway.origin, key: who.key, body: question, connections: 128, calls: 10_000 });
   await until('the vendor is asked', () => vendor.requests.length > 0);
   gate.resolve();
-  const all = await Promise.all(calls);
-  assert.deepEqual(
-    all.map(({ status }) => status).filter((status) => status !== 200),
-    [],
-  );
-  assert.equal(all.filter(({ headers }) => headers.get('x-cache') === 'hit').length, 299);
+  const { how, sample } = await calls;
+  assert.deepEqual(how, { '200 hit': 9_999, '200 miss': 1 });
   assert.equal(made(), 1);
   // 10 tokens in, 1 out: 12,300 and 4,570 nano-USD; a tenth of it is 1,687 exactly.
-  assert.equal(100_000_000_000n - (await balanceOf(who)), 16_870n + 299n * 1_687n);
-  const charge = await chargeOf(all.find(({ headers }) => headers.get('x-cache') === 'hit')!);
+  assert.equal(100_000_000_000n - (await balanceOf(who)), 16_870n + 9_999n * 1_687n);
+  const charge = await chargeOf(sample['200 hit']!);
   assert.equal(charge.servedBy, 'cache');
   assert.deepEqual(charge.attempts, []);
   assert.deepEqual(((await gateway.run('audit')) as { ok: boolean }).ok, true);
   const sums = await gateway.find(cacheReport)!.sums({ from: Date.now(), until: Date.now(), accountId: who.id });
   assert.deepEqual(sums, [
-    { model: 'm', operation: 'chat', hits: 299, similar: 0, misses: 1, saved: 299n * (16_870n - 1_687n) },
+    { model: 'm', operation: 'chat', hits: 9_999, similar: 0, misses: 1, saved: 9_999n * (16_870n - 1_687n) },
   ]);
 });
 
 /** Its row is written a moment after the answer. */
-function chargeOf({ headers }: Response) {
-  return until('the charge is written', () =>
-    gateway.find(ledgerQueries)!.charge(headers.get('x-request-id')!, undefined),
-  );
+function chargeOf(requestId: string) {
+  return until('the charge is written', () => gateway.find(ledgerQueries)!.charge(requestId, undefined));
 }
 
 test('embeddings are answered again; another account and another project are not, nor is a refusal or a stream that breaks off', async () => {
