@@ -198,6 +198,7 @@ test('the warnings of the running configuration are listed and lead to their lin
   await page.goto('/console/admin/config');
   await page.getByRole('tab', { name: 'Warnings 2' }).click();
   const rows = page.getByTestId('config-notices').getByRole('row');
+  await rows.nth(2).waitFor();
   assert.equal(await rows.count(), 3);
   await rows.filter({ hasText: 'files.origin is not set' }).getByText('Place not known').waitFor();
   await rows.last().getByText('Note', { exact: true }).waitFor();

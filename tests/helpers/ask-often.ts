@@ -39,12 +39,12 @@ export async function askOften({ origin, key, body, connections, calls }: Often)
         const end = read.indexOf('\r\n\r\n');
         if (end < 0) return;
         const headers = read.slice(0, end);
-        const length = valueOf(headers, 'content-length');
+        const length = amountOf(headers, 'content-length');
         if (length === '' ? !read.endsWith('\r\n0\r\n\r\n') : read.length < end + 4 + Number(length)) return;
         read = '';
-        const kind = `${headers.slice(9, 12)} ${valueOf(headers, 'x-cache')}`;
+        const kind = `${headers.slice(9, 12)} ${amountOf(headers, 'x-cache')}`;
         how[kind] = (how[kind] ?? 0) + 1;
-        sample[kind] = valueOf(headers, 'x-request-id');
+        sample[kind] = amountOf(headers, 'x-request-id');
         send();
       });
       socket.on('error', done.reject).on('close', () => done.reject(new Error(`closed after ${read}`)));
@@ -55,6 +55,6 @@ export async function askOften({ origin, key, body, connections, calls }: Often)
   return { how, sample };
 }
 
-function valueOf(headers: string, name: string): string {
+function amountOf(headers: string, name: string): string {
   return new RegExp(`\\r\\n${name}: ([^\\r]*)`, 'i').exec(headers)?.[1] ?? '';
 }
