@@ -79,7 +79,8 @@ async function main(words: readonly string[]): Promise<void> {
     // Loaded for this command alone.
     connect: async (name, options) => {
       const { atTerminal, connect } = await import('./connect/connect.ts');
-      print(await connect(String(name), options, atTerminal(asJson())), asJson());
+      const ownName = import.meta.url.endsWith('.ts') ? 'npm run -s gateway --' : 'npx model-gateway';
+      print(await connect(String(name), options, atTerminal(asJson(), `${ownName} connect`)), asJson());
     },
     schema: async () => print(await writeSchema(), asJson()),
     'help-all': () => runPluginCommand(['--help'], configOf(words)),

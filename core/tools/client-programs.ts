@@ -53,9 +53,20 @@ export const clientPrograms: ReadonlyMap<string, ClientProgram> = new Map(
 export const isConnectable = ({ files, enter, variables, by_hand }: ClientProgram) =>
   by_hand !== true && (files ?? enter ?? variables) !== undefined;
 
-/** The command that sets a program up; it asks for a key by itself. */
-export const connectCommand = (id: string, base: string, model?: string) =>
-  `npx model-gateway connect ${id} --gateway ${base}${model === undefined ? '' : ` --model ${model}`}`;
+/** Where a gateway serves the command `connect` as one file (plugins/docs). */
+export const programAddress = (base: string) => `${base}/docs/connect.cjs`;
+
+/** The line that sets a program up, on a machine with Node alone; it asks for a key by itself. */
+export function connectCommand(id: string, base: string, model?: string, shell: Shell = 'sh'): string {
+  const quoted = (word: string) =>
+    /^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", shell === 'powershell' ? "''" : "'\\''")}'`;
+  const words = `${id} --gateway ${base}${model === undefined ? '' : ` --model ${quoted(model)}`}`;
+  const address = programAddress(base);
+  // What it reads by a pipe is another encoding in older ones, and the question to the person needs the keyboard.
+  const file = '$env:TEMP\\connect.cjs';
+  if (shell === 'powershell') return `curl.exe -fsSo ${file} ${address}; node ${file} ${words}`;
+  return `curl -fsS ${address} | node - ${words}`;
+}
 
 export interface Filling {
   /** Address of the gateway, without a path and a slash at its end. */

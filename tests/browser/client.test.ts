@@ -69,7 +69,8 @@ test('a program that waits with a code is shown, and gets a key on chosen terms 
   await page.goto(`${stage.origin}/console/`);
   const home = page.getByRole('region').or(page.locator('section'));
   await home.getByText('Codex', { exact: true }).click();
-  await page.getByText(`npx model-gateway connect codex --gateway ${stage.origin}`, { exact: true }).waitFor();
+  const fetched = `curl -fsS ${stage.origin}/docs/connect.cjs`;
+  await page.getByText(`${fetched} | node - codex --gateway ${stage.origin}`, { exact: true }).waitFor();
   await page.getByText('model_provider = "gateway"').waitFor();
   await page.context().close();
 });

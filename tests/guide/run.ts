@@ -56,7 +56,10 @@ async function cloned(): Promise<string> {
   // What `npm ci` would bring and build, as links.
   const scripts = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
   if (scripts.scripts['prepare'] === undefined) throw new Error('npm ci builds nothing any more');
-  for (const built of ['node_modules', 'plugins/console/web/dist', 'plugins/storage/embedded/dist'])
+  for (const built of [
+    'node_modules',
+    ...['console/web', 'docs', 'storage/embedded'].map((one) => `plugins/${one}/dist`),
+  ])
     await git('cp', ['-al', join(here, built), join(clone, built)]);
   return clone;
 }

@@ -39,6 +39,7 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
       'every suite behind the page of conformance, with today’s date; rewrites its counts and the page',
     ],
     ['build:console', '10 seconds', 'the console’s pages, into plugins/console/web/dist/'],
+    ['build:connect', 'a second', 'the command connect as one file, which gateways serve at /docs/connect.cjs'],
     ['build:database', '20 seconds', 'the new database that first starts unpack'],
     ['help [-- WORD]', 'a moment', 'this list'],
   ],

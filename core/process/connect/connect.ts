@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { homedir, hostname } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { ReadStream } from 'node:tty';
 import type { CommandResult } from '../../contract/commands.ts';
 import {
   type ClientProgram,
@@ -31,6 +32,8 @@ export interface ConnectOptions {
 
 /** Where it runs, for tests. */
 export interface Surroundings extends Place {
+  /** How the command was called, up to the client's name. */
+  readonly command: string;
   /** Absent: no person is there to answer. */
   confirm?(question: string): Promise<boolean>;
   show(text: string): void;
@@ -38,22 +41,31 @@ export interface Surroundings extends Place {
   open?(address: string): void;
 }
 
-/** With `asJson` the standard output has the result alone. */
-export const atTerminal = (asJson: boolean): Surroundings => ({
-  home: homedir(),
-  environment: process.env,
-  ...(process.stdin.isTTY && process.stderr.isTTY ? { confirm: ask } : {}),
-  show: (text) => void (asJson ? process.stderr : process.stdout).write(`${text}\n`),
-  wait: (ms) => wait(ms),
-  open: openBrowser,
-});
+/** With `asJson` the standard output has the result alone. `keyboard`: where a person answers, if not at the standard input. */
+export function atTerminal(
+  asJson: boolean,
+  command: string,
+  keyboard: () => ReadStream | undefined = () => undefined,
+): Surroundings {
+  const input = process.stdin.isTTY ? process.stdin : keyboard();
+  return {
+    command,
+    home: homedir(),
+    environment: process.env,
+    ...(input !== undefined && process.stderr.isTTY ? { confirm: (question) => ask(question, input) } : {}),
+    show: (text) => void (asJson ? process.stderr : process.stdout).write(`${text}\n`),
+    wait: (ms) => wait(ms),
+    open: openBrowser,
+  };
+}
 
-async function ask(question: string): Promise<boolean> {
-  const reader = createInterface({ input: process.stdin, output: process.stderr });
+async function ask(question: string, input: ReadStream): Promise<boolean> {
+  const reader = createInterface({ input, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await reader.question(`${question} [y/N] `)).trim());
   } finally {
     reader.close();
+    input.destroy();
   }
 }
 
@@ -82,7 +94,7 @@ export async function connect(name: string, options: ConnectOptions, at: Surroun
   writeAll(plan);
   const written = plan.map(({ path }) => path);
   const next = client.run ?? (client.enter === undefined ? sourceOf(written, shellOf(at)) : 'enter the values above');
-  const back = written.length === 0 ? '' : `\nTake it back: model-gateway connect ${name} --undo`;
+  const back = written.length === 0 ? '' : `\nTake it back: ${at.command} ${name} --undo`;
   const { model, small } = values;
   return {
     json: { written, model, small: small ?? model },

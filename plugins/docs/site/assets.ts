@@ -20,6 +20,12 @@ function searchScript(): string {
   return readFileSync(new URL(import.meta.url.replace(/assets\.js$/, 'search.js')), 'utf8');
 }
 
+/** The command `connect` as one file (connect/build.ts), for machines without a checkout; undefined: it was not built. */
+export function connectProgram(): string | undefined {
+  const file = new URL('../dist/connect.cjs', import.meta.url);
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}
+
 const readFiles = () =>
   new Map<string, Asset>([
     ['docs.css', { type: css, body: read('docs.css') }],

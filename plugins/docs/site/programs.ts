@@ -3,6 +3,7 @@ import {
   blocksOf,
   type ClientProgram,
   clientPrograms,
+  connectCommand,
   type Filling,
   linksOf,
 } from '../../../core/tools/client-programs.ts';
@@ -58,7 +59,9 @@ export function programPage({ id, name, program }: Program, facts: Facts): strin
     ...(isConnectable
       ? [
           'One command writes the settings, shows what it changes, and can take it back:',
-          fenced(`npx model-gateway connect ${id} --gateway ${facts.address} --model ${model.id}`, 'sh'),
+          fenced(connectCommand(id, facts.address, model.id), 'sh'),
+          'It needs Node 20 or later, and shows a code with which you allow a key, unless `GATEWAY_KEY` holds one. In PowerShell:',
+          fenced(connectCommand(id, facts.address, model.id, 'powershell'), 'powershell'),
           '## By hand',
         ]
       : []),

@@ -10,7 +10,7 @@ import { compressed } from '../../common/kit/pages/compress.ts';
 import { commonHeaders } from '../../common/kit/pages/headers.ts';
 import { originOf } from '../../common/kit/pages/origin.ts';
 import { type DocsConfig, frameLanguages, type Language, type Readers } from '../config.ts';
-import { Assets } from './assets.ts';
+import { Assets, connectProgram } from './assets.ts';
 import { buyerOf, gatherFacts, type View } from './facts.ts';
 import { type FrameParts, markdownAddress, pageHtml, resultsHtml, textsOf } from './frame.ts';
 import { addressOf, escapeHtml, openRenderer, type Renderer } from './markdown.ts';
@@ -43,6 +43,7 @@ export class DocsSite {
   readonly #assets = new Assets();
   readonly #sets: LRUCache<string, PageSet>;
   #renderer: Promise<Renderer> | undefined;
+  #program: string | undefined;
 
   constructor(host: Host, config: DocsConfig) {
     this.#host = host;
@@ -79,6 +80,7 @@ export class DocsSite {
       if (asset === undefined) throw unknownAddress();
       return asset;
     }
+    if (name === 'connect.cjs') return this.#connect();
     const reader = await readerOf(this.#host, request);
     if (this.#config.access === 'signed_in' && reader === undefined) return turnAway(look, request);
     const asked = await this.#ask(request, reader, look);
@@ -92,6 +94,15 @@ export class DocsSite {
         cookies: [`${languageCookie}=${chosen}; Path=/docs; Max-Age=${cookieSeconds}; SameSite=Lax`],
       };
     return answer;
+  }
+
+  /** For everybody, as the styles are: it asks for a key by itself. */
+  #connect(): Answer {
+    this.#program ??= connectProgram();
+    if (this.#program === undefined)
+      throw new GatewayError('not_found', 'The program is not built: npm run build:connect.', { code: 'unknown_url' });
+    const headers = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'no-cache' };
+    return { status: 200, headers, body: this.#program };
   }
 
   #address(request: ClientRequest, look: ConsoleLook | undefined): string {

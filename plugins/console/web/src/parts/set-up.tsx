@@ -18,7 +18,7 @@ import {
   shells,
 } from '../../../../../core/tools/client-programs.ts';
 import { modelsQuery } from '../api/models.ts';
-import { has, useMe } from '../api/session.ts';
+import { has, useInfo, useMe } from '../api/session.ts';
 import type { ModelRow } from '../api/types.ts';
 import { type ApiCall, sampleCall } from '../calls/call.ts';
 import { type Access, codeLanguages, codeOf, languageNames } from '../calls/code.ts';
@@ -152,22 +152,25 @@ interface CommandProps {
 /** Where a command can do all of it. */
 function Command({ tool, base, model }: CommandProps) {
   const { t } = useTranslation();
-  const canAsk = has(useMe(), 'accounts');
+  const [shell] = useShell();
+  const docs = useInfo()?.brand.docs ?? null;
+  const canAsk = has(useMe(), 'accounts') && docs !== null;
   if (!canAsk || tool.files === undefined || !isConnectable(tool)) return null;
   return (
     <>
       <Text fz="sm">{t('client.connect.oneLine')}</Text>
-      <CodeBlock text={connectCommand(tool.id, base, model)} label={`connect ${tool.name}`} />
+      <CodeBlock text={connectCommand(tool.id, base, model, shell)} label={`connect ${tool.name}`} />
       <Text fz="sm">{t('client.connect.byHand')}</Text>
     </>
   );
 }
 
 const usualShell: Shell = navigator.userAgent.includes('Windows') ? 'powershell' : 'sh';
+const useShell = () => useLocalStorage<Shell>({ key: 'console-shell', defaultValue: usualShell });
 
 function Files({ tool, filling }: { readonly tool: Tool; readonly filling: Filling }) {
   const { t } = useTranslation();
-  const [shell, setShell] = useLocalStorage<Shell>({ key: 'console-shell', defaultValue: usualShell });
+  const [shell, setShell] = useShell();
   const blocks = blocksOf(tool, filling, shell);
   return (
     <>
