@@ -49,4 +49,6 @@ const ascii = readFileSync(file, 'utf8').replace(
 );
 const least =
   'if(process.versions.node.split(".")[0]<20){console.error("connect needs Node 20 or later");process.exit(1)}';
-writeFileSync(file, `${least}\n${ascii}`);
+// The one package in the file; its licence asks for its notice in every copy.
+const notice = readFileSync(fileURLToPath(new URL('../LICENSE', import.meta.resolve('yaml'))), 'utf8').trim();
+writeFileSync(file, `/* yaml:\n${notice}\n*/\n${least}\n${ascii}`);
