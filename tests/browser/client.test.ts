@@ -66,6 +66,11 @@ test('a program that waits with a code is shown, and gets a key on chosen terms 
   await page.getByText('The program gets no key').waitFor();
 
   // Home says the one command of a program that it can set up, and the set-up by hand.
+  await page.route('**/console/api/info', async (route) => {
+    const answer = await route.fetch();
+    const info = await answer.json();
+    await route.fulfill({ response: answer, json: { ...info, brand: { ...info.brand, docs: '/docs/' } } });
+  });
   await page.goto(`${stage.origin}/console/`);
   const home = page.getByRole('region').or(page.locator('section'));
   await home.getByText('Codex', { exact: true }).click();
