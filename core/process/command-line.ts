@@ -80,7 +80,14 @@ async function main(words: readonly string[]): Promise<void> {
     connect: async (name, options) => {
       const { atTerminal, connect } = await import('./connect/connect.ts');
       const ownName = import.meta.url.endsWith('.ts') ? 'npm run -s gateway --' : 'npx model-gateway';
-      print(await connect(String(name), options, atTerminal(asJson(), `${ownName} connect`)), asJson());
+      print(
+        await connect(
+          String(name),
+          options,
+          atTerminal(asJson(), () => `${ownName} connect`),
+        ),
+        asJson(),
+      );
     },
     schema: async () => print(await writeSchema(), asJson()),
     'help-all': () => runPluginCommand(['--help'], configOf(words)),

@@ -58,9 +58,7 @@ export const programAddress = (base: string) => `${base}/docs/connect.cjs`;
 
 /** The line that sets a program up, on a machine with Node alone; it asks for a key by itself. */
 export function connectCommand(id: string, base: string, model?: string, shell: Shell = 'sh'): string {
-  const quoted = (word: string) =>
-    /^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", shell === 'powershell' ? "''" : "'\\''")}'`;
-  const words = `${id} --gateway ${base}${model === undefined ? '' : ` --model ${quoted(model)}`}`;
+  const words = `${id} --gateway ${base}${model === undefined ? '' : ` --model ${wordOf(model, shell)}`}`;
   const address = programAddress(base);
   // What it reads by a pipe is another encoding in older ones, and the question to the person needs the keyboard.
   const file = '$env:TEMP\\connect.cjs';
@@ -188,10 +186,20 @@ export const shells = Object.keys(shellNames) as readonly Shell[];
 
 /** The command that sets a variable of the environment. */
 export function setVariable(name: string, value: string, shell: Shell): string {
-  const isPlain = /^[\w@%+=:,./-]+$/.test(value);
-  if (shell === 'powershell') return `$env:${name} = '${value.replaceAll("'", "''")}'`;
-  if (shell === 'fish') return `set -gx ${name} ${isPlain ? value : `'${value.replace(/['\\]/g, '\\$&')}'`}`;
-  return `export ${name}=${isPlain ? value : `'${value.replaceAll("'", `'\\''`)}'`}`;
+  if (shell === 'powershell') return `$env:${name} = ${quotedIn(shell, value)}`;
+  return shell === 'fish' ? `set -gx ${name} ${wordOf(value, shell)}` : `export ${name}=${wordOf(value, shell)}`;
+}
+
+/** A text as one word of a command, quoted where the shell would take it otherwise. */
+function wordOf(text: string, shell: Shell): string {
+  const isPlain = shell === 'powershell' ? /^[\w:./-]+$/ : /^[\w@%+=:,./-]+$/;
+  return isPlain.test(text) ? text : quotedIn(shell, text);
+}
+
+function quotedIn(shell: Shell, text: string): string {
+  if (shell === 'powershell') return `'${text.replaceAll("'", "''")}'`;
+  if (shell === 'fish') return `'${text.replace(/['\\]/g, '\\$&')}'`;
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 export interface Block {

@@ -77,7 +77,7 @@ function world(environment: Record<string, string> = { GATEWAY_KEY: key }, platf
   const waits: number[] = [];
   const run = (client: string, options: ConnectOptions = {}, confirm?: () => Promise<boolean>) =>
     connect(client, options, {
-      command: 'connect',
+      command: () => 'connect',
       home,
       platform,
       environment: { GATEWAY_URL: `${base}/v1/`, ...environment },
@@ -272,7 +272,7 @@ test('without a key a person allows one in the console: address and code are sho
       'codex',
       { model: 'big', yes: true },
       {
-        command: 'connect',
+        command: () => 'connect',
         home,
         environment: { GATEWAY_URL: base },
         show: (text) => void shown.push(text),

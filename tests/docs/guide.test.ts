@@ -116,7 +116,7 @@ async function runGatewayCommand(line: string): Promise<void> {
   if (command === 'connect') {
     const { values, positionals } = parseArgs({ args: rest, allowPositionals: true, options: connectOptions });
     const address = values.gateway?.replace('http://localhost:8080', gateway.origin);
-    const at = { command: 'connect', home: directory, environment: variables, show() {}, async wait() {} };
+    const at = { command: () => 'connect', home: directory, environment: variables, show() {}, async wait() {} };
     await connect(positionals[0]!, { ...values, ...(address === undefined ? {} : { gateway: address }) }, at);
     return;
   }

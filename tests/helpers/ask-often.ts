@@ -20,7 +20,7 @@ interface Answers {
 export async function askOften({ origin, key, body, connections, calls }: Often): Promise<Answers> {
   const text = JSON.stringify(body);
   const head = ['POST /v1/chat/completions HTTP/1.1', 'host: test', `authorization: Bearer ${key}`];
-  const request = `${[...head, 'content-type: application/json', `content-length: ${text.length}`].join('\r\n')}\r\n\r\n${text}`;
+  const request = `${[...head, 'content-type: application/json', `content-length: ${Buffer.byteLength(text)}`].join('\r\n')}\r\n\r\n${text}`;
   const how: Record<string, number> = {};
   const sample: Record<string, string> = {};
   let left = calls;
@@ -39,12 +39,12 @@ export async function askOften({ origin, key, body, connections, calls }: Often)
         const end = read.indexOf('\r\n\r\n');
         if (end < 0) return;
         const headers = read.slice(0, end);
-        const length = amountOf(headers, 'content-length');
+        const length = headerOf(headers, 'content-length');
         if (length === '' ? !read.endsWith('\r\n0\r\n\r\n') : read.length < end + 4 + Number(length)) return;
         read = '';
-        const kind = `${headers.slice(9, 12)} ${amountOf(headers, 'x-cache')}`;
+        const kind = `${headers.slice(9, 12)} ${headerOf(headers, 'x-cache')}`;
         how[kind] = (how[kind] ?? 0) + 1;
-        sample[kind] = amountOf(headers, 'x-request-id');
+        sample[kind] = headerOf(headers, 'x-request-id');
         send();
       });
       socket.on('error', done.reject).on('close', () => done.reject(new Error(`closed after ${read}`)));
@@ -55,6 +55,6 @@ export async function askOften({ origin, key, body, connections, calls }: Often)
   return { how, sample };
 }
 
-function amountOf(headers: string, name: string): string {
+function headerOf(headers: string, name: string): string {
   return new RegExp(`\\r\\n${name}: ([^\\r]*)`, 'i').exec(headers)?.[1] ?? '';
 }

@@ -13,10 +13,10 @@ const flags = Object.entries(options).map(([flag, text]) => {
 });
 
 /** How this program was started. From a pipe it has no file. */
-function words(gateway: string | undefined): string {
+function words(base: string): string {
   const file = process.argv[1];
-  if (file !== undefined && file !== '-') return `node ${file}`;
-  return `curl -fsS ${programAddress(gateway ?? 'https://GATEWAY')} | node -`;
+  if (file !== undefined && file !== '-') return `node ${/\s/.test(file) ? `"${file}"` : file}`;
+  return `curl -fsS ${programAddress(base)} | node -`;
 }
 
 /** Its own text may come by the standard input: the person is at the terminal all the same. */
@@ -34,7 +34,6 @@ async function main(): Promise<void> {
     allowPositionals: true,
     options: Object.fromEntries(flags.map(({ name, type }) => [name, { type }])),
   });
-  const asked = values as ConnectOptions;
   const [client] = positionals;
   if (client === undefined) {
     const lines = flags.map(({ flag, text }) => `  ${flag.padEnd(16)} ${text}`);
@@ -42,7 +41,7 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  const { text } = await connect(client, asked, atTerminal(false, words(asked.gateway?.replace(/\/+$/, '')), keyboard));
+  const { text } = await connect(client, values as ConnectOptions, atTerminal(false, words, keyboard));
   process.stdout.write(`${text}\n`);
 }
 

@@ -32,8 +32,8 @@ export interface ConnectOptions {
 
 /** Where it runs, for tests. */
 export interface Surroundings extends Place {
-  /** How the command was called, up to the client's name. */
-  readonly command: string;
+  /** How the command is called, up to the client's name, for people who have it from that gateway. */
+  command(base: string): string;
   /** Absent: no person is there to answer. */
   confirm?(question: string): Promise<boolean>;
   show(text: string): void;
@@ -44,7 +44,7 @@ export interface Surroundings extends Place {
 /** With `asJson` the standard output has the result alone. `keyboard`: where a person answers, if not at the standard input. */
 export function atTerminal(
   asJson: boolean,
-  command: string,
+  command: Surroundings['command'],
   keyboard: () => ReadStream | undefined = () => undefined,
 ): Surroundings {
   const input = process.stdin.isTTY ? process.stdin : keyboard();
@@ -94,7 +94,7 @@ export async function connect(name: string, options: ConnectOptions, at: Surroun
   writeAll(plan);
   const written = plan.map(({ path }) => path);
   const next = client.run ?? (client.enter === undefined ? sourceOf(written, shellOf(at)) : 'enter the values above');
-  const back = written.length === 0 ? '' : `\nTake it back: ${at.command} ${name} --undo`;
+  const back = written.length === 0 ? '' : `\nTake it back: ${at.command(base)} ${name} --undo`;
   const { model, small } = values;
   return {
     json: { written, model, small: small ?? model },

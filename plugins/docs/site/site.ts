@@ -100,7 +100,11 @@ export class DocsSite {
   #connect(): Answer {
     this.#program ??= connectProgram();
     if (this.#program === undefined)
-      throw new GatewayError('not_found', 'The program is not built: npm run build:connect.', { code: 'unknown_url' });
+      throw new GatewayError(
+        'not_found',
+        'This gateway was built without the program: its operator makes it by npm run build:connect.',
+        { code: 'unknown_url' },
+      );
     const headers = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'no-cache' };
     return { status: 200, headers, body: this.#program };
   }

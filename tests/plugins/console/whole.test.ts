@@ -371,7 +371,7 @@ test('a program is connected with a key that a person allows in the console, and
     'claude-code',
     { yes: true },
     {
-      command: 'connect',
+      command: () => 'connect',
       home,
       environment: { GATEWAY_URL: testbed.origin },
       show: (line) => void shown.push(line),

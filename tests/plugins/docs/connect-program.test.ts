@@ -38,6 +38,15 @@ test('the line of the pages sets a program up in an empty home and takes it back
   assert.match(stdout, /gpt-5\.4-mini has answered/);
   await bash(/Take it back: (.*)/.exec(stdout)![1]!);
   assert.ok(!existsSync(settings));
+
+  // The address may come by a variable, as SDKs write it.
+  const byVariable = line.replace(` --gateway ${demo.origin}`, ' --yes');
+  const again = await run('bash', ['-o', 'pipefail', '-c', byVariable], {
+    cwd: home,
+    env: { ...env, GATEWAY_URL: `${demo.origin}/v1/` },
+  });
+  await bash(/Take it back: (.*)/.exec(again.stdout)![1]!);
+  assert.ok(!existsSync(settings));
 });
 
 test('the file is ASCII, small, needs no package, and says what it takes', async () => {
