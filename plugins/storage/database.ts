@@ -59,6 +59,8 @@ export interface OpenedDatabase extends Database {
   readonly emptiness: string | undefined;
   /** Who else uses the database: a gateway that runs on it. */
   userBeside(): Promise<string | undefined>;
+  /** Notifications that have reached this process so far. */
+  notices(): number;
   close(): Promise<void>;
 }
 
@@ -90,8 +92,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     work: () => changes.poll(),
     recovered: () => source.connection.renew(pollDeadlineMs),
   });
-  const poll = () => void health.poll();
-  const notify = () => changes.wake();
+  const [poll, notify] = [() => void health.poll(), () => changes.wake()];
   const listener = new Listener({ driver: source.options, channel, onNotice: poll, notify, log: host.log, outage });
   host.every(pollIntervalMs, 'poll for changes', regularPoll(host.clock, { changes, health, listener }));
   options.notifier?.subscribe(channel, poll);
@@ -103,6 +104,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     ...tools,
     emptiness,
     userBeside: () => source.userBeside(),
+    notices: () => listener.notices,
     announce: async (topic, subject) => {
       await changes.announce(topic, subject);
       options.notifier?.publish(channel);

@@ -29,6 +29,8 @@ export interface TestDatabase extends Database {
   readonly host: FakeHost;
   /** Reads announcements of others, as a serving gateway does four times a second. */
   poll(): Promise<void>;
+  /** Notifications that have reached it so far. */
+  notices(): number;
   /** Disconnects, and drops the schema on a server, unless it was given. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
