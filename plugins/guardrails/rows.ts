@@ -2,7 +2,9 @@
 import { createHash, createHmac } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import type { Host } from '../../core/contract/contract.ts';
+import type { Span } from '../common/domain/admin/pages.ts';
 import type { Database } from '../common/domain/database.ts';
+import { type FindingFilter, findingVerdicts } from '../common/guardrails/verdicts.ts';
 import { instant, jsonOf, rowsOf, tableOf } from '../common/kit/sql.ts';
 import { nonceBytes, type Sealing, sealed, unsealed } from './kept/seal.ts';
 import { type Said, type Verdict, Verdicts } from './verdicts.ts';
@@ -55,6 +57,10 @@ export type FindingPlace = Pick<Finding, 'account' | 'request' | 'check' | 'stag
 /** The oldest are left out while the database is away for long. */
 const mostWaiting = 20_000;
 const mostTogether = 1_000;
+/** Findings that a list of requests looks into. */
+const mostListed = 50_000;
+/** A request's id and its time of arrival are taken one after the other. */
+const slackMs = 1_000;
 
 export class VerdictRows {
   readonly #database: Database;
@@ -182,6 +188,22 @@ export class VerdictRows {
       found.set(request, verdicts);
     }
     return new Map([...found].map(([request, { header }]) => [request, header!]));
+  }
+
+  /** Each verdict is read by an index of its own, the newest first. */
+  found({ check, verdict }: FindingFilter, { from, until }: Span, accountId: string | undefined): SQL {
+    const parts = (verdict === undefined ? findingVerdicts : [verdict]).map((one) => {
+      const wanted = [
+        sql`verdict = ${one} and verdict <> 'passed'`,
+        sql`at >= ${instant(from - slackMs)} and at < ${instant(until + slackMs)}`,
+        ...(check === undefined ? [] : [sql`check_name = ${check}`]),
+        ...(accountId === undefined ? [] : [sql`account_id = ${accountId.toLowerCase()}`]),
+      ];
+      // Findings in messages of sessions are those of no request.
+      return sql`(select case when length(request_id) = 36 then request_id::uuid end as id from ${this.#table}
+        where ${sql.join(wanted, sql` and `)} order by at desc limit ${mostListed}::int)`;
+    });
+    return sql.join(parts, sql` union all `);
   }
 
   /** The newest since then. */

@@ -13,6 +13,7 @@ import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.
 import { unrecorded } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
+import { guardrailVerdicts } from '../common/guardrails/verdicts.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { keySlices } from '../common/kit/key-slices.ts';
 import { lookMs } from '../common/kit/pace.ts';
@@ -53,7 +54,7 @@ export default definePlugin({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [ledgerQueries, accounts, callRows],
+    optional: [ledgerQueries, accounts, callRows, guardrailVerdicts],
     provides: [requestQueries, requestSumTable, requestSumsAudit, recordedBodies],
   },
   sets: [timeline],
@@ -61,10 +62,9 @@ export default definePlugin({
     let config = written;
     const store = host.get(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
-    const calls = () => host.find(callRows);
-    const sums = requestSumsWith(() => calls()?.view);
+    const sums = sumsIn(host);
     let noted = 0;
-    const queries = requestQueriesOf(store, sums, calls, () => noted);
+    const queries = queriesIn(host, store, sums, () => noted);
     host.provide(requestQueries, queries);
     host.provide(requestSumTable, sums);
     host.provide(requestSumsAudit, {
@@ -120,6 +120,13 @@ export default definePlugin({
     };
   },
 });
+
+const sumsIn = (host: Host) => requestSumsWith(() => host.find(callRows)?.view);
+
+function queriesIn(host: Host, store: Database, sums: ReturnType<typeof sumsIn>, written: () => number) {
+  const [calls, verdicts] = [() => host.find(callRows), () => host.find(guardrailVerdicts)];
+  return requestQueriesOf(store, sums, calls, written, verdicts);
+}
 
 /** Removes rows, and requests' facts in calls, that are older than the retention. Their sums stay. */
 async function prune(host: Host, { orm, schema }: Database, retentionMs: number): Promise<void> {

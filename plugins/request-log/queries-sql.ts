@@ -6,6 +6,7 @@ import type { RequestFilter, RequestResult, RequestView, VendorWords } from '../
 import type { CallRows } from '../common/domain/call-facts.ts';
 import { isUuid } from '../common/domain/database.ts';
 import { vendorWordsEvent } from '../common/domain/timeline.ts';
+import type { GuardrailVerdicts } from '../common/guardrails/verdicts.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { noId } from '../common/rollups/sums-in-memory.ts';
 import { eventsOf, renderTimeline, type StoredEvent } from './timeline.ts';
@@ -27,12 +28,21 @@ interface Source {
   readonly idType: 'uuid' | 'text';
   /** Ids of rows with a tag; absent: none has any. */
   readonly tagged?: CallRows['tagged'];
+  /** Ids of requests with a finding of guardrails; absent: there are none. */
+  readonly found?: GuardrailVerdicts['found'] | undefined;
 }
 
 /** Requests are rows of their own table, or of the view of calls that have their facts. Each is in one of them. */
-export function sourcesOf(schema: string, calls: CallRows | undefined): readonly Source[] {
-  const requests: Source = { table: sql`${sql.identifier(schema)}.requests`, idType: 'uuid' };
-  return calls === undefined ? [requests] : [requests, { table: calls.view, idType: 'text', tagged: calls.tagged }];
+export function sourcesOf(
+  schema: string,
+  calls: CallRows | undefined,
+  verdicts: GuardrailVerdicts | undefined,
+): readonly Source[] {
+  const found: Source['found'] = verdicts && ((...of) => verdicts.found(...of));
+  const requests: Source = { table: sql`${sql.identifier(schema)}.requests`, idType: 'uuid', found };
+  return calls === undefined
+    ? [requests]
+    : [requests, { table: calls.view, idType: 'text', tagged: calls.tagged, found }];
 }
 
 interface Wanted {
@@ -44,7 +54,10 @@ interface Wanted {
 
 /** The rows of all sources under a filter; undefined: no row can match. */
 export function rowsUnder(sources: readonly Source[], { columns, filter, rest = sql`` }: Wanted): SQL | undefined {
-  const able = filter.tag === undefined ? sources : sources.filter(({ tagged }) => tagged !== undefined);
+  const able = sources.filter(
+    ({ tagged, found }) =>
+      (filter.tag === undefined || tagged !== undefined) && (filter.finding === undefined || found !== undefined),
+  );
   if (able.length === 0) return undefined;
   const parts = able.map(({ table, ...source }) => {
     const wanted = conditionOf(filter, source);
@@ -65,22 +78,23 @@ export function rowWith(sources: readonly Source[], id: string, accountId: strin
 
 /** Whether there may be rows that a filter means. */
 export function canMatch(filter: Omit<RequestFilter, keyof Span>): boolean {
-  const { accountId, keyId, model, provider, operation, cause, tag } = filter;
+  const { accountId, keyId, model, provider, operation, cause, tag, finding } = filter;
   if (tag !== undefined && accountId === undefined) return false;
   if ([accountId, keyId].some((id) => id !== undefined && !isUuid(id))) return false;
   // Postgres text cannot hold a NUL and fails on one in a parameter.
-  return ![model, provider, operation, cause, tag].some((text) => text?.includes('\0'));
+  return ![model, provider, operation, cause, tag, finding?.check].some((text) => text?.includes('\0'));
 }
 
 /** The condition of a filter on a source's rows; undefined: no row can match. */
-function conditionOf(filter: RequestFilter, { idType, tagged }: Omit<Source, 'table'>): SQL | undefined {
-  const { accountId, keyId, keys, model, provider, operation, result, cause, tag } = filter;
+function conditionOf(filter: RequestFilter, { idType, tagged, found }: Omit<Source, 'table'>): SQL | undefined {
+  const { accountId, keyId, keys, model, provider, operation, result, cause, tag, finding } = filter;
   if (!canMatch(filter)) return undefined;
   instant(filter.from, 'from');
   instant(filter.until, 'until');
   const [first, end] = [firstIdAt(filter.from), firstIdAt(filter.until)];
   const parts = [sql`id >= ${first}::uuid and id < ${end}::uuid`];
   if (tag !== undefined) parts.push(sql`id in (${tagged!(accountId!.toLowerCase(), tag, first, end)})`);
+  if (finding !== undefined) parts.push(sql`id in (${found!(finding, filter, accountId)})`);
   const type = sql.raw(idType);
   if (accountId !== undefined) parts.push(sql`account_id = ${accountId.toLowerCase()}::${type}`);
   if (keyId !== undefined) parts.push(sql`key_id = ${keyId.toLowerCase()}::${type}`);

@@ -2,6 +2,7 @@
 import type { RequestQueries, RequestSort } from '../common/domain/admin/requests.ts';
 import type { CallRows } from '../common/domain/call-facts.ts';
 import { type Database, isUuid } from '../common/domain/database.ts';
+import type { GuardrailVerdicts } from '../common/guardrails/verdicts.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
 import type { SumTable } from '../common/rollups/table.ts';
 import { type Reader, type Row, readFirst } from './first-rows.ts';
@@ -26,7 +27,7 @@ const newestFirst: RequestSort = { by: 'time', order: 'desc' };
 export function requestQueriesOf(
   { orm, schema, pages }: Pick<Database, 'orm' | 'schema' | 'pages'>,
   sums: SumTable,
-  ...rest: [calls: () => CallRows | undefined, written: () => number]
+  ...rest: [calls: () => CallRows | undefined, written: () => number, verdicts?: () => GuardrailVerdicts | undefined]
 ): RequestQueries {
   const queries = openRequestQueries({ orm, schema, sums }, ...rest);
   return pages === undefined
@@ -39,10 +40,11 @@ function openRequestQueries(
   { orm, schema, sums }: Store,
   calls: () => CallRows | undefined,
   written: () => number,
+  verdicts?: () => GuardrailVerdicts | undefined,
 ): RequestQueries {
   const store = { orm, schema, sums };
   const rowsOf: Reader['rowsOf'] = async (statement) => (await orm.execute(statement)) as unknown as Row[];
-  const sources = () => sourcesOf(schema, calls());
+  const sources = () => sourcesOf(schema, calls(), verdicts?.());
   const reader: Reader = { ...store, sources, rowsOf };
   return {
     written,

@@ -15,7 +15,7 @@ export interface ChargedRequest {
   readonly charge: ChargeView | undefined;
   /** State of the task that it has made, where it was not charged (yet). */
   readonly task: TaskView['state'] | undefined;
-  /** What guardrails have said of it; for operators alone. */
+  /** What guardrails have said of it. */
   readonly guardrails?: string | undefined;
 }
 

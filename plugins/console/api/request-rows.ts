@@ -11,6 +11,7 @@ import {
   type VendorWords,
 } from '../../common/domain/admin/requests.ts';
 import { taskStates } from '../../common/domain/admin/tasks.ts';
+import { findingVerdicts } from '../../common/guardrails/verdicts.ts';
 import type { ChargedRequest } from './charges.ts';
 import { dayAndTime, usageCells, wordOf } from './csv/cells.ts';
 import { keysOfProject, projectQuery } from './projects.ts';
@@ -50,6 +51,7 @@ const requestFields = {
   tags: z.string().nullable().describe('Of a charged call, as env=prod,team=search.'),
   cost: usd.nullable().describe('null: nothing was charged (yet).'),
   refunded: usd.nullable(),
+  guardrails: z.string().nullable().describe('What checks have said, as `pii=masked(2)`; null: there were none.'),
   task: z
     .enum(taskStates)
     .nullable()
@@ -66,7 +68,6 @@ export const operatorRequestRow = z
     upstreamModel: z.string().nullable(),
     upstreamId: z.string().nullable(),
     ownCost: usd.nullable(),
-    guardrails: z.string().nullable().describe('What checks have said, as `pii=masked(2)`; null: there were none.'),
   })
   .openapi('OperatorRequest');
 
@@ -231,6 +232,17 @@ export const tagQuery = z.object({
   tag: tagInput.optional().describe('Calls of one account with this tag, as team=search.'),
 });
 
+/** For lists alone, as tags are. */
+export const findingQuery = z.object({
+  check: id.optional().describe('Requests in which this check of guardrails has found something, or was broken.'),
+  verdict: z
+    .enum(findingVerdicts)
+    .optional()
+    .describe(
+      'Requests of which a check, or the one that is named, has said this. Of the newest 50,000 such findings of the span.',
+    ),
+});
+
 /** The order of a list. The CSV files are by time alone. */
 export const sortQuery = z.object({
   sort: z
@@ -269,17 +281,19 @@ const withoutModels = [
 ] as const;
 
 type FilterQuery = Omit<z.output<typeof operatorRequestsQuery>, 'accountId' | 'provider' | 'project' | 'cause'> &
-  Pick<RequestFilter, 'provider' | 'cause' | 'tag'>;
+  Pick<RequestFilter, 'provider' | 'cause' | 'tag'> &
+  z.output<typeof findingQuery>;
 
 /** The filter of a query without a project, within a span. */
 export function requestFilter(query: FilterQuery, span: Span, accountId: string | undefined): RequestFilter {
-  const { keyId, model, provider, operation, result, cause, tag, traffic } = query;
+  const { keyId, model, provider, operation, result, cause, tag, traffic, check, verdict } = query;
   if (tag !== undefined && accountId === undefined)
     throw new GatewayError('invalid_request', 'Tags are those of one account: say its "accountId" too.', {
       field: 'tag',
     });
   const withoutOperations = operation === undefined && traffic !== 'all' ? withoutModels : undefined;
-  return { ...span, accountId, keyId, model, provider, operation, result, cause, tag, withoutOperations };
+  const finding = check === undefined && verdict === undefined ? undefined : { check, verdict };
+  return { ...span, accountId, keyId, model, provider, operation, result, cause, tag, finding, withoutOperations };
 }
 
 /** The filter of a query, with the keys of its project. */

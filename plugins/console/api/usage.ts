@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../common/domain/admin/requests.ts';
 import { recordedBodies, requestQueries } from '../services.ts';
 import { keptBody } from './admin/bodies.ts';
-import { chargedRequest, chargedRequests } from './charges.ts';
+import { chargedRequest, chargedRequests, withVerdicts } from './charges.ts';
 import { csvAnswer } from './csv/answer.ts';
 import {
   attemptJson,
@@ -12,6 +12,7 @@ import {
   bucketsOf,
   chargeJson,
   csvRow,
+  findingQuery,
   requestFilterIn,
   requestJson,
   requestRow,
@@ -31,7 +32,7 @@ import { countedOf, refusedCount, refusedIn, spendBetween, spentIn, spentOf, spe
 import { spanOfDays } from './time-zone.ts';
 
 const list = route('get', '/usage', 'Own requests, by default of the last 30 days', answers(sortedPage(requestRow)), {
-  query: requestsQuery.extend({ ...tagQuery.shape, ...sortQuery.shape, ...pageQuery.shape }),
+  query: requestsQuery.extend({ ...tagQuery.shape, ...findingQuery.shape, ...sortQuery.shape, ...pageQuery.shape }),
 });
 const sums = route(
   'get',
@@ -62,7 +63,7 @@ const series = route(
   { query: requestsQuery.extend(bucketQuery.shape) },
 );
 const csv = route('get', '/usage.csv', 'Own requests as CSV', answersCsv, {
-  query: requestsQuery.extend(tagQuery.shape),
+  query: requestsQuery.extend({ ...tagQuery.shape, ...findingQuery.shape }),
 });
 const one = route('get', '/usage/{id}', 'One own request from end to end', answers(requestStory), {
   params: z.object({ id }),
@@ -89,6 +90,7 @@ const columns = [
   'tags',
   'status',
   'outcome',
+  'guardrails',
   'firstByteMs',
   'totalMs',
   'cost',
@@ -101,7 +103,10 @@ const columns = [
 export function usageRoutes(services: ConsoleServices) {
   return new Routes(services)
     .list(list, requestJson, async ({ query, c }, page) =>
-      chargedRequests(services, { ...(await ownFilter(services, c, query)), sort: sortOf(query) }, page),
+      withVerdicts(
+        services,
+        await chargedRequests(services, { ...(await ownFilter(services, c, query)), sort: sortOf(query) }, page),
+      ),
     )
     .read(sums, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
@@ -129,14 +134,17 @@ export function usageRoutes(services: ConsoleServices) {
     .file(csv, async ({ query, c }) => {
       const filter = await ownFilter(services, c, query);
       return csvAnswer('usage', columns, async (page) =>
-        listed(await chargedRequests(services, filter, page), (request) => csvRow(requestJson(request), query.tz)),
+        listed(await withVerdicts(services, await chargedRequests(services, filter, page)), (request) =>
+          csvRow(requestJson(request), query.tz),
+        ),
       );
     })
     .read(one, async ({ param: { id }, c }) => {
       const found = await chargedRequest(services, id, await ownAccount(services, c));
       const { row, charge } = found;
+      const { rows } = await withVerdicts(services, { rows: [found] });
       return {
-        request: requestJson(found),
+        request: requestJson(rows[0]!),
         dropped: [...row.dropped],
         charge: charge === undefined ? null : chargeJson(charge),
         attempts: (charge?.attempts ?? []).map(attemptJson),

@@ -1,6 +1,7 @@
 /** The console's contract: the service that queries the request log. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
+import type { FindingFilter } from '../../guardrails/verdicts.ts';
 import type { RebuildOptions } from '../../rollups/rebuild.ts';
 import type { EventValue } from '../timeline.ts';
 import type { KeySet } from './accounts.ts';
@@ -78,6 +79,8 @@ export interface RequestFilter extends Span {
   readonly cause?: string | undefined;
   /** Only calls of the account with this tag, `NAME=VALUE`. Lists know it, sums do not. */
   readonly tag?: string | undefined;
+  /** Only requests with such a finding, of the newest 50,000 of the span. Lists know it, sums do not. */
+  readonly finding?: FindingFilter | undefined;
 }
 
 /** Causes of failures of the gateway itself, such as those of its own stores: no failures of a model or a provider. */

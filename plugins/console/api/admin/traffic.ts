@@ -11,6 +11,7 @@ import {
   bucketsOf,
   chargeJson,
   csvRow,
+  findingQuery,
   moneySums,
   operations,
   operatorAttemptJson,
@@ -122,10 +123,17 @@ const list = route(
   '/admin/requests',
   'Requests, by default of the last 24 hours',
   answers(sortedPage(operatorRequestRow)),
-  { query: operatorRequestsQuery.extend({ ...tagQuery.shape, ...sortQuery.shape, ...pageQuery.shape }) },
+  {
+    query: operatorRequestsQuery.extend({
+      ...tagQuery.shape,
+      ...findingQuery.shape,
+      ...sortQuery.shape,
+      ...pageQuery.shape,
+    }),
+  },
 );
 const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, {
-  query: operatorRequestsQuery.extend(tagQuery.shape),
+  query: operatorRequestsQuery.extend({ ...tagQuery.shape, ...findingQuery.shape }),
 });
 const one = route('get', '/admin/requests/{id}', 'One request from end to end', answers(operatorRequestStory), {
   params: z.object({ id }),
@@ -235,7 +243,7 @@ export function requestRoutes(services: ConsoleServices) {
 
 function filterOf(
   services: ConsoleServices,
-  query: z.output<typeof operatorRequestsQuery> & z.output<typeof tagQuery>,
+  query: z.output<typeof operatorRequestsQuery> & z.output<typeof tagQuery> & z.output<typeof findingQuery>,
 ): Promise<RequestFilter> {
   return requestFilterIn(services, query, spanOf(query, services.clock.now(), dayMs), query.accountId);
 }

@@ -11,6 +11,7 @@ import { AnswerCache } from '../../parts/answer-cache.tsx';
 import { CachedTokens } from '../../parts/cached-tokens.tsx';
 import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
+import { FindingFilters, findingQuery, hasFindingFilter } from '../../parts/finding-filters.tsx';
 import { chartNumber, countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
 import { Money, Refunded } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
@@ -46,6 +47,7 @@ export default function Usage() {
     >
       <Group gap="xs" className="filters">
         <UsageFilters />
+        <FindingFilters />
         <SavedViews />
       </Group>
       <Activity filter={filter} span={span} />
@@ -56,9 +58,9 @@ export default function Usage() {
         <DataTable<RequestRow>
           label={t('client.usage.title')}
           path="/usage"
-          query={{ ...span.query, ...filter, tag }}
+          query={{ ...span.query, ...filter, ...findingQuery(search), tag }}
           csv="/usage.csv"
-          {...(tag === undefined ? { sums: '/usage/sums' } : {})}
+          {...(tag === undefined && !hasFindingFilter(search) ? { sums: '/usage/sums' } : {})}
           columns={columns}
           rowKey={({ id }) => id}
           onOpen={({ id }) => change({ open: id, after: search['after'] })}

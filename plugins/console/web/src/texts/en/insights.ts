@@ -9,6 +9,14 @@ export default {
     remove: 'Forget {{name}}',
     failed: 'This view could not be saved: at most 50 views, with names of at most 60 characters.',
   },
+  findings: {
+    verdict: 'Any verdict',
+    check: 'Any check',
+    refused: 'Refused',
+    masked: 'Masked',
+    logged: 'Noted',
+    broken: 'Check broken',
+  },
   cached: {
     title: 'Prompt cache',
     words: '{{share}} of prompt tokens came from a cache. At the list prices of today that saved {{amount}}.',

@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import type { Query } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
 import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
+import { hasFindingFilter } from '../../../parts/finding-filters.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { tokensColumn } from '../../../parts/tokens.tsx';
@@ -38,8 +39,8 @@ export function RequestList({ query, filters, ofOne = false }: RequestListProps)
           path: '/admin/requests',
           query,
           csv: '/admin/requests.csv',
-          // Sums know no tags.
-          ...(query['tag'] === undefined ? { sums: '/admin/monitor' } : {}),
+          // Sums know neither tags nor findings.
+          ...(query['tag'] === undefined && !hasFindingFilter(search) ? { sums: '/admin/monitor' } : {}),
           // Sorting anything but times reads many rows.
           refetchMs: (search['sort'] ?? 'time') === 'time' ? 15_000 : false,
         }}

@@ -6,6 +6,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
+import { FindingFilters, findingQuery } from '../../../parts/finding-filters.tsx';
 import { Page } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
@@ -38,10 +39,11 @@ export default function Requests() {
     >
       <RunningRecordings />
       <RequestList
-        query={{ ...span.query, ...filters }}
+        query={{ ...span.query, ...filters, ...findingQuery(search) }}
         filters={
           <>
             <ResultFilter />
+            <FindingFilters />
             <SeenFilter name="model" label={t('shell.word.model')} span={span.query} />
             <SeenFilter name="provider" label={t('shell.word.provider')} span={span.query} />
             <SeenFilter name="operation" label={t('shell.word.operation')} span={span.query} />
