@@ -33,6 +33,8 @@ export interface ClientProgram {
   readonly prefers?: string;
   /** How it is started. */
   readonly run?: string;
+  /** How it is started where no person answers its questions, such as which folders it trusts. Absent: like that, too. */
+  readonly unattended?: string;
   /** Those that it reads from its environment. */
   readonly variables?: Readonly<Record<string, string>>;
   readonly files?: readonly SettingsFile[];

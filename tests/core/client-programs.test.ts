@@ -24,7 +24,20 @@ const textOf = (id: string, more?: Partial<Filling>, shell?: Shell) =>
 
 test('every entry is a program as the types say, with something to set up', () => {
   const known = [
-    ...['name', 'makes', 'speaks', 'prefers', 'run', 'variables', 'files', 'enter', 'code', 'links', 'by_hand'],
+    ...[
+      'name',
+      'makes',
+      'speaks',
+      'prefers',
+      'run',
+      'unattended',
+      'variables',
+      'files',
+      'enter',
+      'code',
+      'links',
+      'by_hand',
+    ],
   ] as const satisfies readonly (keyof ClientProgram)[];
   for (const [id, program] of clientPrograms) {
     for (const name of Object.keys(program)) assert.ok(known.includes(name as keyof ClientProgram), `${id}: ${name}`);

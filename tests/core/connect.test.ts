@@ -118,7 +118,8 @@ for (const [name, program] of clientPrograms) {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, own[ending(path)]!, { mode: 0o644 });
     }
-    await run(name, { model: 'big', small: 'tiny', yes: true });
+    const { text: said } = await run(name, { model: 'big', small: 'tiny', yes: true });
+    assert.equal(/\nIn a script: (.*)/.exec(said)?.[1], program.unattended);
     assert.equal(calls.length, 1);
     assert.match(calls[0]!, ways[program.speaks!]);
     for (const path of paths) {

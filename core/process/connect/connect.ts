@@ -94,11 +94,12 @@ export async function connect(name: string, options: ConnectOptions, at: Surroun
   writeAll(plan);
   const written = plan.map(({ path }) => path);
   const next = client.run ?? (client.enter === undefined ? sourceOf(written, shellOf(at)) : 'enter the values above');
+  const unattended = client.unattended === undefined ? '' : `\nIn a script: ${client.unattended}`;
   const back = written.length === 0 ? '' : `\nTake it back: ${at.command(base)} ${name} --undo`;
   const { model, small } = values;
   return {
     json: { written, model, small: small ?? model },
-    text: `${model} has answered. Next: ${next}${back}`,
+    text: `${model} has answered. Next: ${next}${unattended}${back}`,
   };
 }
 

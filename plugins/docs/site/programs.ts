@@ -66,6 +66,9 @@ export function programPage({ id, name, program }: Program, facts: Facts): strin
         ]
       : []),
     ...blocks,
+    ...(program.unattended === undefined
+      ? []
+      : ['In a script, where it cannot ask whether you trust the folder:', fenced(program.unattended, 'sh')]),
     ...(links.length === 0 ? [] : [`Links that open the program with everything filled in:\n\n${links.join('\n')}`]),
     trouble,
   ].join('\n\n');
