@@ -134,8 +134,17 @@ test('plan, multiplier and admission of an account are changed, each with a reas
 
 test('the ledger is reconciled, and exported as a file', { skip: cannotRun }, async () => {
   const page = await stage.page();
+  // The numbers come while the button is held down.
+  const numbers = Promise.withResolvers<void>();
+  await page.route('**/console/api/admin/m*/**', (route) => numbers.promise.then(() => route.continue()));
+  await page.route('**/console/api/admin/money?*', (route) => numbers.promise.then(() => route.continue()));
   await page.goto('/console/admin/money');
-  await page.getByRole('button', { name: 'Reconcile' }).click();
+  await page.getByRole('button', { name: 'Reconcile' }).hover();
+  await page.mouse.down();
+  numbers.resolve();
+  await page.getByRole('link', { name: /^Cash in/ }).waitFor();
+  await page.getByRole('heading', { name: 'Charged, own cost and margin by day' }).waitFor();
+  await page.mouse.up();
   await page.getByRole('status').getByText('The ledger is consistent').waitFor();
   await page.getByRole('tab', { name: 'Ledger' }).click();
   const saved = page.waitForEvent('download');

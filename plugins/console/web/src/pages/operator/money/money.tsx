@@ -70,12 +70,13 @@ function Overview() {
   const before = useAnswer<MoneyTotals>('/admin/money', span.previous).data;
   return (
     <Stack gap="lg">
+      {/* Above all that is loaded: what comes later would move its button away from under the pointer. */}
+      <Reconcile />
       <Loaded of={totals} height={200}>
         {(data) => <Totals totals={data} before={before} span={span} />}
       </Loaded>
       {has(useMe(), 'requests') && <ByDay span={span} />}
       {has(useMe(), 'requests') && totals.data?.ownCostUnknown ? <Uncosted span={span} /> : null}
-      <Reconcile />
     </Stack>
   );
 }
