@@ -124,7 +124,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   invalid_api_key: of(
     'unauthenticated',
     'The key is missing, wrong, revoked or expired.',
-    'Send a valid key as the page of the protocol says.',
+    'Send a valid key, whole, in a header that the gateway reads.',
   ),
   invalid_client_secret: of('unauthenticated', 'The short-lived key is wrong or has expired.', 'Get another one.'),
   invalid_reference: of(

@@ -43,6 +43,17 @@ test('each page is in the index, has a goal, and has at most 150 lines', () => {
   }
 });
 
+test('each kind of alert has its place in the page of what to do on call', () => {
+  const kinds = readFileSync('plugins/alerts/README.md', 'utf8').split('\n## Kinds\n')[1]!.split('\n## ')[0]!;
+  const named = Array.from(kinds.matchAll(/^\| (`\w+`(?:, `\w+`)*) \|/gm), ([, cell]) => cell!.split(', ')).flat();
+  assert.ok(named.length >= 20, named.join());
+  const runbook = readFileSync('docker/RUNBOOK.md', 'utf8');
+  assert.deepEqual(
+    named.filter((kind) => !runbook.includes(kind)),
+    [],
+  );
+});
+
 // ----------------------------------------------------------------------------------------------------------------- files
 
 const check = async (file: string) => {

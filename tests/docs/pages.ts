@@ -244,6 +244,10 @@ const limits: readonly (readonly [path: string, beyond: string])[] = [
   ['websockets.message', 'the connection is closed with 1009'],
   ['websockets.queue', 'an error event, `too_many_queued_turns`'],
   ['websockets.control_frames', 'the connection is closed'],
+  ['cache.bytes', 'answers that were used longest ago are kept no more'],
+  ['cache.account', 'those of the account that were used longest ago are kept no more'],
+  ['cache.largest', 'the answer is not kept'],
+  ['guardrails.checks.NAME.within', '503 `guardrail_unavailable`, or what `broken` says'],
   ['idempotency.max_bytes', '409 `idempotency_answer_lost` for a repetition'],
 ];
 

@@ -42,6 +42,8 @@ export interface Facts {
   readonly endpoints: readonly Endpoint[];
   readonly needsKey: (endpoint: Endpoint) => boolean;
   readonly errorShape: ErrorShape | undefined;
+  /** Where people make keys. */
+  readonly hasConsole: boolean;
 }
 
 export interface View {
@@ -52,9 +54,11 @@ export interface View {
   readonly isKnown: boolean;
   readonly showsModels: boolean;
   readonly showsPrices: boolean;
+  readonly hasConsole: boolean;
 }
 
-export function gatherFacts(host: Host, { name, address, buyer, isKnown, showsModels, showsPrices }: View): Facts {
+export function gatherFacts(host: Host, view: View): Facts {
+  const { name, address, buyer, isKnown, showsModels, showsPrices, hasConsole } = view;
   const rules = host.find(keyRules);
   const offers = host.find(plans);
   return {
@@ -62,6 +66,7 @@ export function gatherFacts(host: Host, { name, address, buyer, isKnown, showsMo
     address,
     isKnown,
     showsPrices,
+    hasConsole,
     models: showsModels ? modelsOf(host, buyer, showsPrices) : [],
     plans: (offers?.list() ?? []).flatMap((terms) => offers?.offer(terms.name) ?? []),
     plan: buyer.plan,

@@ -149,5 +149,5 @@ function pricesOf({ lines, tiers }: PriceSheet): string {
   const others = tiers.flatMap(({ name, lines: priced }) =>
     rows(priced.filter((line) => standard.get(line.class) !== line.yours)).map((row) => [plain(name), ...row]),
   );
-  return `${main}\n\nOther prices under conditions: long prompts, services, hours, sizes.\n\n${table(['when', 'what', 'USD', 'per'], others)}`;
+  return `${main}\n\nOther prices under conditions: long prompts, services, hours, sizes. What is not listed under a condition costs as above.\n\n${table(['when', 'what', 'USD', 'per'], others)}`;
 }

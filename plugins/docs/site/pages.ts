@@ -124,6 +124,7 @@ function gapsOf(facts: Facts): Gaps {
       pricenote: () => priceNote(facts),
       programs: programList,
       addresses: () => addressTables(facts),
+      getkey: () => whereKeysAre(facts),
       carriers: () => carrierList(facts),
       plans: () => planTable(facts),
       limits: limitTable,
@@ -135,6 +136,11 @@ function gapsOf(facts: Facts): Gaps {
     },
   };
 }
+
+const whereKeysAre = ({ hasConsole, address }: Facts) =>
+  hasConsole
+    ? `Make a key in [the console](${address}/console/keys): it is shown once.`
+    : 'You get a key from the people who run this gateway.';
 
 const priceNote = ({ showsPrices, plan }: Facts) =>
   showsPrices

@@ -17,7 +17,12 @@ const operationTitles: Readonly<Record<string, string>> = Object.assign(Object.c
   'generate-content': 'Generate content',
   'count-tokens': 'Counting tokens',
   completions: 'Completions of a text',
-  'video-tasks': 'Videos',
+  tasks: 'Tasks of images and videos',
+  'video-tasks': 'Tasks of videos',
+  'upload-pieces': 'Pieces of resumable uploads',
+  realtime: 'Realtime and live sessions',
+  usage: 'Usage and costs',
+  openapi: 'The description of all addresses',
   'realtime-secrets': 'Short-lived keys of realtime sessions',
   compact: 'Compacting conversations',
 });
@@ -51,7 +56,17 @@ const rowsOf = (endpoint: Endpoint): [string, string][] =>
     plain(summary),
   ]);
 
-const kindsOfPaths = ['chat', 'embedding', 'rerank', 'moderation', 'speech', 'image', 'video'] as const;
+const kindsOfPaths = [
+  'chat',
+  'embedding',
+  'rerank',
+  'moderation',
+  'decision',
+  'speech',
+  'image',
+  'video',
+  'realtime',
+] as const;
 
 function curlFor(path: string, facts: Facts): string | undefined {
   const kind = kindsOfPaths.find((one) => path.includes(pathWords[one]));
@@ -64,9 +79,11 @@ const pathWords = {
   embedding: 'embed',
   rerank: 'rerank',
   moderation: 'moderations',
+  decision: '/decisions',
   speech: '/speech',
   image: '/images/',
   video: '/videos',
+  realtime: '/realtime/',
 } as const;
 
 /** Where keys are expected, in words. */

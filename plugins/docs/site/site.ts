@@ -123,6 +123,7 @@ export class DocsSite {
       isKnown: reader !== undefined,
       showsModels: reader !== undefined || look?.publishesModels !== false,
       showsPrices: isShown(this.#config.prices),
+      hasConsole: look !== undefined,
     };
     const { plan, multiplier } = view.buyer;
     const key = JSON.stringify({ ...view, buyer: [plan, formatRatio(multiplier)], language });
