@@ -71,7 +71,11 @@ function operationOf(endpoint: Endpoint, described: PublicOperation, path: strin
     return { ...parameter(name!, 'path'), ...shown };
   });
   const inQuery = Object.entries(query).map(([name, sentence]) => parameter(name, 'query', sentence));
-  const parameters = [...inPath, ...inQuery];
+  const inHeaders = Object.entries(examples[key]?.headers ?? {}).map(([name, { says, example: shown }]) => ({
+    ...parameter(name, 'header', says),
+    example: shown,
+  }));
+  const parameters = [...inPath, ...inQuery, ...inHeaders];
   return {
     operationId: idOf(endpoint.method, path),
     summary,
@@ -86,7 +90,7 @@ function operationOf(endpoint: Endpoint, described: PublicOperation, path: strin
   };
 }
 
-function parameter(name: string, place: 'path' | 'query', description?: string): Json {
+function parameter(name: string, place: 'path' | 'query' | 'header', description?: string): Json {
   const described = description === undefined ? {} : { description };
   return { name, in: place, ...(place === 'path' ? { required: true } : {}), schema: { type: 'string' }, ...described };
 }
@@ -100,10 +104,12 @@ interface Shown {
 /** With a model that this gateway sells, so that it can be sent as it is; undefined: there is none, or no example. */
 function exampleOf(example: Example | undefined, path: string, options: DocumentOptions): Shown | undefined {
   if (example === undefined) return undefined;
-  const { kind, files = [] } = example;
-  const model = kind === undefined ? undefined : options.modelOf(kind, files.length > 0);
+  const { kind, files = [], withImage } = example;
+  const plain = kind === undefined ? undefined : options.modelOf(kind, files.length > 0);
+  const needsImage = kind !== undefined && plain === undefined && withImage !== undefined;
+  const model = needsImage ? options.modelOf(kind, true) : plain;
   if (kind !== undefined && model === undefined) return undefined;
-  const text = JSON.stringify(example.body);
+  const text = JSON.stringify(needsImage ? { ...example.body, ...withImage } : example.body);
   const body = JSON.parse(text.replaceAll('MODEL', model ?? '')) as Json;
   const isWithin = kind === undefined || text.includes('MODEL') || path.includes('{model}');
   return { model, body: isWithin ? body : { model, ...body }, files };

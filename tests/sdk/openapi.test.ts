@@ -25,7 +25,7 @@ interface Content {
 interface Operation {
   readonly operationId: string;
   readonly security: readonly object[];
-  readonly parameters?: readonly { readonly name: string; readonly example?: string }[];
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly example?: string }[];
   readonly requestBody?: { readonly content: Record<string, Content> };
 }
 interface Document {
@@ -103,12 +103,16 @@ const filesOf = (model: string): Readonly<Record<string, Uint8Array<ArrayBuffer>
 /** Ids of the examples, by what the gateway has given in their place. */
 const made: Record<string, string> = {};
 
-async function sendExample(path: string, type: string, content: Content, model: string | undefined): Promise<void> {
+const headersOf = ({ parameters = [] }: Operation) =>
+  Object.fromEntries(parameters.flatMap((one) => (one.in === 'header' ? [[one.name, one.example!]] : [])));
+
+async function sendExample(path: string, type: string, content: Content, operation: Operation): Promise<void> {
+  const model = operation.parameters?.find(({ name }) => name === 'model')?.example;
   const filled = path.replace('{model}', model ?? '').replaceAll(/\{(\w+)\}/g, (_, name: string) => made[name]!);
   const body = JSON.parse(
     JSON.stringify(content.example).replaceAll(/(?:file|part)-example/g, (name) => made[name]!),
   ) as Record<string, string>;
-  const headers: Record<string, string> = { authorization: `Bearer ${demo.keys.good}` };
+  const headers: Record<string, string> = { ...headersOf(operation), authorization: `Bearer ${demo.keys.good}` };
   let payload: string | FormData = JSON.stringify(body);
   if (type === 'application/json') headers['content-type'] = type;
   else {
@@ -146,14 +150,33 @@ test('each example of the document is answered, with a model that the gateway se
     const post = paths[path]?.['post'];
     // One version of generate-content stands for the others.
     if (post === undefined || /^\/v1(?:alpha)?\/models\//.test(path)) continue;
-    const model = post.parameters?.find(({ name }) => name === 'model')?.example;
     for (const [type, content] of Object.entries(post.requestBody?.content ?? {})) {
-      if (content.example === undefined) continue;
-      await sendExample(path, type, content, model);
+      if (type !== 'application/json' && content.example === undefined) continue;
+      assert.ok(content.example, `${path} has no example`);
+      await sendExample(path, type, content, post);
       sent.push(`${path} ${type}`);
     }
   }
-  assert.ok(sent.length >= (shaped ? 24 : 34), `${sent.length}: ${sent.join(', ')}`);
+  assert.ok(sent.length >= (shaped ? 29 : 42), `${sent.length}: ${sent.join(', ')}`);
+});
+
+test('a resumable upload goes as the document says: its first request, then one piece at the address that it is given', async () => {
+  const { paths } = await read();
+  const [begin, piece] = ['/upload/v1beta/files', '/upload/v1beta/files/{upload}'].map((path) => paths[path]!['post']!);
+  const begun = await fetch(`${demo.origin}/upload/v1beta/files`, {
+    method: 'POST',
+    headers: { ...headersOf(begin!), authorization: `Bearer ${demo.keys.good}`, 'content-type': 'application/json' },
+    body: JSON.stringify(begin!.requestBody!.content['application/json']!.example),
+  });
+  assert.equal(begun.status, 200, await begun.text());
+  const address = new URL(begun.headers.get('x-goog-upload-url')!);
+  const sent = await fetch(demo.origin + address.pathname, {
+    method: 'POST',
+    headers: { ...headersOf(piece!), 'content-type': 'application/octet-stream' },
+    body: 'Ships pass at night.',
+  });
+  const { file } = (await sent.json()) as { file: { sizeBytes: string; displayName: string } };
+  assert.deepEqual([sent.status, file.sizeBytes, file.displayName], [200, '20', 'note.txt']);
 });
 
 type Mutable<T> = { -readonly [Key in keyof T]: Mutable<T[Key]> };
@@ -178,7 +201,8 @@ test('examples have the shapes that the official clients declare', () => {
   const speech: OpenAI.Audio.SpeechCreateParams = { model, ...of['/v1/audio/speech'].body };
   const heard: OpenAI.Audio.TranscriptionCreateParams = { model, ...form['/v1/audio/transcriptions'].body, file };
   const moderated: OpenAI.ModerationCreateParams = { model, ...of['/v1/moderations'].body };
-  const video: OpenAI.VideoCreateParams = of['/v1/videos'].body;
+  const video: OpenAI.VideoCreateParams = { ...of['/v1/videos'].body, ...of['/v1/videos'].withImage };
+  const secret = of['/v1/realtime/client_secrets'].body satisfies OpenAI.Realtime.ClientSecretCreateParams;
   const edit: OpenAI.ImageEditParams = { model, ...form['/v1/images/edits'].body, image: file };
   const message: Anthropic.MessageCreateParams = { model, ...of['/v1/messages'].body };
   const messages: Anthropic.Messages.BatchCreateParams = of['/v1/messages/batches'].body;
@@ -186,7 +210,9 @@ test('examples have the shapes that the official clients declare', () => {
   const embedded: EmbedContentParameters = { model, contents: of[':embedContent'].body.content };
   const all = [chat, response, compaction, conversation, metadata, items, batch, upload, whole, part, uploaded, speech];
   assert.ok(
-    [...all, heard, moderated, video, edit, message, messages, content, embedded].every((body) => body !== null),
+    [...all, heard, moderated, video, secret, edit, message, messages, content, embedded].every(
+      (body) => body !== null,
+    ),
   );
 });
 

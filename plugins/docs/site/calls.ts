@@ -17,7 +17,7 @@ const firstPaths: Readonly<Record<string, string>> = Object.assign(Object.create
 /** undefined: the gateway has no such address, or a call needs more than words. */
 export function callOf(model: ModelFacts, facts: Facts): string | undefined {
   const path = firstPaths[model.kind];
-  return path === undefined || model.limits?.needsImage === true ? undefined : curlOf(path, model.id, facts);
+  return path === undefined ? undefined : curlOf(path, model.id, facts);
 }
 
 /** `path` as endpoints describe themselves, perhaps with `{model}` in it. */
@@ -35,10 +35,13 @@ export function curlOf(
   );
   // Without a kind it needs an id of something that was made before.
   if (example?.kind === undefined || !isOffered) return undefined;
-  if (models.find(({ id }) => id === model)?.kind !== example.kind) return undefined;
-  const text = JSON.stringify(example.body);
+  const sold = models.find(({ id }) => id === model);
+  const needsImage = sold?.limits?.needsImage === true;
+  if (sold?.kind !== example.kind || (needsImage && example.withImage === undefined)) return undefined;
+  const shown = needsImage ? { ...example.body, ...example.withImage } : example.body;
+  const text = JSON.stringify(shown);
   const isWithin = isNamed || text.includes('MODEL');
-  const body = isWithin ? text.replaceAll('MODEL', model) : JSON.stringify({ model, ...example.body });
+  const body = isWithin ? text.replaceAll('MODEL', model) : JSON.stringify({ model, ...shown });
   const url = `${address}${path.replace('{model}', addressOf(model))}`;
   return [
     `curl ${/^[\w:/.@%-]+$/.test(url) ? url : quoted(url)} \\`,

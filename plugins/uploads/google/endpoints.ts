@@ -41,7 +41,10 @@ export function uploadEndpoints(host: Host, sessions: UploadSessions, timeoutMs:
         // The address itself is the secret: clients send it without their key.
         keyless: true,
         operation: 'upload-pieces',
-        describes: version === 'v1beta' ? [{ summary: 'Takes a piece of a resumable upload.' }] : [],
+        describes:
+          version === 'v1beta'
+            ? [{ summary: 'Takes a piece of a resumable upload.', body: { types: ['application/octet-stream'] } }]
+            : [],
         handle: (exchange) => continueUpload(exchange, exchange.request.params['upload'] ?? '', toolsFor(exchange)),
       },
     ];

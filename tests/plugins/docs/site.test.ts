@@ -171,7 +171,9 @@ test('each call by curl is answered as it is written', { timeout: 60_000 }, asyn
   const headers = { 'idempotency-key': crypto.randomUUID() };
   await boss.send(`/admin/accounts/${account}/credit`, { body: { amount: '50', reason: 'a test' }, headers });
   const programs = ['curl', 'openai', 'anthropic', 'google'].map((id) => `/docs/clients/${id}`);
-  const kinds = ['gpt-image-2', 'tts-1', 'text-embedding-3-small'].map((id) => `/docs/models/${id}`);
+  const kinds = ['gpt-image-2', 'tts-1', 'text-embedding-3-small', 'grok-imagine-video'].map(
+    (id) => `/docs/models/${id}`,
+  );
   const calls = ['/docs/', '/docs/protocols', ...programs, ...kinds].flatMap((path) => {
     const found = codeOf(pages.get(path)!).filter(({ text }) => text.startsWith('curl '));
     assert.ok(found.length > 0, path);

@@ -9,6 +9,10 @@ export interface Example {
   readonly body: Readonly<Record<string, unknown>>;
   /** Members of a form that are files; the example has their names. */
   readonly files?: readonly string[];
+  /** Members beside the others, or instead of them, for models that take no order without an image. */
+  readonly withImage?: Readonly<Record<string, unknown>>;
+  /** Headers that the request must have beside the usual ones. */
+  readonly headers?: Readonly<Record<string, { readonly says: string; readonly example: string }>>;
 }
 
 const hello = 'Say hello in one word.';
@@ -19,6 +23,10 @@ const ranked = {
   kind: 'rerank',
   body: { query: 'Where do ships find their way?', documents: ['A lighthouse', 'A meadow'], top_n: 1 },
 } as const;
+/** A small picture. */
+const image =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAIklEQVR4nO3BAQ0AAADCoPdPbQ8HFAAAAAAAAAAAAAAA8G4wQAABiwCo9wAAAABJRU5ErkJggg==';
+const waves = { type: 'text', text: 'Waves at the coast' } as const;
 const item = { type: 'message', role: 'user', content: 'Ships pass at night.' } as const;
 
 /** By path, whatever its version, for the path with the model in it. Ids are those of objects that the account has made. */
@@ -78,8 +86,53 @@ export const jsonExamples = {
     body: { state: 'I was charged twice.', questions: { money: { type: 'noul', instructions: 'Is it about money?' } } },
   },
   '/v1/audio/speech': { kind: 'speech', body: { input: 'Good morning.', voice: 'alloy' } },
+  '/upload/v1beta/files': {
+    body: { file: { display_name: 'note.txt' } },
+    headers: {
+      'X-Goog-Upload-Protocol': {
+        says: 'resumable: the answer’s header X-Goog-Upload-URL is where the pieces go; multipart or raw: the whole file follows.',
+        example: 'resumable',
+      },
+      'X-Goog-Upload-Command': { says: 'start, where the protocol is resumable.', example: 'start' },
+      'X-Goog-Upload-Header-Content-Length': { says: 'Bytes of the file.', example: '20' },
+      'X-Goog-Upload-Header-Content-Type': { says: 'Type of the file.', example: 'text/plain' },
+    },
+  },
+  '/upload/v1beta/files/{upload}': {
+    body: {},
+    headers: {
+      'X-Goog-Upload-Offset': { says: 'Bytes that came before this piece.', example: '0' },
+      'X-Goog-Upload-Command': {
+        says: 'upload; with finalize, the piece is the last one.',
+        example: 'upload, finalize',
+      },
+    },
+  },
+  ':asyncBatchEmbedContent': {
+    kind: 'embedding',
+    body: { batch: { display_name: 'first', input_config: { requests: { requests: [{ request: { content } }] } } } },
+  },
+  '/v1/realtime/client_secrets': {
+    kind: 'realtime',
+    body: {
+      expires_after: { anchor: 'created_at', seconds: 600 },
+      session: { type: 'realtime', model: 'MODEL', instructions: 'Be brief.' },
+    },
+  },
+  '/v1/realtime/sessions': { kind: 'realtime', body: { instructions: 'Be brief.' } },
+  '/v1alpha/auth_tokens': { body: { uses: 1 } },
   '/v1/images/generations': { kind: 'image', body: { prompt: 'A lighthouse at the coast', n: 1 } },
-  '/v1/videos': { kind: 'video', body: { prompt: 'Waves at the coast' } },
+  '/v1/images/edits': { kind: 'image', body: { prompt: 'Add a ship', images: [{ image_url: image }] } },
+  '/v1/videos': {
+    kind: 'video',
+    body: { prompt: 'Waves at the coast' },
+    withImage: { input_reference: { image_url: image } },
+  },
+  '/v1/contents/generations/tasks': {
+    kind: 'video',
+    body: { content: [waves] },
+    withImage: { content: [waves, { type: 'image_url', image_url: { url: image } }] },
+  },
 } as const satisfies Readonly<Record<string, Example>>;
 
 /** The same of `multipart/form-data`. */
