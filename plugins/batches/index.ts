@@ -5,7 +5,7 @@ import { caller, keyring } from '../common/domain/accounts.ts';
 import { batchAdmin, batchEndpoints } from '../common/domain/admin/batches.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchStatistics } from '../common/domain/admin/stored-work.ts';
-import { call, keyedCalls } from '../common/domain/calls.ts';
+import { call, keptForAnswer, keyedCalls } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { authorization, authorizations, funds } from '../common/domain/ledger.ts';
 import { catalog } from '../common/domain/models.ts';
@@ -119,7 +119,7 @@ export default definePlugin<Config>({
     provides: [batchAdmin, batchStatistics],
   },
   requires: [caller],
-  optional: [upstreamRequest, target, authorization],
+  optional: [upstreamRequest, target, authorization, keptForAnswer],
   setup: setUpBatches,
 });
 

@@ -15,7 +15,7 @@ import { checkTranscript, transcribing } from './answer/transcripts.ts';
 import type { GuardrailsConfig } from './config.ts';
 import { ofAnswers, textless } from './coverage.ts';
 import { type CallTools, GuardedCall } from './guarded-call.ts';
-import { continued, recalled } from './kept/recall.ts';
+import { continued, followLine, recalled } from './kept/recall.ts';
 import { openChecks } from './open-checks.ts';
 import { type Applied, Policies, unknownNames } from './policies.ts';
 import { answerInstead, notApplicable, Refusal } from './refusal.ts';
@@ -91,7 +91,7 @@ export class Guard {
   callOf({ requestId, operation, find }: PromptContext): GuardedCall | undefined {
     if (requestId !== undefined) return this.running.get(requestId);
     const applied = this.#ready?.of({ caller: find(caller), models: [] });
-    return applied && new GuardedCall(applied.checks, { operation }, this.tools);
+    return applied && new GuardedCall(applied.checks, { operation, hasNoAnswer: true }, this.tools);
   }
 
   /** What checks have found in a message of a session, which is no request with a row of its own. */
@@ -130,6 +130,7 @@ export class Guard {
         schema: request && requestedSchema(request.json),
         ask: askingFor(this.#host, exchange),
         continuesAt: this.#firstNumber(request),
+        hasNoAnswer: exchange.find(vendorBatch) === 'order',
       },
       { ...this.tools, log: exchange.log },
     );
@@ -138,8 +139,10 @@ export class Guard {
     const isCovered = request !== undefined || isTranscript || textless.has(operation) || !ofAnswer;
     if (!isCovered && !applied.allowsUncovered) throw notApplicable(operation);
     this.#follow(exchange, call);
-    if (request !== undefined && this.#rows !== undefined)
+    if (request !== undefined && this.#rows !== undefined) {
+      followLine(exchange, call, this.#rows, this.#host.random);
       await recalled(exchange, call, request, this.#rows, this.#host);
+    }
     try {
       const answer = await this.#answered(exchange, call, applied, next);
       return isTranscript && ofAnswer

@@ -27,6 +27,8 @@ export interface CallFacts {
   readonly ask?: TextsToJudge['ask'];
   /** The number of its first placeholder, where earlier turns are added to its prompt. */
   readonly continuesAt?: number | undefined;
+  /** No answer waits for verdicts: a message of a session, or the order of a line that a vendor's batch makes. */
+  readonly hasNoAnswer?: boolean;
 }
 
 /** A place that is to be masked. */
@@ -93,6 +95,11 @@ export class GuardedCall {
     return createHash('sha256')
       .update(JSON.stringify([checks, [...this.placeholders.restored]]))
       .digest('hex');
+  }
+
+  /** Whether the call may go on while this check reads its prompt: its answer waits for the verdict. */
+  mayRunBeside({ settings }: OpenCheck): boolean {
+    return settings.beside && settings.do !== 'mask' && this.#facts.hasNoAnswer !== true;
   }
 
   at(...places: readonly Place[]): readonly OpenCheck[] {

@@ -6,7 +6,7 @@ import type { SectionPart } from '../../core/contract/remarks.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { adminPages } from '../common/domain/admin/admin-pages.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
-import { answerPolicies, call as callKey } from '../common/domain/calls.ts';
+import { answerPolicies, call as callKey, keptForAnswer } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
 import { servedBy } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
@@ -46,7 +46,7 @@ export default definePlugin<GuardrailsConfig>({
   services: { optional: [database, alertEvents, providers, configFiles], provides: [checkVerdicts, guardrailVerdicts] },
   requires: [callKey],
   optional: [caller, plan, model, timeline],
-  sets: [guarded, servedBy, answerPolicies],
+  sets: [guarded, servedBy, answerPolicies, keptForAnswer],
   setup: setUp,
 });
 

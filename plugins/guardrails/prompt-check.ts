@@ -9,9 +9,8 @@ export async function checkPrompt(call: GuardedCall, prompt: PromptTexts): Promi
   for (const { text } of prompt.texts) call.placeholders.avoid(text);
   for (const check of call.at('prompt', 'messages', 'tool_result')) {
     const pieces = piecesOf(prompt, (text) => isRead(check, text));
-    const { beside, do: action } = check.settings;
     // The call goes on; its answer waits for the verdict, so that an error is met there.
-    if (beside && action !== 'mask') call.runBeside(judged(call, check, pieces, prompt.unread.length));
+    if (call.mayRunBeside(check)) call.runBeside(judged(call, check, pieces, prompt.unread.length));
     else await judged(call, check, pieces, prompt.unread.length);
   }
 }

@@ -21,6 +21,12 @@ interface Waiting {
   readonly at: string;
 }
 
+/** What sealed placeholders belong to. */
+interface Owner {
+  readonly accountId: string;
+  readonly id: string;
+}
+
 interface Made {
   readonly at: number;
   readonly random: Host['random'];
@@ -120,7 +126,7 @@ export class VerdictRows {
   async keep(accountId: string, ids: readonly string[], texts: ReadonlyMap<string, string>, made: Made): Promise<void> {
     const rows = ids.map((id) => ({
       ...{ account_id: accountId, answer_id: id, at: new Date(made.at).toISOString() },
-      sealed: sealed(texts, made.random.bytes(nonceBytes), this.#sealing(accountId, id)),
+      sealed: this.seal(texts, { accountId, id }, made.random),
     }));
     await this.#database.orm.execute(sql`
       insert into ${this.#placeholders} (account_id, answer_id, sealed, at)
@@ -134,7 +140,16 @@ export class VerdictRows {
       this.#database.orm,
       sql`select sealed from ${this.#placeholders} where account_id = ${accountId} and answer_id = ${id}`,
     );
-    return row === undefined ? new Map() : unsealed(row.sealed, this.#sealing(accountId, id));
+    return row === undefined ? new Map() : this.unseal(row.sealed, { accountId, id });
+  }
+
+  seal(texts: ReadonlyMap<string, string>, { accountId, id }: Owner, random: Host['random']): string {
+    return sealed(texts, random.bytes(nonceBytes), this.#sealing(accountId, id));
+  }
+
+  /** Empty: it was sealed for another one. */
+  unseal(text: string, { accountId, id }: Owner): ReadonlyMap<string, string> {
+    return unsealed(text, this.#sealing(accountId, id));
   }
 
   #sealing(accountId: string, id: string): Sealing {

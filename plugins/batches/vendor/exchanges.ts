@@ -12,6 +12,7 @@ import {
   attempts,
   batchLine,
   call,
+  keptForAnswer,
   pinned,
   type UsageReport,
   unrecorded,
@@ -24,7 +25,7 @@ import { target } from '../../common/domain/upstreams.ts';
 import type { Batch, LineAnswer } from '../batch.ts';
 import type { LineRequest } from '../input.ts';
 import { headersOf, laterMsOf, lineAnswer, linkTo, refused, requestOf } from '../perform.ts';
-import type { VendorBatch } from './rows.ts';
+import type { PlacedLine, VendorBatch } from './rows.ts';
 
 /** Takes the place of sending at the centre of a line's exchange. */
 export const insteadOfSending = defineContextKey<(exchange: Exchange) => Promise<Answer>>('instead of sending');
@@ -42,7 +43,10 @@ interface PlaceTools {
   /** Writes the line in the transaction that sets its money aside. */
   readonly place: (
     orm: Orm,
-    placing: { readonly requestId: string; readonly held: Authorization['amount']; readonly request: string },
+    placing: { readonly requestId: string; readonly held: Authorization['amount'] } & Pick<
+      PlacedLine,
+      'request' | 'kept'
+    >,
   ) => Promise<void>;
 }
 
@@ -64,7 +68,10 @@ export async function placeLine(
         exchange.set(insteadOfSending, async (sending) => {
           const [money, text] = [sending.find(authorization), requestFor(sending, vendor)];
           const isFor = money !== undefined && text !== undefined && fits(text);
-          if (isFor) await money.place((orm) => place(orm, { requestId: money.id, held: money.amount, request: text }));
+          if (isFor) {
+            const kept = sending.find(keptForAnswer)?.sealed();
+            await money.place((orm) => place(orm, { requestId: money.id, held: money.amount, request: text, kept }));
+          }
           end = isFor ? 'placed' : 'call';
           exchange.set(unrecorded, true);
           throw new GatewayError('conflict', 'This line is not sent by itself.', { shouldRetry: false });
@@ -124,7 +131,12 @@ export async function deliverLine(
   host: Host,
   batch: Batch,
   vendor: VendorBatch,
-  line: { readonly id: string; readonly request: LineRequest; readonly status: number; readonly body: JsonObject },
+  line: {
+    readonly id: string;
+    readonly request: LineRequest;
+    readonly status: number;
+    readonly body: JsonObject;
+  } & Pick<PlacedLine, 'kept'>,
   mostBytes: number,
 ): Promise<Delivered> {
   const known = await callerFor(host, batch);
@@ -137,6 +149,7 @@ export async function deliverLine(
     prepare(exchange) {
       made = exchange;
       begin(exchange, batch, known, vendor, 'answer');
+      if (line.kept !== undefined) exchange.set(keptForAnswer, { sealed: () => line.kept });
       exchange.set(insteadOfSending, async () => {
         isGiven = true;
         const headers = { 'content-type': 'application/json' };

@@ -47,7 +47,7 @@ async function deliver(
   if ('missed' in result) return settling.missed(batch, line, cancelled ? result.missed : 'expired');
   const request = requestOfLine(batch, vendor, line, await textOf(batch, line));
   if (request === undefined) return settling.unknown({ batch, vendor }, line);
-  const given = { id: line.requestId, request, status: result.status, body: result.body };
+  const given = { id: line.requestId, request, status: result.status, body: result.body, kept: line.kept };
   await settling.delivered(batch, line, await deliverLine(host, batch, vendor, given, options.answerBytes));
 }
 

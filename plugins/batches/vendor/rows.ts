@@ -39,6 +39,8 @@ export interface PlacedLine extends InputLine {
   readonly requestId: string;
   /** The line as the vendor gets it. */
   readonly request: string;
+  /** Sealed by a plugin, for the answer. */
+  readonly kept: string | undefined;
 }
 
 const columns = columnsOf({
@@ -65,6 +67,7 @@ interface LineRow {
   readonly bytes: number;
   readonly request_id: string | null;
   readonly request: string | null;
+  readonly kept: string | null;
 }
 
 type Change = Partial<Pick<VendorBatch, 'state' | 'credential' | 'lines' | 'fileId' | 'vendorId' | 'results'>> & {
@@ -161,12 +164,15 @@ export class VendorRows {
     orm: Runner,
     batchId: string,
     token: string,
-    line: { readonly number: number; readonly requestId: string; readonly held: Money; readonly request: string },
+    line: { readonly number: number; readonly requestId: string; readonly held: Money } & Pick<
+      PlacedLine,
+      'request' | 'kept'
+    >,
   ): Promise<void> {
     const rows = await rowsOf(
       orm,
       sql`update ${this.#table} set state = 'placed', request_id = ${line.requestId},
-          held = ${line.held.toString()}::bigint, request = ${line.request.replaceAll('\0', '')}
+          held = ${line.held.toString()}::bigint, request = ${line.request.replaceAll('\0', '')}, kept = ${line.kept ?? null}
         where batch_id = ${batchId} and number = ${line.number}::int and state = 'waiting' and ${this.#isHeld(batchId, token)}
         returning number`,
     );
@@ -185,7 +191,7 @@ export class VendorRows {
   async finish(orm: Runner, batchId: string, number: number, answer: LineAnswer): Promise<boolean> {
     const rows = await rowsOf(
       orm,
-      sql`update ${this.#table} set ${doneWith(answer)}, held = null, request = null
+      sql`update ${this.#table} set ${doneWith(answer)}, held = null, request = null, kept = null
         where batch_id = ${batchId} and number = ${number}::int and state = 'placed' returning number`,
     );
     return rows.length === 1;
@@ -202,7 +208,7 @@ export class VendorRows {
   async giveBack(orm: Runner, batchId: string, number: number): Promise<boolean> {
     const rows = await rowsOf(
       orm,
-      sql`update ${this.#table} set state = 'waiting', held = null, request = null, request_id = null
+      sql`update ${this.#table} set state = 'waiting', held = null, request = null, kept = null, request_id = null
         where batch_id = ${batchId} and number = ${number}::int and state = 'placed' returning number`,
     );
     return rows.length === 1;
@@ -211,7 +217,7 @@ export class VendorRows {
   #lines(batchId: string, which: SQL, after: number, limit: number): Promise<LineRow[]> {
     return rowsOf<LineRow>(
       this.#orm,
-      sql`select number, custom_id, first_byte::text as first_byte, bytes, request_id, request
+      sql`select number, custom_id, first_byte::text as first_byte, bytes, request_id, request, kept
         from ${this.#table} where batch_id = ${batchId} and number > ${after}::int and ${which}
         order by number limit ${limit}::int`,
     );
@@ -242,7 +248,7 @@ function inputLineOf(row: LineRow): InputLine {
 }
 
 function placedLineOf(row: LineRow): PlacedLine {
-  return { ...inputLineOf(row), requestId: row.request_id!, request: row.request ?? '' };
+  return { ...inputLineOf(row), requestId: row.request_id!, request: row.request ?? '', kept: row.kept ?? undefined };
 }
 
 export function lost(): Error {

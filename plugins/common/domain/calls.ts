@@ -60,6 +60,12 @@ export const batchLine = defineContextKey<true>('batch line');
  */
 export const vendorBatch = defineContextKey<'order' | 'answer' | 'estimate'>('vendor batch');
 
+/**
+ * What a plugin needs again for the answer of a line that a vendor's batch makes, sealed by it. Set for the exchange of the line's order,
+ * where it is read once the request is made, and kept with the line; set again for the exchange of its answer.
+ */
+export const keptForAnswer = defineContextKey<{ sealed(): string | undefined }>('kept for the answer of a line');
+
 /** The service, in prices, of lines that a vendor's own batch API makes. No request can ask for it. */
 export const vendorBatchService = 'batch';
 

@@ -1,7 +1,8 @@
-/** Placeholders of conversations that go on by an id: those of the earlier calls are known again, and kept for the next. */
+/** Placeholders that outlive their call: of conversations that go on by an id, and of lines that a vendor's batch makes. */
 import type { Exchange, Host } from '../../../core/contract/contract.ts';
 import { isObject, textOf } from '../../../core/json/json.ts';
 import { caller } from '../../common/domain/accounts.ts';
+import { keptForAnswer, vendorBatch } from '../../common/domain/calls.ts';
 import type { Opened } from '../../common/wire/protocols.ts';
 import type { GuardedCall } from '../guarded-call.ts';
 import type { VerdictRows } from '../rows.ts';
@@ -42,4 +43,20 @@ const sentBy = ({ json, clientJson }: Opened) => clientJson ?? json;
 function conversationOf(request: Opened): string | undefined {
   const { conversation } = sentBy(request);
   return request.conversation?.id ?? (isObject(conversation) ? textOf(conversation['id']) : textOf(conversation));
+}
+
+/** They are sealed with the order of a line, and known again for its answer. */
+export function followLine(exchange: Exchange, call: GuardedCall, rows: VerdictRows, random: Host['random']): void {
+  const stage = exchange.find(vendorBatch);
+  if (stage === undefined) return;
+  const owner = { accountId: exchange.find(caller)?.accountId ?? '', id: `line ${exchange.id}` };
+  if (stage === 'answer') {
+    const kept = exchange.find(keptForAnswer)?.sealed();
+    if (kept !== undefined) call.placeholders.recall(rows.unseal(kept, owner));
+    return;
+  }
+  const { placeholders } = call;
+  exchange.set(keptForAnswer, {
+    sealed: () => (placeholders.restored.size === 0 ? undefined : rows.seal(placeholders.restored, owner, random)),
+  });
 }

@@ -30,7 +30,7 @@ before(async () => {
     providers: { talks: { keys: 'k', speaks: { 'openai-realtime': `${at}/v1`, 'gemini-live': at } } },
     models: Object.fromEntries(names.map((name) => [name, model])),
     guardrails: {
-      checks: { all: words, sent: { ...words, on: ['prompt'] } },
+      checks: { all: words, sent: { ...words, on: ['prompt'], beside: true } },
       policies: { strict: ['all'], open: { checks: ['all'], uncovered: 'allow' }, prompts: ['sent'] },
       apply: names.map((policy) => ({ policy, models: [policy] })),
     },

@@ -1,5 +1,14 @@
 /** Batches of generateContent, as a strict vendor serves them. */
-import { type BatchVendor, notFound, type Reply, type Route, type used, usedBy, type VendorBatch } from './stand-in.ts';
+import {
+  type BatchVendor,
+  type Line,
+  notFound,
+  type Reply,
+  type Route,
+  saidBy,
+  usedBy,
+  type VendorBatch,
+} from './stand-in.ts';
 
 export function contentRoutes(vendor: BatchVendor): Route[] {
   const authorized = (route: Route): Route => ({
@@ -147,7 +156,7 @@ function resultsOf({ lines }: VendorBatch): string {
     .flatMap((line) => {
       const { id: key, outcome } = line;
       if (outcome === 'left_out' || outcome === 'open') return [];
-      if (outcome === 'made') return { key, response: answerOf(key, usedBy(line)) };
+      if (outcome === 'made') return { key, response: answerOf(line) };
       const code = { refused: 3, cancelled: 1, expired: 4 }[outcome];
       return { key, error: { code, message: 'This is not allowed.', status: 'INVALID_ARGUMENT' } };
     })
@@ -155,14 +164,15 @@ function resultsOf({ lines }: VendorBatch): string {
     .join('');
 }
 
-function answerOf(key: string, { input, output }: typeof used) {
+function answerOf(line: Line) {
+  const { input, output } = usedBy(line);
   return {
-    candidates: [{ content: { role: 'model', parts: [{ text: `answer ${key}` }] }, finishReason: 'STOP', index: 0 }],
+    candidates: [{ content: { role: 'model', parts: [{ text: saidBy(line) }] }, finishReason: 'STOP', index: 0 }],
     usageMetadata: {
       ...{ promptTokenCount: input, candidatesTokenCount: output },
       totalTokenCount: input + output,
     },
     modelVersion: 'real',
-    responseId: `r-${key}`,
+    responseId: `r-${line.id}`,
   };
 }

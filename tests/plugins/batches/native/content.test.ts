@@ -2,41 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { BatchRows } from '../../../../plugins/batches/rows.ts';
-import { database } from '../../../../plugins/common/domain/database.ts';
 import type { Trouble } from './stand-in.ts';
-import { lineCost, startTestbed, type Testbed, type World } from './world.ts';
+import { contentLine as line, lineCost, orderContents as order, startTestbed, type Testbed } from './world.ts';
 
 let testbed: Testbed;
 before(async () => {
   testbed = await startTestbed();
 });
 after(() => testbed.stop());
-
-const endpoint = '/v1beta/models/m:generateContent';
-const line = (id: string, text = id) =>
-  JSON.stringify({
-    ...{ custom_id: id, method: 'POST', url: endpoint },
-    body: { contents: [{ role: 'user', parts: [{ text }] }], generationConfig: { maxOutputTokens: 50 } },
-  });
-
-async function order({ gateway, account, keyId, client }: World, lines: readonly string[]): Promise<string> {
-  const id = `batch_${lines.length}${Math.floor(performance.now())}`;
-  const batch = {
-    ...{
-      id,
-      accountId: account.id,
-      keyId,
-      remoteAddress: '127.0.0.1',
-      dialect: 'chat' as const,
-      endpoint,
-      headers: {},
-    },
-    ...{ inputFile: await client.upload(lines), metadata: undefined, windowMs: 60_000, outputLifetimeMs: undefined },
-  } as const;
-  assert.ok(await new BatchRows(gateway.find(database)!).create(batch, 100));
-  return id;
-}
 
 test('contents are executed in one vendor batch, each paid once by its own usage', async () => {
   const world = await testbed.open();

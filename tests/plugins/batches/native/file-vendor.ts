@@ -1,5 +1,14 @@
 /** Batches of files, as a strict vendor of chat completions serves them. */
-import { type BatchVendor, notFound, type Reply, type Route, used, usedBy, type VendorBatch } from './stand-in.ts';
+import {
+  type BatchVendor,
+  notFound,
+  type Reply,
+  type Route,
+  saidBy,
+  used,
+  usedBy,
+  type VendorBatch,
+} from './stand-in.ts';
 
 export function fileRoutes(vendor: BatchVendor): Route[] {
   const authorized = (route: Route): Route => ({
@@ -144,17 +153,17 @@ function resultsOf({ lines }: VendorBatch, kind: string): string {
     const error = isLong
       ? { message: 'Too long.', code: 'context_length_exceeded' }
       : { message: 'This is not allowed.', code: 'bad' };
-    const [status, body] = outcome === 'made' ? [200, completion(id, usedBy(line))] : [400, { error }];
+    const [status, body] = outcome === 'made' ? [200, completion(id, usedBy(line), saidBy(line))] : [400, { error }];
     return { id: `r${id}`, custom_id: id, response: { status_code: status, request_id: `q${id}`, body }, error: null };
   });
   // In an order of its own, with a line that is none.
   return ['', ...given.reverse().map((line) => JSON.stringify(line)), 'no json', ''].join('\n');
 }
 
-function completion(id: string, { input, output } = used) {
+function completion(id: string, { input, output } = used, content = `answer ${id}`) {
   return {
     ...{ id: `chatcmpl-${id}`, object: 'chat.completion', created: 1, model: 'real', service_tier: 'default' },
-    choices: [{ index: 0, message: { role: 'assistant', content: `answer ${id}` }, finish_reason: 'stop' }],
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
     usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
   };
 }

@@ -1,5 +1,14 @@
 /** Batches of messages, as a strict vendor serves them. */
-import { type BatchVendor, type Line, notFound, type Reply, type Route, usedBy, type VendorBatch } from './stand-in.ts';
+import {
+  type BatchVendor,
+  type Line,
+  notFound,
+  type Reply,
+  type Route,
+  saidBy,
+  usedBy,
+  type VendorBatch,
+} from './stand-in.ts';
 
 export function messageRoutes(vendor: BatchVendor): Route[] {
   const authorized = (route: Route): Route => ({
@@ -124,7 +133,7 @@ function messageOf(line: Line) {
       stop_reason: 'end_turn',
       stop_sequence: null,
     },
-    content: [{ type: 'text', text: `answer ${id}` }],
+    content: [{ type: 'text', text: saidBy(line) }],
     usage: { input_tokens: input, output_tokens: output, service_tier: 'batch' },
   };
 }

@@ -48,6 +48,10 @@ export interface Route {
 /** What each line consumes. */
 export const used = { input: 10, output: 5 };
 
+/** What a line is answered with: what it asks to be said, or a text of its own. */
+export const saidBy = ({ id, body }: Pick<Line, 'id' | 'body'>): string =>
+  /say: ([^"\\]*)/.exec(JSON.stringify(body))?.[1] ?? `answer ${id}`;
+
 /** Reported usage of a line; a marked line reports more than a call can have consumed. */
 export const usedBy = ({ body }: Pick<Line, 'body'>): typeof used =>
   JSON.stringify(body).includes('[lies]') ? { input: 4_000_000_000, output: 4_000_000_000 } : used;

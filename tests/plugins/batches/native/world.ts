@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
+import { BatchRows } from '../../../../plugins/batches/rows.ts';
 import { accounts } from '../../../../plugins/common/domain/accounts.ts';
 import { database } from '../../../../plugins/common/domain/database.ts';
 import { ledger, pool } from '../../../../plugins/common/domain/ledger.ts';
@@ -72,6 +73,35 @@ export const chatLine = (id: string, text = id, model = 'm') =>
     body: { model, max_tokens: 50, messages: [{ role: 'user', content: text }] },
   });
 
+const contentEndpoint = '/v1beta/models/m:generateContent';
+export const contentLine = (id: string, text = id) =>
+  JSON.stringify({
+    ...{ custom_id: id, method: 'POST', url: contentEndpoint },
+    body: { contents: [{ role: 'user', parts: [{ text }] }], generationConfig: { maxOutputTokens: 50 } },
+  });
+
+/** No client orders such a batch by a file: the gateway's own form of it. */
+export async function orderContents(
+  { gateway, account, keyId, client }: World,
+  lines: readonly string[],
+): Promise<string> {
+  const id = `batch_${lines.length}${Math.floor(performance.now())}`;
+  const batch = {
+    ...{
+      id,
+      accountId: account.id,
+      keyId,
+      remoteAddress: '127.0.0.1',
+      dialect: 'chat' as const,
+      endpoint: contentEndpoint,
+      headers: {},
+    },
+    ...{ inputFile: await client.upload(lines), metadata: undefined, windowMs: 60_000, outputLifetimeMs: undefined },
+  } as const;
+  assert.ok(await new BatchRows(gateway.find(database)!).create(batch, 100));
+  return id;
+}
+
 export interface Testbed {
   /** A new customer, and a vendor that has seen nothing. */
   open(usd?: string): Promise<World>;
@@ -80,12 +110,12 @@ export interface Testbed {
 
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** One gateway and one vendor for the tests of a file. */
-export async function startTestbed(): Promise<Testbed> {
+/** One gateway and one vendor for the tests of a file. `edited`: its file as they need it. */
+export async function startTestbed(edited: (file: string) => string = (file) => file): Promise<Testbed> {
   const vendor = new BatchVendor();
   vendor.add([...fileRoutes(vendor), ...messageRoutes(vendor), ...contentRoutes(vendor)]);
   await vendor.start();
-  const running = await startGateway(gatewayFile(vendor.origin, 'gateway: native\nlisten: 127.0.0.1:0'));
+  const running = await startGateway(edited(gatewayFile(vendor.origin, 'gateway: native\nlisten: 127.0.0.1:0')));
   let customers = 0;
   return {
     open(usd = '10') {

@@ -1,0 +1,110 @@
+/** Lines of batches that vendors make themselves: checked before the order, put back and checked in the results, in each protocol. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { rowsOf, tableOf } from '../../../plugins/common/kit/sql.ts';
+import { until } from '../../helpers/until.ts';
+import {
+  chatLine,
+  contentLine,
+  lineCost,
+  orderContents,
+  startTestbed,
+  type Testbed,
+  type World,
+} from '../batches/native/world.ts';
+
+let testbed: Testbed;
+before(async () => {
+  testbed = await startTestbed(
+    (file) => `${file.replace('models, idempotency', 'models, guardrails, prompts, idempotency')}
+guardrails:
+  checks:
+    mail: { type: patterns, find: [email], do: mask, restore: true }
+    words: { type: words, list: [banana], on: [answer], do: refuse }
+    beside: { type: words, list: [cherry], on: [prompt], do: refuse, beside: true }
+  policies: { base: [mail, words, beside] }
+  apply: [{ policy: base }]
+`,
+  );
+});
+after(() => testbed.stop());
+
+/** The texts that the vendor was sent. */
+const sentTo = ({ vendor }: World) => JSON.stringify([...vendor.batches.values()].flatMap(({ lines }) => lines));
+
+async function keptOf({ gateway }: World): Promise<string[]> {
+  const store = gateway.find(database)!;
+  const rows = await rowsOf<{ kept: string }>(
+    store.orm,
+    sql`select kept from ${tableOf(store, 'batch_lines')} where kept is not null`,
+  );
+  return rows.map(({ kept }) => kept);
+}
+
+test('texts that a line has masked come back in its own result, and are kept sealed until then, in chat and in contents', async () => {
+  for (const form of ['chat', 'contents'] as const) {
+    const world = await testbed.open();
+    world.vendor.pollsUntilEnd = Number.POSITIVE_INFINITY;
+    const texts = ['say: Write to ada@example.com.', 'say: Write to eve@example.com.', 'say: [EMAIL-1] and [EMAIL-2]'];
+    const ids = ['ada', 'eve', 'none'];
+    const id =
+      form === 'chat'
+        ? await world.client.order(texts.map((text, index) => chatLine(ids[index]!, text)))
+        : await orderContents(
+            world,
+            texts.map((text, index) => contentLine(ids[index]!, text)),
+          );
+    await until('the vendor runs it', () => world.vendor.steps.includes('get'));
+    assert.doesNotMatch(sentTo(world), /example\.com/);
+    assert.equal(sentTo(world).match(/Write to \[EMAIL-1\]\./g)?.length, 2);
+    const kept = await keptOf(world);
+    assert.equal(kept.length, 2);
+    assert.doesNotMatch(Buffer.from(kept.join(), 'base64').toString('latin1'), /example/);
+    world.vendor.pollsUntilEnd = 1;
+    const { lines } = await world.client.ended(id);
+    const answered = (name: string) => JSON.stringify(lines.get(name)!.response!.body);
+    assert.match(answered('ada'), /"Write to ada@example\.com\."/);
+    assert.match(answered('eve'), /"Write to eve@example\.com\."/);
+    assert.match(answered('none'), /"\[EMAIL-1\] and \[EMAIL-2\]"/);
+    assert.deepEqual(await keptOf(world), []);
+    await world.settled(3n * lineCost, 3);
+  }
+});
+
+test('a message of a batch has its address again in its result', async () => {
+  const world = await testbed.open();
+  const content = 'say: Write to ada@example.com.';
+  const requests = [
+    { custom_id: 'one', params: { model: 'm', max_tokens: 50, messages: [{ role: 'user', content }] } },
+  ];
+  const ordered = await (await world.client.call('POST', '/v1/messages/batches', { requests })).json();
+  const { id } = ordered as { id: string };
+  const results = await until('it has ended', async () => {
+    const batch = await (await world.client.call('GET', `/v1/messages/batches/${id}`)).json();
+    if ((batch as { processing_status: string }).processing_status !== 'ended') return undefined;
+    return (await world.client.call('GET', `/v1/messages/batches/${id}/results`)).text();
+  });
+  assert.match(sentTo(world), /Write to \[EMAIL-1\]\./);
+  assert.match(results, /"Write to ada@example\.com\."/);
+});
+
+test('a refused answer is an errored line that is paid, and a refused prompt is not sent, by a check that runs beside calls too', async () => {
+  const world = await testbed.open();
+  const id = await world.client.order([
+    chatLine('good', 'say: A pear.'),
+    chatLine('answer', 'say: A banana.'),
+    chatLine('prompt', 'A cherry.'),
+  ]);
+  const { lines, request_counts: counts } = await world.client.ended(id);
+  assert.deepEqual(counts, { total: 3, completed: 1, failed: 2 });
+  assert.doesNotMatch(sentTo(world), /cherry/);
+  for (const name of ['answer', 'prompt']) {
+    const { status_code: status, body } = lines.get(name)!.response!;
+    assert.equal(status, 400);
+    assert.match(JSON.stringify(body), /content_policy_violation/);
+    assert.doesNotMatch(JSON.stringify(body), /banana|cherry/);
+  }
+  await world.settled(2n * lineCost, 2);
+});
