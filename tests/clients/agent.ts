@@ -56,6 +56,8 @@ function waysToRead(file: string): readonly (readonly [string, object | string])
     ['Read', { file_path: file }],
     ['Bash', { command: `cat ${file}`, description: 'Show the file' }],
     ['view', { path: file }],
+    ['read_file', { file_path: file }],
+    ['read', { filePath: file }],
     ['bash', { command: `cat ${file}`, description: 'Show the file' }],
     ['exec_command', { cmd: `cat ${file}` }],
     ['shell', { command: ['cat', file] }],

@@ -1,5 +1,6 @@
 /** What the clients call, behind a proxy: one gateway in this process, or a fleet of two without affinity. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { boot } from '../../core/gateway/boot.ts';
@@ -20,6 +21,8 @@ export interface Ground {
   readonly handed: readonly number[];
   /** How many of them were upgrades to a WebSocket. */
   upgrades(): number;
+  /** Lays these sections over the others in each gateway, which goes on serving. */
+  change(sections: Record<string, unknown>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -31,13 +34,19 @@ export function startGround(sections: Record<string, unknown>): Promise<Ground> 
 async function startOne(sections: Record<string, unknown>): Promise<Ground> {
   const directory = await mkdtemp(join(tmpdir(), 'client-gateway-'));
   const schema = ownSchema('clients');
-  const file = yamlOf({ gateway: 'clients', schema, listen: '127.0.0.1:0', ...sections });
+  const named = { gateway: 'clients', schema, listen: '127.0.0.1:0', ...sections };
+  const file = yamlOf(named);
   const environment = databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl };
   const gateway = await startGateway(file, { directory, environment });
   const proxy = await startTurningProxy([gateway.origin]);
   return {
     ...proxy,
     testbed: faces(gateway),
+    async change(more) {
+      const text = yamlOf({ ...named, ...more }).replaceAll('include: ', `include: ${process.cwd()}/`);
+      await writeFile(join(directory, 'gateway.yaml'), text);
+      assert.deepEqual((await gateway.gateway.reload()).problems, []);
+    },
     async close() {
       proxy.close();
       const { schema: used } = gateway.gateway.find(database)!;
@@ -70,6 +79,9 @@ async function startFleet(sections: Record<string, unknown>): Promise<Ground> {
   return {
     ...proxy,
     testbed: faces({ origin, gateway, directory, lines: [], stop, [Symbol.asyncDispose]: stop }),
+    async change(more) {
+      await Promise.all(fleet.nodes.map((node) => node.reload(more)));
+    },
     async close() {
       proxy.close();
       await stop();

@@ -6,13 +6,13 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-export type ClientName = 'claude-code' | 'codex' | 'copilot';
+type ClientName = 'claude-code' | 'codex' | 'copilot' | 'gemini-cli' | 'qwen-code' | 'opencode';
 
 interface Distribution {
   readonly version: string;
-  /** npm specification of the package that holds the binary for this platform. */
+  /** npm specification of the package that holds the program, for this platform where there are several. */
   readonly package: string;
-  /** The binary inside of `node_modules`. */
+  /** The binary, or the script for Node, inside of `node_modules`. */
   readonly binary: string;
 }
 
@@ -41,12 +41,29 @@ const distributions: Readonly<Record<ClientName, Distribution>> = {
     package: `@github/copilot-${platform}@1.0.102`,
     binary: `@github/copilot-${platform}/copilot`,
   },
+  'gemini-cli': {
+    version: '0.61.0',
+    package: '@google/gemini-cli@0.61.0',
+    binary: '@google/gemini-cli/bundle/gemini.js',
+  },
+  'qwen-code': {
+    version: '0.24.4',
+    package: '@qwen-code/qwen-code@0.24.4',
+    binary: '@qwen-code/qwen-code/cli-entry.js',
+  },
+  opencode: {
+    version: '1.18.33',
+    package: `opencode-${platform}@1.18.33`,
+    binary: `opencode-${platform}/bin/opencode`,
+  },
 };
+
+export const clientNames = Object.keys(distributions) as ClientName[];
 
 /** A client could not be had: no registry in reach, or none for this platform. */
 export class NotInstalled extends Error {}
 
-/** The path of the client's binary; downloads about 170 MB when this version is not in the cache. Throws NotInstalled. */
+/** The path of the client's binary; downloads 100 to 180 MB when this version is not in the cache. Throws NotInstalled. */
 export async function install(name: ClientName): Promise<string> {
   const { version, package: specification, binary } = distributions[name];
   const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'model-gateway/clients');
@@ -63,6 +80,7 @@ export async function install(name: ClientName): Promise<string> {
       draft,
       '--no-save',
       '--ignore-scripts',
+      '--omit=optional',
       '--no-audit',
       '--no-fund',
       '--fetch-retries=1',

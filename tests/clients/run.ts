@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { hasPostgresPrograms } from '../helpers/postgres.ts';
 import { hasRedis } from '../helpers/redis.ts';
-import { install, NotInstalled } from './install.ts';
+import { clientNames, install, NotInstalled } from './install.ts';
 import { protocols } from './vendor.ts';
 
 const notTested = 77;
@@ -21,15 +21,11 @@ const sealing = !fleet ? ['-rn'] : process.getuid?.() === 0 ? ['-n'] : ['-cn', '
 
 try {
   if (fleet && !(hasPostgresPrograms && hasRedis)) throw new NotInstalled('PostgreSQL or Redis is not installed.');
-  const [claudeCode, codex, copilot] = await Promise.all([
-    install('claude-code'),
-    install('codex'),
-    install('copilot'),
-  ]);
+  const binaries = await Promise.all(
+    clientNames.map(async (name) => [`${name.toUpperCase().replace('-', '_')}_BINARY`, await install(name)] as const),
+  );
   process.exitCode = await runTurns({
-    CLAUDE_CODE_BINARY: claudeCode,
-    CODEX_BINARY: codex,
-    COPILOT_BINARY: copilot,
+    ...Object.fromEntries(binaries),
     ...(fleet ? { CLIENTS_ON: 'fleet' } : {}),
     ...(only === undefined ? {} : { ONLY_PROTOCOL: only }),
   });
@@ -40,7 +36,7 @@ try {
 }
 
 async function runTurns(environment: Record<string, string>): Promise<number> {
-  const words = ['--test', '--test-timeout=120000', join(import.meta.dirname, 'turns.ts')];
+  const words = ['--test', join(import.meta.dirname, 'turns.ts')];
   const isSealed = spawnSync('unshare', [...sealing, 'sh', '-c', 'ip link set lo up']).status === 0;
   console.log(
     isSealed ? 'Network: loopback alone, in a namespace of its own.' : 'Network: watched by a proxy, not sealed.',

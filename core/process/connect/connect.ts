@@ -193,11 +193,6 @@ function sourceOf(written: readonly string[], shell: Shell): string {
     : `${command} "${file}", also in the file that your shell starts with`;
 }
 
-/** Writes a client's settings without showing, asking or calling. */
-export function writeSettings(name: string, values: Filling, home: string): void {
-  writeAll(planOf(clientPrograms.get(name)!, values, { home, environment: {} }));
-}
-
 function undo(client: ClientProgram, at: Surroundings): CommandResult {
   const restored = restore(client, at);
   const text =
