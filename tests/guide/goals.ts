@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Reader, Section } from './reader.ts';
 
-interface Goal {
+export interface Goal {
   readonly name: string;
   /** The goal that its pages take for granted. */
   readonly after?: string;

@@ -1,25 +1,31 @@
 /**
- * `npm run test:guide [-- --only GOAL] [--install]`: follows the guide in a fresh clone, and does only what its pages say: files and
+ * `npm run test:guide [-- --only GOAL,…] [--install]`: follows the guide in a fresh clone, and does only what its pages say: files and
  * commands are taken from them. What a person supplies is replaced: keys, the vendor, and ports.
  * `--install`: packages by `npm ci`, as the first page says, and not from this checkout.
  */
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { startVendor } from '../../plugins/sandbox/vendor.ts';
-import { goals } from './goals.ts';
+import { type Goal, goals } from './goals.ts';
 import { Reader } from './reader.ts';
 
 const { only, install = false } = parseArgs({
   options: { only: { type: 'string' }, install: { type: 'boolean' } },
 }).values;
+const wanted = only?.split(',') ?? [];
 const chosen =
   only === undefined
     ? goals
-    : goals.filter(({ name }) => name === only || goals.find((one) => one.name === only)?.after === name);
-if (chosen.length === 0) throw new Error(`there is no goal "${only}": ${goals.map(({ name }) => name).join(', ')}`);
+    : goals.filter(({ name }) => wanted.some((one) => one === name || goalOf(one).after === name));
+
+function goalOf(name: string): Goal {
+  const goal = goals.find((one) => one.name === name);
+  if (goal === undefined) throw new Error(`there is no goal "${name}": ${goals.map((one) => one.name).join(', ')}`);
+  return goal;
+}
 
 const home = mkdtempSync(join(tmpdir(), 'guide-'));
 const vendor = await startVendor({ key: 'sk-of-the-vendor' });
@@ -53,13 +59,11 @@ async function cloned(): Promise<string> {
     cpSync(join(here, file), join(clone, file));
   }
   if (install) return clone;
-  // What `npm ci` would bring and build, as links.
+  // What `npm ci` would bring and build, as links: copying the names of all packages' files would take as long as a goal.
   const scripts = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
   if (scripts.scripts['prepare'] === undefined) throw new Error('npm ci builds nothing any more');
-  for (const built of [
-    'node_modules',
-    ...['console/web', 'docs', 'storage/embedded'].map((one) => `plugins/${one}/dist`),
-  ])
+  symlinkSync(join(here, 'node_modules'), join(clone, 'node_modules'));
+  for (const built of ['console/web', 'docs', 'storage/embedded'].map((one) => `plugins/${one}/dist`))
     await git('cp', ['-al', join(here, built), join(clone, built)]);
   return clone;
 }

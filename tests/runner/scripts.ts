@@ -67,7 +67,7 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
       'the main journeys in Firefox (Debian’s firefox-esr); SHOTS=DIR keeps a screenshot of each page',
     ],
     [
-      'test:guide [-- --only GOAL] [-- --install]',
+      'test:guide [-- --only GOAL,…] [-- --install]',
       'a minute',
       'six goals of the guide in a fresh clone, by a script that does only what the pages say',
     ],
