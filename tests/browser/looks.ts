@@ -38,7 +38,7 @@ export const looksOfLanguage: readonly Look[] = [
 export async function findingsOf(page: Page, address: string, looks = allLooks): Promise<string[]> {
   const findings: string[] = [];
   await see(page, looks[0]!);
-  await show(page, address);
+  await visit(page, address);
   await settled(page);
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axeSource);
   for (const look of looks) {
@@ -66,8 +66,8 @@ export async function findingsOfPlainPage(page: Page, address: string): Promise<
   return findings;
 }
 
-/** Loading the app takes longer than all that is looked at: where it is open, its router (TanStack's) goes to the address, as by a link. */
-async function show(page: Page, address: string): Promise<void> {
+/** Loading the app takes longer than most of what is looked at: where it is open, its router (TanStack's) goes to the address, as by a link. */
+export async function visit(page: Page, address: string): Promise<void> {
   if (page.url() === 'about:blank') return void (await page.goto(address));
   const { pathname, search } = new URL(address, page.url());
   await page.evaluate(`new Promise((done) => {
@@ -82,7 +82,7 @@ async function show(page: Page, address: string): Promise<void> {
 }
 
 /** Nothing moves afterwards: a colour on its way to another one is neither. */
-async function see(page: Page, { viewport, colorScheme }: Look): Promise<void> {
+async function see(page: Page, { viewport, colorScheme }: Pick<Look, 'viewport' | 'colorScheme'>): Promise<void> {
   await page.emulateMedia({ colorScheme });
   await page.setViewportSize(viewport);
   if (page.url() === 'about:blank') return;
@@ -136,21 +136,28 @@ async function overflow(page: Page): Promise<number> {
   return Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'));
 }
 
-/** Columns that lie outside of what is seen of their table, at the widths of common screens, and the page where it is to be one screen high. */
+/** The columns of a page's tables that lie outside of what is seen, at the widths of common screens; and the page where it is to be one screen high. */
 export async function cutTables(page: Page, address: string, { oneScreen = false } = {}): Promise<string[]> {
-  await show(page, address);
+  await visit(page, address);
   await filled(page);
+  return cutColumns(page, { oneScreen });
+}
+
+/** The same of the page that is shown. */
+export async function cutColumns(page: Page, { oneScreen = false } = {}): Promise<string[]> {
   const findings: string[] = [];
+  const { pathname, search } = new URL(page.url());
   for (const viewport of screens) {
-    await page.setViewportSize(viewport);
+    await see(page, { viewport, colorScheme: 'light' });
+    const at = `${pathname}${search} at ${viewport.width}`;
     const cut = (await page.evaluate(`[...document.querySelectorAll('.table-box')].flatMap((box) => {
       const edge = box.getBoundingClientRect().right + 1;
       const heads = [...box.querySelectorAll('thead th')];
       return heads.filter((one) => one.getBoundingClientRect().right > edge).map((one) => one.textContent);
     })`)) as string[];
-    findings.push(...cut.map((title) => `${address} at ${viewport.width}: the column ${title}`));
+    findings.push(...cut.map((title) => `${at}: the column ${title}`));
     const below = Number(await page.evaluate('document.documentElement.scrollHeight')) - viewport.height;
-    if (oneScreen && below > 0) findings.push(`${address} at ${viewport.width}: ${below} pixels too high`);
+    if (oneScreen && below > 0) findings.push(`${at}: ${below} pixels too high`);
   }
   return findings;
 }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
+import { visit } from './looks.ts';
 import { cannotRun, type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
@@ -263,7 +264,7 @@ test('an auditor sees the pages without their controls', { skip: cannotRun }, as
     /^(Credit|More|Disable|Enable|Wake|Refund|Make codes|Revoke.*|Invite|Reconcile|Reload files|New token|Cancel task)$/;
   const id = stage.testbed.world.accounts[0]!.id;
   for (const path of ['accounts', `accounts/${id}`, 'upstreams', 'codes', 'people', 'money', 'config', 'tokens']) {
-    await page.goto(`/console/admin/${path}`);
+    await visit(page, `/console/admin/${path}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForTimeout(300);
     assert.equal(await page.getByRole('button', { name: changing }).count(), 0, path);

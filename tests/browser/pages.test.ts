@@ -1,7 +1,7 @@
 /** Every page of a client, in light, dark and on a small screen: usable by everybody, and never wider than the screen. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { englishNumbers, findingsOf, firstLook } from './looks.ts';
+import { cutColumns, englishNumbers, findingsOf, firstLook } from './looks.ts';
 import { cannotRun, openStage, type Stage } from './stage.ts';
 
 const inside = [
@@ -10,6 +10,7 @@ const inside = [
   '/keys?new=1',
   '/usage',
   '/models',
+  '/models?compare=1',
   '/tasks',
   '/files',
   '/batches',
@@ -36,7 +37,9 @@ before(async () => {
 });
 after(() => stage?.close());
 
-test('every page in German is accessible and has its numbers in German', { skip: cannotRun }, async () => {
+test('every page in German is accessible, has all columns in sight and its numbers in German', {
+  skip: cannotRun,
+}, async () => {
   const findings: string[] = [];
   for (const [paths, page] of [
     [inside, await stage.page({ ...firstLook, locale: 'de' })],
@@ -45,7 +48,9 @@ test('every page in German is accessible and has its numbers in German', { skip:
     for (const path of paths) {
       findings.push(...(await findingsOf(page, `${stage.origin}/console${path}`)));
       findings.push(...(await englishNumbers(page)));
+      if (!path.includes('?new=')) findings.push(...(await cutColumns(page)));
     }
+    assert.equal(await page.evaluate('document.documentElement.lang'), 'de');
     await page.context().close();
   }
   assert.equal([...findings, ...stage.complaints].join('\n'), '');

@@ -19,7 +19,8 @@ const alone = /\.process\.test\.ts$/;
 const long = [
   /^tests\/(?:simulation|translate|plugins\/(?:batches|clouds))\//,
   /^tests\/end-to-end\/[^.]+\.test\./,
-  /(?:workers|kill|command-line|alt|footprint|package|operator-pages|google-batches|telemetry|-sums)\./,
+  /^tests\/browser\/(?:known-set|languages|money-truth|operator-(?:forms|pages|traffic)|pictures)\./,
+  /(?:workers|fleet-outages|nodes|kill|command-line|alt|footprint|package|google-batches|telemetry|-sums)\./,
 ];
 
 const { values, positionals } = parseArgs({
