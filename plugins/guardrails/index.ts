@@ -58,7 +58,8 @@ async function setUp(host: Host, section: GuardrailsConfig): Promise<PluginInsta
   const guard = new Guard(host, section, rows);
   host.provide(checkVerdicts, guard);
   if (rows !== undefined) host.provide(guardrailVerdicts, rows);
-  addRules(host, guard);
+  // Without a policy at the start, calls do not enter this plugin at all.
+  if (guard.isOn) addRules(host, guard);
   const { tools } = guard;
   host.extend(adminPages, guardrailPage({ rows, clock: host.clock, tools, policies: () => guard.opened() }));
   const instance: PluginInstance<GuardrailsConfig> = {
@@ -75,7 +76,6 @@ async function setUp(host: Host, section: GuardrailsConfig): Promise<PluginInsta
       ],
     },
     reload: {
-      // Without a policy at the start, calls do not enter this plugin at all.
       members:
         section.apply.length > 0
           ? ['checks', 'policies', 'apply', 'stream', 'keep']

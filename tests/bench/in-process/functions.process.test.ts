@@ -16,6 +16,12 @@ test('files, functions and calls of a whole chat request through all plugins of 
   assert(files > 0 && files <= most.files && entered.length <= most.functions && calls <= most.calls, found);
 });
 
+test('guardrails and cache in the list without rules: a call enters the same functions as without them, as often', async () => {
+  const [without, ruleless] = [await functionsOf('full'), await functionsOf('ruleless')];
+  const named = (entered: readonly Entered[]) => entered.map(({ file, name, calls }) => `${file} ${name} ${calls}`);
+  assert.deepEqual(named(ruleless).toSorted(), named(without).toSorted());
+});
+
 function callsOf(entered: readonly Entered[]): number {
   return entered.reduce((sum, { calls }) => sum + calls, 0);
 }

@@ -1,4 +1,4 @@
-/** The gateways under measurement: all plugins of the main gateway, the relay alone, or the smallest gateway there is. */
+/** The gateways under measurement: all plugins of the main gateway, also with guardrails and cache that have no rules, the relay alone, or the smallest gateway there is. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { money } from '../../../plugins/common/domain/money.ts';
 import { fillDirectory } from '../../helpers/template.ts';
 import { modelOf, names, type ProtocolName } from '../words.ts';
 
-export type GatewayKind = 'passthrough' | 'relay' | 'full';
+export type GatewayKind = 'passthrough' | 'relay' | 'full' | 'ruleless';
 
 export interface BenchGateway {
   readonly gateway: Gateway;
@@ -32,7 +32,8 @@ export async function startGateway(
   tools: { clock?: Clock; log?: Log } = {},
 ): Promise<BenchGateway> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
-  if (kind === 'full' && database === undefined) await fillDirectory(directory);
+  const isFull = kind === 'full' || kind === 'ruleless';
+  if (isFull && database === undefined) await fillDirectory(directory);
   const file = join(directory, 'bench.yaml');
   writeFileSync(file, fileOf(kind, directory, `http://127.0.0.1:${upstreamPort}`));
   const gateway = await boot(file, { mode: 'serve', ...tools });
@@ -40,7 +41,7 @@ export async function startGateway(
   return {
     gateway,
     port,
-    key: kind === 'full' ? await openAccount(gateway) : 'none',
+    key: isFull ? await openAccount(gateway) : 'none',
     async stop() {
       await gateway.stop(0);
       rmSync(directory, { recursive: true, force: true });
@@ -54,12 +55,19 @@ function fileOf(kind: GatewayKind, directory: string, origin: string): string {
   const relay = `providers: ${JSON.stringify(providersAt(origin))}\nmodels: ${JSON.stringify(models())}\n`;
   if (kind === 'relay') return `${head}plugins: [providers, models, route, protocol-convert]\n${relay}`;
   const { plugins } = parse(readFileSync(mainFile, 'utf8')) as { plugins: string[] };
+  if (kind === 'ruleless') addTo(plugins);
   const limits = '{ rpm: 100M, tpm: 1000M, concurrency: 100k }';
   const storage = database === undefined ? '' : `storage: { database: "${database}" }\n`;
   return `${head}plugins: ${JSON.stringify(plugins)}
 ${storage}plans: { default: bench, offers: { bench: { price: 0, limits: ${limits} } } }
 ${relay}websockets: { per_account: 1M, per_key: 1M }
 `;
+}
+
+/** As in `config/company.yaml`. */
+function addTo(plugins: string[]): void {
+  const added = ['guardrails', 'prompts'].filter((name) => !plugins.includes(name));
+  plugins.splice(plugins.indexOf('idempotency'), 0, ...added);
 }
 
 function providersAt(origin: string): object {

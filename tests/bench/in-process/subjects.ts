@@ -73,6 +73,7 @@ export const subjects = {
   passthrough: whole('passthrough'),
   relay: whole('relay'),
   full: whole('full'),
+  ruleless: whole('ruleless'),
   translated: translated(),
   'bare forwarder, chunk': stream('bare forwarder', 'chat', 'chat'),
   'relayed chunk': stream('full', 'chat', 'chat'),
