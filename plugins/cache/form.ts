@@ -7,6 +7,7 @@ import { ReplyEvents } from '../common/canonical/events.ts';
 import type { Reply, Sink } from '../common/canonical/reply.ts';
 import type { Usage } from '../common/domain/usage.ts';
 import { FrameReader } from '../common/kit/sse.ts';
+import { hasErrorIn } from '../common/kit/upstream-errors.ts';
 import { readFrame } from '../common/wire/frame.ts';
 import type { Opened } from '../common/wire/protocols.ts';
 import type { Entry } from './entry.ts';
@@ -36,7 +37,7 @@ export function hasForms(opened: Opened | undefined): opened is Opened {
  */
 export function isWorthKeeping(entry: Entry, opened: Opened | undefined): boolean {
   if (opened === undefined) return isWholeBody(entry);
-  if (!hasForms(opened)) return true;
+  if (!hasForms(opened)) return !namesError(entry);
   try {
     const { choices } = replyOf(entry, opened);
     return choices.every(
@@ -48,12 +49,18 @@ export function isWorthKeeping(entry: Entry, opened: Opened | undefined): boolea
   }
 }
 
+/** The answer is in a dialect, which its clients alone can read. */
+function namesError({ body, isStream }: Entry): boolean {
+  const read = isStream ? framesIn(body).map(({ json }) => json) : [tryParseBytes(body)];
+  return read.some((json) => isObject(json) && hasErrorIn(json));
+}
+
 const refusedPart = /"type"\s*:\s*"refusal"/;
 
 function isWholeBody({ headers, body, isStream }: Entry): boolean {
   if (isStream || headers['content-type']?.startsWith('application/json') !== true) return body.length > 0;
   const json = tryParseBytes(body);
-  return isObject(json) && (json['error'] ?? null) === null && !refusedPart.test(Buffer.from(body).toString('latin1'));
+  return isObject(json) && !hasErrorIn(json) && !refusedPart.test(Buffer.from(body).toString('latin1'));
 }
 
 /** The answer in the form of this request; undefined: it cannot be made. */
@@ -98,13 +105,13 @@ function read({ body, isStream, key }: Entry, { protocol: { codec } }: Opened, s
   if (isStream) {
     const decoder = codec.createDecoder(events);
     for (const { json, event } of framesIn(body)) {
-      if (isObject(json['error'])) throw new Error('the answer has an error in it');
+      if (hasErrorIn(json)) throw new Error('the answer has an error in it');
       decoder.payload(json, event);
     }
     decoder.end();
   } else {
     const json = tryParseBytes(body);
-    if (!isObject(json) || isObject(json['error'])) throw new Error('the answer is none');
+    if (!isObject(json) || hasErrorIn(json)) throw new Error('the answer is none');
     codec.decodeReply(json, events);
   }
   if (events.failure !== undefined || !(events.hasContent || events.hasStopped)) throw new Error('the answer is empty');

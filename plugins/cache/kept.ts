@@ -34,6 +34,7 @@ export function entryOf(
   const report = exchange.find(usageReport);
   const body = copy.whole();
   if (kind === 'failed' || error !== undefined || report?.terminal !== true || body === undefined) return undefined;
+  if (report.hasError === true) return undefined;
   if (exchange.find(model) !== request.model || !hasPolicies(exchange, request.policies)) return undefined;
   const requested = exchange.get(call);
   if (!isAsRequested(requested, report.services, report.media)) return undefined;

@@ -88,11 +88,13 @@ async function readWhole(read: Read, reader: AnswerReader & { form: 'whole' }, a
   const { context, opened, target, clock } = read;
   const { exchange } = context;
   const body = await wholeBody(answer.body, Number.POSITIVE_INFINITY);
-  const error = body.length > maxScrubbedBytes ? undefined : errorIn(body);
-  if (error !== undefined) throw classifyBody(error, answer.headers, body, clock.now(), target.key.reveal());
+  const error = errorIn(body);
+  if (isObject(error?.['error']) && body.length <= maxScrubbedBytes)
+    throw classifyBody(error!, answer.headers, body, clock.now(), target.key.reveal());
   const reading = await reader.read(body, context);
   const { usage, upstreamId, contentType = answer.headers['content-type'] ?? 'application/json' } = reading;
-  exchange.set(usageReport, reportOf(exchange, opened, reading.seen, usage, upstreamId));
+  const report = reportOf(exchange, opened, reading.seen, usage, upstreamId);
+  exchange.set(usageReport, error === undefined ? report : { ...report, hasError: true });
   const given = reading.body ?? body;
   const named = read.namesRequested ? withModel(given, opened.call.model) : given;
   return { status: answer.status, headers: { 'content-type': contentType }, body: named };
@@ -155,7 +157,7 @@ function errorIn(body: Uint8Array): Record<string, unknown> | undefined {
   // Most answers begin with other members.
   if (!asBuffer(body).includes('"error"')) return undefined;
   const json = tryParseBytes(body);
-  return isObject(json) && isObject(json['error']) ? json : undefined;
+  return isObject(json) && json['error'] ? json : undefined;
 }
 
 function isPage(headers: Headers): boolean {

@@ -144,6 +144,8 @@ export interface UsageReport {
   readonly estimated: boolean;
   /** The protocol's own terminal event (or a whole body) was seen. */
   readonly terminal: boolean;
+  /** The vendor has named an error beside its answer, which is for this client alone. Looked for where the answer is made into another form. */
+  readonly hasError?: boolean;
   /** The upstream's id of the answer, if it gave one. */
   readonly upstreamId: string | undefined;
   /** `stop`, `length`, `tool_calls` …, as the upstream sent it. */

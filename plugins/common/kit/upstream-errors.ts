@@ -229,3 +229,22 @@ function hasReportedUsage(json: unknown): boolean {
     isObject(body?.['usage']) || isObject(body?.['usageMetadata']) || isObject(objectOf(body?.['response'])?.['usage'])
   );
 }
+
+/** Whether a body, or a frame of a stream, names an error: itself, in the answer that it carries, or in a choice. */
+export function hasErrorIn(json: JsonObject): boolean {
+  return (
+    Boolean(json['error']) ||
+    namesError(json['response']) ||
+    namesError(json['message']) ||
+    someNames(json['choices']) ||
+    someNames(json['candidates'])
+  );
+}
+
+function namesError(value: unknown): boolean {
+  return isObject(value) && Boolean(value['error']);
+}
+
+function someNames(list: unknown): boolean {
+  return Array.isArray(list) && list.some(namesError);
+}

@@ -2,9 +2,11 @@
  * The usage report of one answer, computed on each read, so that it is right for complete, cut and abandoned answers.
  */
 
+import type { JsonObject } from '../../../core/json/json.ts';
 import type { Call, SeenAnswer, Unreported, UsageReport } from '../../common/domain/calls.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import type { Usage } from '../../common/domain/usage.ts';
+import { hasErrorIn } from '../../common/kit/upstream-errors.ts';
 import { isPossibleAnswer, type ModelSize } from '../../common/wire/possible-usage.ts';
 import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { answerTokens } from './estimate.ts';
@@ -15,6 +17,8 @@ export class LiveReport implements UsageReport {
   readonly #size: ModelSize;
   /** The upstream failed or reported an error. */
   broken = false;
+  /** By what `look` was given. */
+  hasError = false;
   #reportsRead = 0;
   #reportedOutput = 0;
   #isBelieved = true;
@@ -23,6 +27,11 @@ export class LiveReport implements UsageReport {
     this.#usageMeter = usageMeter;
     this.#call = call;
     this.#size = size;
+  }
+
+  /** At a body or frame that the client gets in another form. */
+  look(json: JsonObject): void {
+    if (hasErrorIn(json)) this.hasError = true;
   }
 
   get usage(): Usage {

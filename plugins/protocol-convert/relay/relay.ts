@@ -2,7 +2,8 @@
 
 import type { Exchange } from '../../../core/contract/contract.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
-import { isObject, tryParseBytes } from '../../../core/json/json.ts';
+import type { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
+import { isObject, type JsonObject, tryParseBytes } from '../../../core/json/json.ts';
 import { droppedHeader } from '../../common/canonical/dropped-parameters.ts';
 import { spendGuard, type UsageReport, usageReport } from '../../common/domain/calls.ts';
 import { instead, model } from '../../common/domain/models.ts';
@@ -99,7 +100,7 @@ function setUsage(relayedCall: RelayedCall, body: Uint8Array, headers: Headers):
 }
 
 function relayWhole(relayedCall: RelayedCall, answer: Answer, body: Uint8Array): Answer | Promise<Answer> {
-  const { exchange, opened, tools, hooks } = relayedCall;
+  const { exchange, opened, hooks } = relayedCall;
   const { protocol, call, reshape } = opened;
   const json = tryParseBytes(body);
   if (!isObject(json) && hooks.otherForm !== undefined && beginsStream(body, protocol))
@@ -109,15 +110,14 @@ function relayWhole(relayedCall: RelayedCall, answer: Answer, body: Uint8Array):
   usageMeter.whole(json);
   const report = new LiveReport(usageMeter, call, exchange.find(model) ?? unknownSize);
   if (call.stream) requireAnswer(usageMeter);
-  if (usageMeter.error !== undefined) {
-    const { error } = usageMeter;
+  const { error } = usageMeter;
+  if (error !== undefined) {
     const errorBody = error === json ? body : Buffer.from(JSON.stringify(error));
-    const refusal = classifyBody(error, answer.headers, errorBody, tools.clock.now(), keyOf(exchange));
-    if (refusal.hasUsage && call.billable) exchange.set(usageReport, report);
-    throw refusal;
+    throw refusalOf(relayedCall, error, { ...answer, body: errorBody }, report);
   }
   exchange.set(usageReport, call.billable ? report : nothingUsed);
   if (exchange.find(instead) !== undefined) refuseKeptBack(exchange, usageMeter, report);
+  if (reshape !== undefined) report.look(json);
   reshape?.begin?.(report);
   const give = (converted: Uint8Array) => {
     hooks.ended?.(usageMeter);
@@ -130,6 +130,18 @@ function relayWhole(relayedCall: RelayedCall, answer: Answer, body: Uint8Array):
   };
   const converted = reshape === undefined ? body : reshape.whole(json, body);
   return converted instanceof Promise ? converted.then(give) : give(converted);
+}
+
+/** Its usage is charged where the vendor reports any. */
+function refusalOf(
+  { exchange, opened: { call }, tools }: RelayedCall,
+  error: JsonObject,
+  { headers, body }: Pick<Answer, 'headers'> & { readonly body: Uint8Array },
+  report: LiveReport,
+): UpstreamRefusal {
+  const refusal = classifyBody(error, headers, body, tools.clock.now(), keyOf(exchange));
+  if (refusal.hasUsage && call.billable) exchange.set(usageReport, report);
+  return refusal;
 }
 
 async function relayStream(

@@ -115,7 +115,10 @@ export class RelayedAnswer implements Reshape {
     const read = readFrame(raw);
     if (this.#encoder === undefined)
       this.#push({ bytes: this.#bytesOf(raw, verdict), json: read?.json, events: [], returned: 0 });
-    if (read !== undefined) this.#decoder.payload(read.json, read.event);
+    if (read !== undefined) {
+      this.#report?.look(read.json);
+      this.#decoder.payload(read.json, read.event);
+    }
     if (verdict === 'last' || verdict === 'overdue') this.#end();
     else if (this.#heldBytes > maxHeldBytes) this.#change();
     return this.#flush();

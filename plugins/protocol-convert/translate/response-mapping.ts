@@ -90,6 +90,7 @@ export class ResponseTranslation implements Reshape {
   /** Its output is collected for `flush`: the frames of one chunk are sent as one. */
   frame(_raw: Buffer, read: ReadFrame | undefined): undefined {
     if (this.#isFinished || read === undefined || this.#options.transforms?.isEnding === true) return;
+    this.#report?.look(read.json);
     this.#decoder.payload(read.json, read.event);
     this.#checkReadable();
   }
