@@ -2,17 +2,20 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import type { ContextKey } from '../../../core/contract/contract.ts';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import plugin from '../../../plugins/cache/index.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { type Call, call, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { servedBy } from '../../../plugins/common/domain/ledger.ts';
 import { model } from '../../../plugins/common/domain/models.ts';
 import { formatUsd } from '../../../plugins/common/domain/money.ts';
+import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import { type FakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
-import { leaveWorlds, modelOf, newCall, newWorld, report, send, type World } from '../billing/world.ts';
+import { leaveWorlds, modelOf, newCall, newWorld, report, send, usd, type World } from '../billing/world.ts';
 
 after(leaveWorlds);
 
@@ -22,8 +25,12 @@ const entry = modelOf();
 const usage = { input: 7, output: 3 };
 const whole = 44_000n;
 
-function equalCall(text: string, requested: Partial<Call> = {}): FakeExchange {
-  const exchange = newCall({ call: requested, facts: [[model, entry]] });
+function equalCall(
+  text: string,
+  requested: Partial<Call> = {},
+  facts: readonly [ContextKey<unknown>, unknown][] = [],
+): FakeExchange {
+  const exchange = newCall({ call: requested, facts: [[model, entry], ...facts] });
   const body = Buffer.from(JSON.stringify({ model: 'test-model', input: text }));
   Object.assign(exchange.request, { body, bodyBytes: body.length });
   Object.assign(exchange.endpoint, { setsOnOpen: [call], body: 'json' });
@@ -41,11 +48,11 @@ async function answerAll(
   world: World,
   price: string,
   exchanges: readonly FakeExchange[],
-  { breaksOff = (_: number): boolean => false, counts = usage as Usage } = {},
+  { breaksOff = (_: number): boolean => false, counts = usage as Usage, isOneByOne = false } = {},
 ) {
   const cache = await setUp(plugin, fakeHost(), { of: [{ keep: '1h', price }] });
   const gate = Promise.withResolvers<void>();
-  const answers = exchanges.map(async (exchange, index) => {
+  const answerOne = async (exchange: FakeExchange, index: number) => {
     let answer: Answer;
     try {
       answer = await world.part.handle!(exchange, () =>
@@ -61,9 +68,16 @@ async function answerAll(
     if (!isBroken) exchange.watcher?.chunk(Buffer.from('x'));
     await exchange.end(isBroken ? { kind: 'failed' } : {});
     return isBroken ? 'broken' : answer.headers['x-cache'];
-  });
+  };
+  if (!isOneByOne) {
+    const answers = exchanges.map(answerOne);
+    gate.resolve();
+    return Promise.all(answers);
+  }
   gate.resolve();
-  return Promise.all(answers);
+  const ends: (string | undefined)[] = [];
+  for (const [index, exchange] of exchanges.entries()) ends.push(await answerOne(exchange, index));
+  return ends;
 }
 
 /** Until so many at least are in the ledger, and nothing waits for it. */
@@ -111,6 +125,38 @@ test('any shares, questions and answers that break off: the balance is exact, an
     }),
     { numRuns: 12 },
   );
+});
+
+/** All of what a call here holds: 0.003 USD, of which a hit costs a half. */
+const all = { input: 1_000, output: 100 };
+
+test("a hit counts against its key's cap with its own price, and a call that the rest does not cover is refused", async () => {
+  await using world = await newWorld({ credit: '1' });
+  const cap = { amount: usd('0.01'), every: 'day' as const };
+  const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined, cap };
+  const calls = Array.from({ length: 6 }, () => equalCall('same', {}, [[caller, who]]));
+  const ends = await answerAll(world, '0.5', calls, { counts: all, isOneByOne: true });
+  // 0.0075 are spent by then, and the next hold is 0.003.
+  assert.deepEqual(ends, ['miss', 'hit', 'hit', 'hit', 'key_cap_reached', 'key_cap_reached']);
+  assert.equal(await world.balance(), usd('0.9925'));
+});
+
+test("a hit counts in its plan's window with its own price, and a call that the rest does not cover is refused", async () => {
+  await using world = await newWorld();
+  const pro: PlanTerms = {
+    name: 'pro',
+    limits: {},
+    models: undefined,
+    multiplier: undefined,
+    grant: { amount: usd('1'), every: 'month' },
+    windows: { '5h': usd('0.01') },
+  };
+  const calls = Array.from({ length: 6 }, () => equalCall('same', {}, [[plan, pro]]));
+  const ends = await answerAll(world, '0.5', calls, { counts: all, isOneByOne: true });
+  assert.deepEqual(ends, ['miss', 'hit', 'hit', 'hit', 'plan_window_used_up', 'plan_window_used_up']);
+  assert.equal(await world.balance(), usd('0.9925'));
+  await writeAll(world, 4);
+  assert.deepEqual((await world.audit()).violations, []);
 });
 
 test('equal calls at once whose hits cost more than is held: as many are answered as the balance pays, and others cost nothing', async () => {

@@ -14,7 +14,7 @@ import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
 import { hasRedis, startRedis, type TestRedis } from '../../helpers/redis.ts';
-import { answered, exchangeOf, servedOf, startNode } from './world.ts';
+import { answered, exchangeOf, type Requested, servedOf, startNode } from './world.ts';
 
 const bounds = { bytes: 8_000, accountBytes: 3_000 };
 
@@ -107,7 +107,7 @@ describe('postgres', () => {
     4,
   );
 
-  test('two processes on one database: equal calls at both reach the model once, and sums are written', async () => {
+  test('two processes on one database: equal calls at both reach the model once, another account, policy, price or target, and project or key as the scope says, is no hit, and sums are written', async () => {
     await empty();
     await twoNodes('postgres', (host) => host.provide(database, opened));
     const host = fakeHost();
@@ -115,6 +115,7 @@ describe('postgres', () => {
     await startNode({}, host);
     const [sums] = await host.get(cacheReport).sums({ from: 0, until: host.clock.now(), accountId: 'ada' });
     assert.deepEqual([sums?.hits, sums?.misses], [39, 1]);
+    await askOthers('postgres', (each) => each.provide(database, opened));
   });
 });
 
@@ -134,10 +135,41 @@ if (hasRedis)
     let count = 0;
     storeTests('redis', async () => new RedisStore(opened, `test${count++}`, bounds), 10);
 
-    test('two processes on one server: equal calls at both reach the model once', async () => {
+    test('two processes on one server: equal calls at both reach the model once, and another account, policy, price or target, and project or key as the scope says, is no hit', async () => {
       await twoNodes('redis', (host) => host.provide(counters, opened));
+      await askOthers('redis', (host) => host.provide(counters, opened));
     });
   });
+
+const others: Readonly<Record<string, Requested>> = {
+  account: { account: 'bob' },
+  policies: { policies: 'mild' },
+  price: { price: 2_000n },
+  'price version': { version: 'v2' },
+  target: { target: 'other' },
+  project: { project: 'shop' },
+  key: { key: 'k2' },
+};
+
+/** One process keeps the answer, and another is asked. */
+async function askOthers(store: string, provide: (host: ReturnType<typeof fakeHost>) => void): Promise<void> {
+  for (const scope of ['account', 'project', 'key'] as const) {
+    const [keeps, asks] = await Promise.all(
+      [1, 2].map(async () => {
+        const host = fakeHost();
+        provide(host);
+        return startNode({ store, scope }, host);
+      }),
+    );
+    const own: Requested = { project: 'search', policies: 'strict', body: { model: 'm', input: `of ${scope}` } };
+    assert.equal(await keeps!.send(exchangeOf(own)), 'miss');
+    for (const [what, other] of Object.entries(others)) {
+      const isShared = (what === 'project' || what === 'key') && what !== scope;
+      const how = await asks!.send(exchangeOf({ ...own, ...other }));
+      assert.equal(how, isShared ? 'hit' : 'miss', `scope ${scope}, another ${what}`);
+    }
+  }
+}
 
 /** Forty equal calls at two processes. */
 async function twoNodes(store: string, provide: (host: ReturnType<typeof fakeHost>) => void): Promise<void> {
