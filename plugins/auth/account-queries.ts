@@ -3,6 +3,7 @@ import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, s
 import type { KeyNames } from '../common/domain/admin/accounts.ts';
 import { type Database, isUuid, type Orm } from '../common/domain/database.ts';
 import type { TermsRow } from './key-terms.ts';
+import { enterProject } from './projects/store.ts';
 import type { AccountRow } from './store.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
@@ -95,12 +96,12 @@ function accountStatements(orm: Orm, { accounts }: AuthTables) {
  * https://www.postgresql.org/docs/current/errcodes-appendix.html: unique_violation. The driver's error is the cause of
  * drizzle's.
  */
-function isDuplicateName(error: unknown): boolean {
+export function isDuplicateName(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return (error as { code?: unknown }).code === '23505' || isDuplicateName(error.cause);
 }
 
-function keyStatements(database: Database, { keys }: AuthTables) {
+function keyStatements(database: Database, { keys, projects }: AuthTables) {
   const { orm } = database;
   const { hash: _hash, ...shown } = columnsOf(keys);
   const behind = (id: string, at: Date) => or(lt(keys.createdAt, at), and(eq(keys.createdAt, at), lt(keys.id, id)));
@@ -134,9 +135,8 @@ function keyStatements(database: Database, { keys }: AuthTables) {
     },
 
     /** Number of an account's keys that are not revoked. */
-    async countActiveKeys(accountId: string): Promise<number> {
-      return orm.$count(keys, and(eq(keys.accountId, accountId), isNull(keys.revokedAt)));
-    },
+    countActiveKeys: (accountId: string): Promise<number> =>
+      orm.$count(keys, and(eq(keys.accountId, accountId), isNull(keys.revokedAt))),
 
     async key(accountId: string, id: string): Promise<(KeyDetails & { hash: string }) | undefined> {
       const which = ofAccount(accountId, id);
@@ -151,6 +151,9 @@ function keyStatements(database: Database, { keys }: AuthTables) {
     /** Announces the change with its `hash`. */
     changeKey: (id: string, hash: string, terms: TermsRow): Promise<void> =>
       database.change('key', hash, async (transaction) => {
+        const [key] = await transaction.select(shown).from(keys).where(eq(keys.id, id));
+        if (key !== undefined && terms.project !== key.project)
+          await enterProject(transaction, projects, { accountId: key.accountId, project: terms.project });
         await transaction.update(keys).set(terms).where(eq(keys.id, id));
       }),
   };

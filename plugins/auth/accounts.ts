@@ -9,7 +9,7 @@ import { isUuid } from '../common/domain/database.ts';
 import { displayPrefix, makeKey } from './key.ts';
 import { rowOfTerms, validName, validProject } from './key-terms.ts';
 import type { Peppers } from './peppers.ts';
-import type { AccountRow, KeyRow, Store } from './store.ts';
+import type { AccountRow, FoundKey, KeyRow, Store } from './store.ts';
 
 interface RevokedKey {
   readonly id: string;
@@ -91,8 +91,7 @@ export function openAccounts({ store, peppers, clock, random }: AccountDependenc
 
     async setProject(idOrPrefix, text) {
       const project = validProject(text);
-      const { id, hash } = await keyNamed(store, idOrPrefix);
-      return store.setProject(id, hash, project);
+      return store.setProject(await keyNamed(store, idOrPrefix), project);
     },
 
     async revokeKey(idOrPrefix) {
@@ -103,7 +102,7 @@ export function openAccounts({ store, peppers, clock, random }: AccountDependenc
   };
 }
 
-async function keyNamed(store: Store, idOrPrefix: string): Promise<{ readonly id: string; readonly hash: string }> {
+async function keyNamed(store: Store, idOrPrefix: string): Promise<FoundKey> {
   const [found, ...others] = await store.findKeys(idOrPrefix);
   if (found === undefined) throw new GatewayError('not_found', `There is no key "${idOrPrefix}".`, { field: 'key' });
   if (others.length === 0) return found;

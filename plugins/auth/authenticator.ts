@@ -18,6 +18,7 @@ import {
   invalidKey,
   keysUnavailable,
   missingKey,
+  projectArchived,
   tooManyFailures,
   wrongAddress,
 } from './refusals.ts';
@@ -200,9 +201,11 @@ export class Authenticator {
     return this.#use(cachedKey, request.remoteAddress, request.headers);
   }
 
-  #use({ caller, addresses, disabled, tags }: CachedKey, remoteAddress: string, headers: Readonly<Headers>): Caller {
+  #use(key: CachedKey, remoteAddress: string, headers: Readonly<Headers>): Caller {
+    const { caller, addresses, disabled, archivedProject, tags } = key;
     if (addresses?.has(remoteAddress) === false) throw wrongAddress();
     if (disabled) throw disabledAccount();
+    if (archivedProject !== undefined) throw projectArchived(archivedProject);
     const said = headers[tagsHeader];
     const tagged = said === undefined ? caller : taggedCaller(caller, tags, said);
     this.#dependencies.lastUsed.note(caller.keyId, this.#dependencies.clock.now());

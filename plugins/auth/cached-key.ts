@@ -12,6 +12,8 @@ export interface CachedKey {
   readonly hash: string;
   readonly expiresAtMs: number;
   readonly disabled: boolean;
+  /** Name of its project if that is archived. */
+  readonly archivedProject: string | undefined;
   /** The addresses that may use the key; undefined: any. */
   readonly addresses: AddressList | undefined;
   /** undefined: it has and takes none. */
@@ -26,7 +28,6 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
   const cap = capOf(row);
   const ownTags = row.tags === null ? undefined : keyTags(row.tags);
   const tags = ownTags && fixedTags(ownTags);
-  const { person, projectId } = row;
   return {
     hash: row.hash,
     caller: {
@@ -35,10 +36,7 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
       plan: row.plan,
       planEndsAt: row.planEndsAt?.getTime(),
       models: row.models === null ? undefined : new Set(row.models),
-      ...(row.project === null ? {} : { project: row.project }),
-      ...(person === null && projectId === null
-        ? {}
-        : { attribution: { person: person ?? undefined, project: projectId ?? undefined } }),
+      ...attributionOf(row),
       ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
       ...(row.limits === null ? {} : { keyLimits: row.limits }),
       ...(cap === undefined ? {} : { cap }),
@@ -49,7 +47,19 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
     addresses: row.addresses === null ? undefined : new AddressList(row.addresses),
     expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
     disabled: row.disabled,
+    archivedProject: row.projectArchivedAt === null ? undefined : (row.project ?? undefined),
     checkedAtMs,
     changedAtMs: undefined,
+  };
+}
+
+/** What its calls are for. */
+function attributionOf({ project, projectModels, person, projectId }: ValidKey): Partial<Caller> {
+  return {
+    ...(project === null ? {} : { project }),
+    ...(projectModels === null ? {} : { projectModels: new Set(projectModels) }),
+    ...(person === null && projectId === null
+      ? {}
+      : { attribution: { person: person ?? undefined, project: projectId ?? undefined } }),
   };
 }

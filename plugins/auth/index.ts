@@ -1,4 +1,5 @@
 /** Authentication: maps an API key to its caller, from memory where possible. Stores accounts and keys. */
+import type { Command } from '../../core/contract/commands.ts';
 import {
   bodyOwner,
   definePlugin,
@@ -15,18 +16,22 @@ import { accountEnds } from '../common/domain/admin/notices.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
+import { projectAdmin } from '../common/domain/organizations/projects.ts';
 import { plans } from '../common/domain/plans.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import { endpointMatches, unmatchedRules } from '../common/kit/endpoint-rules.ts';
 import { openAccountAdmin } from './account-admin.ts';
 import { type AccountAdminStore, openAccountAdminStore } from './account-queries.ts';
-import { openAccounts } from './accounts.ts';
+import { type AccountService, openAccounts } from './accounts.ts';
 import { type AdmissionRules, Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
 import { openAccountEnds } from './ends.ts';
 import { LastUsed } from './last-used.ts';
 import { changing, loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from './peppers.ts';
+import { openProjectAdmin } from './projects/admin.ts';
+import { projectCommands } from './projects/commands.ts';
+import { openProjectStore } from './projects/store.ts';
 import { openStore, type Store } from './store.ts';
 
 const flushIntervalMs = 30_000;
@@ -82,7 +87,7 @@ export default definePlugin<Settings>({
   services: {
     requires: [database],
     optional: [ledger, plans, priceFloor],
-    provides: [accounts, accountAdmin, accountEnds, keyring, keyRules],
+    provides: [accounts, accountAdmin, projectAdmin, accountEnds, keyring, keyRules],
   },
   sets: [caller, bodyOwner],
 
@@ -115,16 +120,14 @@ export async function setUpAuth(
   const peppers = host.mode === 'check' ? unusedPeppers : await loadPeppers(store, settings.secret, host);
   const { clock, random } = host;
   const accountService = openAccounts({ store, peppers, clock, random });
+  const commands = [...accountCommands(host, accountService), ...keyCommands(host, accountService)];
   host.provide(accounts, accountService);
   host.provide(
     accountAdmin,
     openAccountAdmin({ store: accountAdminService, accountService, clock, floor: () => host.find(priceFloor) }),
   );
-
-  host.provide(
-    accountEnds,
-    openAccountEnds(db, () => clock.now()),
-  );
+  const accountEndsService = openAccountEnds(db, () => clock.now());
+  host.provide(accountEnds, accountEndsService);
   provideRules(host, () => current);
   const lastUsed = new LastUsed(store);
   const authenticator = openAuthenticator(host, settings, { db, store, peppers, lastUsed });
@@ -145,7 +148,7 @@ export async function setUpAuth(
     handle: admitting(authenticator),
     logFields,
     commandLine: {
-      commands: [...accountCommands(host, accountService), ...keyCommands(host, accountService)],
+      commands: [...commands, ...provideProjects(host, db, accountService)],
       secrets: () => [rotatedKeys(store, peppers, settings.secret)],
     },
     checks: { notices: () => unmatchedRules('auth.public', current.public, host.endpoints()) },
@@ -190,6 +193,13 @@ function admitting(authenticator: Authenticator) {
     // Awaiting a value that is there already would cost the hot path a turn.
     return known instanceof Promise ? known.then(admit) : admit(known);
   };
+}
+
+/** The commands of projects. */
+function provideProjects(host: Host, db: Database, accountService: AccountService): Command[] {
+  const projects = openProjectAdmin(openProjectStore(db), host.clock);
+  host.provide(projectAdmin, projects);
+  return projectCommands(accountService, projects);
 }
 
 function provideRules(host: Host, current: () => Settings): void {

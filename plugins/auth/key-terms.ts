@@ -42,7 +42,7 @@ export function rowOfTerms(terms: KeyTerms): TermsRow {
     throw invalid(`A key answers orders of images by ${imageAnswers.join(' or ')}.`, 'images');
   return {
     name: validName(terms.name, 'name'),
-    models: models === undefined ? null : validModels(models),
+    models: models === undefined ? null : validModels(models, 'key'),
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
     addresses: addresses === undefined ? null : validAddresses(addresses),
     limits: validLimits(terms.limits),
@@ -96,9 +96,9 @@ export function validProject(text: string | undefined): string | null {
   return project;
 }
 
-function validModels(models: readonly string[]): string[] {
+export function validModels(models: readonly string[], owner: 'key' | 'project'): string[] {
   if (models.length === 0 || models.length > maxModels)
-    throw invalid(`A key that is bound to models names 1 to ${maxModels} of them.`, 'models');
+    throw invalid(`A ${owner} that is bound to models names 1 to ${maxModels} of them.`, 'models');
   return models.map((model) => validName(model, 'models'));
 }
 

@@ -39,6 +39,9 @@ export const invalidKey = () => unauthenticated('The API key is not valid.');
 export const disabledAccount = () =>
   new GatewayError('forbidden', 'The account of this API key is disabled.', { code: 'account_disabled' });
 
+export const projectArchived = (name: string) =>
+  new GatewayError('forbidden', `The project "${name}" of this API key is archived.`, { code: 'project_archived' });
+
 /** The message does not list the allowed addresses: only the key's owner may see them. */
 export const wrongAddress = () =>
   new GatewayError('forbidden', 'This API key may not be used from this address.', { code: 'address_not_allowed' });

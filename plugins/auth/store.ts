@@ -4,6 +4,7 @@ import { type Database, isUuid, type Orm } from '../common/domain/database.ts';
 import type { Limits } from '../common/domain/plans.ts';
 import type { Digest } from './key.ts';
 import type { TermsRow } from './key-terms.ts';
+import { enterProject } from './projects/store.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {
@@ -46,8 +47,18 @@ export interface ValidKey {
   images: string | null;
   project: string | null;
   projectId: string | null;
+  projectModels: string[] | null;
+  projectArchivedAt: Date | null;
   person: string | null;
   tags: string[] | null;
+}
+
+/** What finds a key again, with its project. */
+export interface FoundKey {
+  id: string;
+  hash: string;
+  accountId: string;
+  project: string | null;
 }
 
 export interface NewKey extends TermsRow {
@@ -148,6 +159,8 @@ function keyReads({ orm }: Database, { accounts, keys, projects, digests }: Auth
         multiplier: accounts.multiplier,
         person: keys.person,
         projectId: projects.id,
+        projectModels: projects.models,
+        projectArchivedAt: projects.archivedAt,
         ...restrictionsOf(keys),
       })
       .from(keys)
@@ -197,34 +210,38 @@ function keyLists({ orm }: Database, { accounts, keys }: AuthTables) {
   };
 }
 
-function keyStatements(database: Database, { keys, digests }: AuthTables) {
+function keyStatements(database: Database, { keys, digests, projects }: AuthTables) {
   const { orm } = database;
   const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
 
   return {
     async insertKey(row: NewKey, own: readonly Digest[]): Promise<string> {
       const insert = async (runner: Orm) => {
+        await enterProject(runner, projects, row);
         const [inserted] = await runner.insert(keys).values(row).returning({ id: keys.id });
         return inserted!.id;
       };
-      if (own.length === 0) return insert(orm);
+      if (own.length === 0 && row.project === null) return insert(orm);
       return orm.transaction(async (transaction) => {
         const keyId = await insert(transaction);
-        await transaction.insert(digests).values(own.map((digest) => ({ ...digest, keyId })));
+        if (own.length > 0) await transaction.insert(digests).values(own.map((digest) => ({ ...digest, keyId })));
         return keyId;
       });
     },
 
-    findKeys: (idOrPrefix: string): Promise<{ id: string; hash: string }[]> =>
-      orm.select({ id: keys.id, hash: keys.hash }).from(keys).where(byIdOrPrefix(idOrPrefix)),
+    findKeys: (idOrPrefix: string): Promise<FoundKey[]> =>
+      orm
+        .select({ id: keys.id, hash: keys.hash, accountId: keys.accountId, project: keys.project })
+        .from(keys)
+        .where(byIdOrPrefix(idOrPrefix)),
 
     /** Announced by `hash`: calls are attributed to the project from then on. */
     setProject: (
-      id: string,
-      hash: string,
+      { id, hash, accountId, project: before }: FoundKey,
       project: string | null,
     ): Promise<{ id: string; prefix: string; project: string | null }> =>
       database.change('key', hash, async (transaction) => {
+        if (project !== before) await enterProject(transaction, projects, { accountId, project });
         const [row] = await transaction
           .update(keys)
           .set({ project })

@@ -40,6 +40,10 @@ export function authTables(schema: string) {
     accountId: uuid('account_id').notNull(),
     id: uuid('id').notNull().defaultRandom(),
     name: text('name').notNull(),
+    owner: text('owner'),
+    models: text('models').array(),
+    createdAt: instant('created_at').notNull().defaultNow(),
+    archivedAt: instant('archived_at'),
   });
   const settings = space.table('auth_settings', {
     name: text('name').primaryKey(),

@@ -157,7 +157,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   model_not_allowed: of(
     'forbidden',
-    'The key or the plan does not allow the model.',
+    'The key, its project or the plan does not allow the model.',
     'Choose an allowed model, or another key or plan.',
   ),
   model_not_found: of('not_found', 'There is no such model here.', 'Choose one from `GET /v1/models`.'),
@@ -198,6 +198,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'invalid_request',
     'The response to continue is not kept.',
     'Send the whole conversation.',
+  ),
+  project_archived: of(
+    ['forbidden', 'conflict'],
+    'The project of the key is archived.',
+    'Restore the project, or use a key of another one.',
   ),
   protocol_unsupported: of(
     'unsupported',

@@ -8,14 +8,14 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import { accounts, caller } from '../common/domain/accounts.ts';
+import { accounts, type Caller, caller } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { priceQueries } from '../common/domain/admin/prices.ts';
 import { vendorLists } from '../common/domain/admin/vendor-setup.ts';
 import { batchLine, type Call, call, pinned, vendorBatch, vendorBatchService } from '../common/domain/calls.ts';
 import { type Catalog, catalog, instead, type Model, model, priceFloor } from '../common/domain/models.ts';
 import { one, timesRatio } from '../common/domain/money.ts';
-import { plan, plans } from '../common/domain/plans.ts';
+import { type PlanTerms, plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { type PriceVersion, versionAt } from '../common/domain/prices.ts';
 import { mediaProtocols, providers, translations } from '../common/domain/upstreams.ts';
@@ -118,10 +118,10 @@ function resolveModel(offered: Catalog, host: Host): NonNullable<PluginInstance[
     // What a vendor has made already was allowed when it was ordered.
     if (exchange.find(vendorBatch) !== 'answer') {
       checkSold(entry, wanted, host);
-      const ofKey = exchange.find(caller)?.models;
+      const who = exchange.find(caller);
       const ofPlan = exchange.find(plan)?.models;
-      if (ofKey !== undefined) checkAllowed(entry, wanted.model, ofKey, 'This key');
-      if (ofPlan !== undefined) checkAllowed(entry, wanted.model, ofPlan, "The account's plan");
+      // Most calls may ask for all models, and enter no further function.
+      if ((who?.models ?? who?.projectModels ?? ofPlan) !== undefined) checkBounds(entry, wanted.model, who, ofPlan);
     }
     const isLine = exchange.find(batchLine) === true;
     exchange.set(model, isLine ? forBatch(entry) : entry);
@@ -139,6 +139,7 @@ function offerOthers(exchange: Exchange, entry: Model, offered: Catalog, host: H
     try {
       checkSold(other, wanted, host);
       checkAllowed(other, other.id, exchange.find(caller)?.models, '');
+      checkAllowed(other, other.id, exchange.find(caller)?.projectModels, '');
       checkAllowed(other, other.id, exchange.find(plan)?.models, '');
       return true;
     } catch {
@@ -192,6 +193,12 @@ function checkService(model: string, service: string, prices: PriceVersion, fiel
     code: 'service_not_priced',
     shouldRetry: false,
   });
+}
+
+function checkBounds(entry: Model, wanted: string, who: Caller | undefined, ofPlan: PlanTerms['models']): void {
+  checkAllowed(entry, wanted, who?.models, 'This key');
+  checkAllowed(entry, wanted, who?.projectModels, `The project ${quoted(who?.project ?? '')}`);
+  checkAllowed(entry, wanted, ofPlan, "The account's plan");
 }
 
 function checkAllowed(entry: Model, wanted: string, allowed: ReadonlySet<string> | undefined, who: string): void {

@@ -62,6 +62,8 @@ export class CallerTable {
       images,
       project,
       projectId: null,
+      projectModels: null,
+      projectArchivedAt: null,
       person: null,
       tags,
     };

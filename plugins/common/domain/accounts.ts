@@ -22,6 +22,8 @@ export interface Caller {
   readonly planEndsAt?: number | undefined;
   /** Models this key may call; undefined: all. */
   readonly models: ReadonlySet<string> | undefined;
+  /** Models that keys of its project may call; absent: all. */
+  readonly projectModels?: ReadonlySet<string>;
   /** Price ratio of the account, on top of plan and model; absent: 1. */
   readonly multiplier?: Ratio;
   /** Limits of the key alone, beside those of the plan; absent: none. */

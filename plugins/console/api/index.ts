@@ -33,6 +33,7 @@ import { fileRoutes } from './files/files.ts';
 import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
+import { ownProjectRoutes } from './organizations/projects.ts';
 import { projectRoutes } from './projects.ts';
 import { documentOf } from './routing/document.ts';
 import { guard, renderError } from './routing/guard.ts';
@@ -64,6 +65,7 @@ const topics = [
   paymentRoutes,
   noticeRoutes,
   projectRoutes,
+  ownProjectRoutes,
   trafficRoutes,
   alertRoutes,
   requestRoutes,

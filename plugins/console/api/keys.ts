@@ -51,6 +51,10 @@ export const keyRow = z
       .describe(
         'What its calls are for: `team=search` on each, `env` with a value that requests say in x-gateway-tags.',
       ),
+    person: z
+      .string()
+      .nullable()
+      .describe("Id of the person that its calls are attributed to; null: it is a service's."),
     expiresAt: instant.nullable(),
     createdAt: instant,
     lastUsedAt: instant.nullable(),

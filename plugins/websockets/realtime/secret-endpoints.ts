@@ -94,8 +94,10 @@ function secretRequest(body: JsonObject): SecretRequest {
 export function checkedModel(exchange: Exchange, host: Pick<Host, 'find'>, model: unknown, field: string): string {
   if (typeof model !== 'string' || model === '') throw invalid(`The field "${field}" must name a model.`, field);
   const entry = host.find(catalog)?.find(model);
-  const allowed = exchange.find(caller)?.models;
-  if (entry?.kind !== 'realtime' || (allowed !== undefined && !allowed.has(entry.id) && !allowed.has(model)))
+  const who = exchange.find(caller);
+  const isAllowed = (names: ReadonlySet<string> | undefined) =>
+    names?.has(model) !== false || names.has(entry?.id ?? model);
+  if (entry?.kind !== 'realtime' || !isAllowed(who?.models) || !isAllowed(who?.projectModels))
     throw new GatewayError(
       'not_found',
       `The realtime model "${model.slice(0, 200)}" does not exist, or this key may not call it.`,

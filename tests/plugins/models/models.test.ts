@@ -81,10 +81,18 @@ test('a key or a plan that does not allow the model is a 403 that names it', asy
   for (const error of [
     await refusal(part, { model: 'small' }, { models: only }),
     await refusal(part, { model: 'small' }, { models: undefined }, { models: only }),
+    await refusal(part, { model: 'small' }, { models: undefined, project: 'eval', projectModels: only }),
+    await refusal(part, { model: 'small' }, { models: new Set(['small']), project: 'eval', projectModels: only }),
   ]) {
     assert.deepEqual([error.status, error.code], [403, 'model_not_allowed']);
     assert.match(error.message, /`small`/);
   }
+  const ofProject = await refusal(
+    part,
+    { model: 'small' },
+    { models: undefined, project: 'eval', projectModels: only },
+  );
+  assert.match(ofProject.message, /^The project `eval` may not call/);
   for (const name of ['acme/large:latest', 'best']) {
     assert.equal((await send(part, { model: name }, { models: only }, { models: only })).answer, okAnswer);
   }

@@ -1,0 +1,104 @@
+/** An account's projects: its own for clients, and any for operators. */
+import { z } from '@hono/zod-openapi';
+import type { ProjectTerms } from '../../../common/domain/organizations/projects.ts';
+import { projectAdmin } from '../../services.ts';
+import { knownAccount } from '../admin/accounts.ts';
+import { changesBetween, changesOf } from '../routing/audit-changes.ts';
+import { type ConsoleServices, need, nothingHere, ownAccount, type RequestContext } from '../routing/router.ts';
+import { Routes, route } from '../routing/routes.ts';
+import { answers, id, instant, pageOf, pageQuery, takes, writerOf } from '../schemas.ts';
+
+const projectRow = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    owner: z.string().nullable().describe('Id of the person in charge.'),
+    models: z.array(z.string()).nullable().describe('Models that its keys may call; null: all that they may.'),
+    keys: z.number().describe('Keys that are not revoked.'),
+    createdAt: instant,
+    archivedAt: instant.nullable().describe('Its keys are refused since then; null: they are not.'),
+  })
+  .openapi('Project');
+const projectTerms = z
+  .strictObject({
+    name: z.string().trim().min(1).max(100),
+    owner: id.nullish(),
+    models: z.array(z.string().min(1).max(200)).min(1).max(1_000).nullish(),
+  })
+  .openapi('ProjectTerms');
+
+const projectJson = writerOf(projectRow);
+const termsJson = writerOf(projectRow.pick({ name: true, owner: true, models: true }));
+const termsOf = ({ name, owner, models }: z.output<typeof projectTerms>): ProjectTerms => ({
+  name,
+  owner: owner ?? undefined,
+  models: models ?? undefined,
+});
+
+const params = z.object({ id });
+const query = pageQuery.extend({ archived: z.enum(['true', 'false']).optional() });
+const list = route('get', '/projects', 'Own projects, by name', answers(pageOf(projectRow)), { query });
+const create = route('post', '/projects', 'Make a project', answers(projectRow), { body: takes(projectTerms) });
+const change = route(
+  'patch',
+  '/projects/{id}',
+  'Change a project; all of its terms are replaced, and its keys get its name',
+  answers(projectRow),
+  { params, body: takes(projectTerms) },
+);
+const archive = route('post', '/projects/{id}/archive', 'Refuse the keys of a project', answers(projectRow), {
+  params,
+});
+const restore = route('post', '/projects/{id}/restore', 'Let its keys in again', answers(projectRow), { params });
+const ofAccount = route(
+  'get',
+  '/admin/accounts/{id}/projects',
+  "An account's projects, by name",
+  answers(pageOf(projectRow)),
+  { params, query },
+);
+
+export function ownProjectRoutes(services: ConsoleServices) {
+  const admin = () => need(services, projectAdmin);
+  /** The project, if it is one of the actor's account. */
+  const own = async (c: RequestContext, projectId: string) => {
+    const accountId = await ownAccount(services, c);
+    const found = await admin().find(accountId, projectId);
+    if (found === undefined) throw nothingHere('project');
+    return found;
+  };
+  const archiving = async (c: RequestContext, projectId: string, archived: boolean) => {
+    const { accountId, name } = await own(c, projectId);
+    return {
+      action: archived ? 'project.archive' : 'project.restore',
+      subject: name,
+      run: async () => projectJson(await admin().setArchived(accountId, projectId, archived)),
+    };
+  };
+  return new Routes(services)
+    .list(list, projectJson, async ({ c, query }, page) =>
+      admin().list(await ownAccount(services, c), filterOf(query), page),
+    )
+    .action(create, async ({ c, json }) => {
+      const accountId = await ownAccount(services, c);
+      const terms = termsOf(json);
+      const run = async () => projectJson(await admin().create(accountId, terms));
+      return { action: 'project.create', subject: terms.name, changes: changesOf(termsJson(terms)), run };
+    })
+    .action(change, async ({ c, param, json }) => {
+      const before = await own(c, param.id);
+      const terms = termsOf(json);
+      const changes = changesBetween(termsJson(before), termsJson(terms));
+      const run = async () => projectJson(await admin().change(before.accountId, param.id, terms));
+      return { action: 'project.change', subject: before.name, changes, run };
+    })
+    .action(archive, ({ c, param }) => archiving(c, param.id, true))
+    .action(restore, ({ c, param }) => archiving(c, param.id, false))
+    .list(ofAccount, projectJson, async ({ param, query }, page) =>
+      admin().list((await knownAccount(services, param.id)).id, filterOf(query), page),
+    );
+}
+
+const filterOf = ({ archived }: z.output<typeof query>) => ({
+  archived: archived === undefined ? undefined : archived === 'true',
+});

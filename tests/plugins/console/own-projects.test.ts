@@ -1,0 +1,72 @@
+/** Projects by the API of clients and operators, on a whole gateway: made, changed, archived, and never another account's. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Browser } from './browser.ts';
+import { clientOf, operatorOf, startConsole, type TestConsole } from './start-console.ts';
+
+let testbed: TestConsole;
+let [operator, ada, ben]: Browser[] = [];
+before(async () => {
+  testbed = await startConsole();
+  operator = await operatorOf(testbed);
+  ada = await clientOf(testbed);
+  ben = await clientOf(testbed, 'ben@example.test');
+});
+after(() => testbed?.stop());
+
+const call = async (who: Browser | undefined, path: string, method = 'GET', body?: unknown) =>
+  who!.send(path, { method, ...(body === undefined ? {} : { body }) });
+
+test('a client makes a project, its keys follow its name, and an operator reads it on the account', async () => {
+  const me = (await call(ada, '/me')).json;
+  const made = (await call(ada, '/projects', 'POST', { name: 'eval', models: ['one'], owner: me.person.id })).json;
+  assert.deepEqual(
+    [made.name, made.models, made.owner, made.keys, made.archivedAt],
+    ['eval', ['one'], me.person.id, 0, null],
+  );
+  const key = (await call(ada, '/keys', 'POST', { name: 'k', project: 'eval' })).json;
+  const changed = await call(ada, `/projects/${made.id}`, 'PATCH', { name: 'evaluation' });
+  assert.deepEqual([changed.json.name, changed.json.models, changed.json.keys], ['evaluation', null, 1]);
+  const [row] = (await call(ada, '/keys')).json.rows;
+  assert.deepEqual([row.id, row.project, row.person], [key.id, 'evaluation', me.person.id]);
+  const seen = (await call(operator, `/admin/accounts/${me.account.id}/projects`)).json.rows;
+  assert.deepEqual(
+    seen.map(({ id, name }: { id: string; name: string }) => [id, name]),
+    [[made.id, 'evaluation']],
+  );
+  const [audit] = (await call(operator, '/admin/audit?action=project.change')).json.rows;
+  assert.deepEqual([audit.subject, audit.result], ['eval', 'done']);
+});
+
+test('an archived project is listed apart, takes no key until it is restored, and its name is refused twice', async () => {
+  const { id } = (await call(ada, '/projects', 'POST', { name: 'old' })).json;
+  assert.notEqual((await call(ada, `/projects/${id}/archive`, 'POST')).json.archivedAt, null);
+  const refused = await call(ada, '/keys', 'POST', { name: 'k', project: 'old' });
+  assert.deepEqual(
+    [refused.status, refused.json.error.code, refused.json.error.field],
+    [409, 'project_archived', 'project'],
+  );
+  const names = async (archived: boolean) =>
+    (await call(ada, `/projects?archived=${archived}`)).json.rows.map(({ name }: { name: string }) => name);
+  assert.deepEqual([await names(true), (await names(false)).includes('old')], [['old'], false]);
+  assert.equal((await call(ada, `/projects/${id}/restore`, 'POST')).json.archivedAt, null);
+  assert.equal((await call(ada, '/keys', 'POST', { name: 'k', project: 'old' })).status, 200);
+  assert.equal((await call(ada, '/projects', 'POST', { name: 'old' })).status, 409);
+});
+
+test("another account's project is not found by any route, as one that is not there", async () => {
+  const { id } = (await call(ada, '/projects', 'POST', { name: 'secret' })).json;
+  assert.deepEqual((await call(ben, '/projects')).json.rows, []);
+  for (const [path, method, body] of [
+    ['', 'PATCH', { name: 'mine' }],
+    ['/archive', 'POST', undefined],
+    ['/restore', 'POST', undefined],
+  ] as const) {
+    const [theirs, none] = await Promise.all(
+      [id, crypto.randomUUID()].map((one) => call(ben, `/projects/${one}${path}`, method, body)),
+    );
+    assert.deepEqual([theirs!.status, theirs!.text], [404, none!.text], path);
+  }
+  const [left] = (await call(ada, '/projects?archived=false')).json.rows.filter((row: { id: string }) => row.id === id);
+  assert.equal(left.name, 'secret');
+});
