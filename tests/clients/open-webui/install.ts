@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { NotInstalled } from '../install.ts';
 
-const version = '0.12.4';
+export const version = '0.12.4';
 /** They are for models of its own, and more than all the rest. */
 const leftOut = ['torch', 'accelerate'];
 const run = promisify(execFile);

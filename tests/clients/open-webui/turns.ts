@@ -1,12 +1,14 @@
 /** Open WebUI lists the gateway's models, chats with one of each upstream protocol, and has a picture painted, each billed as reported. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
 import { beatMs } from '../../../plugins/request-log/queue.ts';
+import { hold } from '../../conformance/results.ts';
 import { type Customer, modelAt, startTestbed, type Testbed } from '../../end-to-end/testbed.ts';
 import { reported } from '../agent.ts';
 import { type AgentVendor, protocols, startAgentVendor, upstreamModel } from '../vendor.ts';
+import { version } from './install.ts';
 import { type OpenWebUi, startOpenWebUi } from './launch.ts';
 
 interface RequestRow {
@@ -47,6 +49,14 @@ after(async () => {
   await program?.stop();
   await testbed?.stop();
   await Promise.all(vendors.map((vendor) => vendor.stop()));
+});
+
+/** Tests that passed, for the page of conformance; a failed one counts nothing. */
+const passed: boolean[] = [];
+afterEach((context) => void passed.push((context as TestContext).passed));
+after(() => {
+  if (passed.includes(false)) return;
+  hold('open-webui', [{ what: 'Open WebUI', version, counts: { tests: passed.length } }], 'npm run test:open-webui');
 });
 
 async function rowsOf(model: string): Promise<RequestRow[]> {
