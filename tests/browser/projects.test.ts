@@ -50,6 +50,7 @@ test('a new key is put into a project, and usage is filtered by it', {
   await page.waitForURL(/project=web(\+|%20)shop/);
   await page.reload();
   assert.equal(await page.getByRole('combobox', { name: 'Project', exact: true }).inputValue(), 'web shop');
+  assert.equal(await page.getByTestId('answer-cache').count(), 0, 'it counts all projects');
   const query = new URLSearchParams({ from: day(30), project: 'web shop' });
   const answer = await page.request.get(`/console/api/usage/sums?${query}`);
   const { requests } = (await answer.json()) as { requests: number };

@@ -37,6 +37,8 @@ export default function Usage() {
   const { keyId, project, model, result } = search;
   const filter = { keyId, project, model, result };
   const tag = tagFilter(search['tag']);
+  // Its sums are those of all calls.
+  const isFiltered = [keyId, project, model, result, tag].some((one) => one !== undefined);
   const columns = useRequestColumns();
   useLiveRefresh('balance', listKey('/usage'));
   return (
@@ -52,7 +54,7 @@ export default function Usage() {
       </Group>
       <Activity filter={filter} span={span} />
       <CachedTokens path="/usage/cached" query={{ ...span.query, ...filter }} />
-      <AnswerCache path="/usage/answer-cache" query={span.query} />
+      {isFiltered ? null : <AnswerCache path="/usage/answer-cache" query={span.query} />}
       <TagsPanel path="/usage/tags" query={span.query} />
       <Panel flush>
         <DataTable<RequestRow>

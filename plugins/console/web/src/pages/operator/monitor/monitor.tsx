@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useConnected, useLiveInterval } from '../../../api/live.ts';
 import { has, useMe } from '../../../api/session.ts';
 import { ActivityPanel, type Metric } from '../../../parts/activity.tsx';
-import { AnswerCache } from '../../../parts/answer-cache.tsx';
+import { AnswerCacheTable } from '../../../parts/answer-cache.tsx';
 import { CachedTable } from '../../../parts/cached-tokens.tsx';
 import { chartNumber, countText, durationText, shareText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
@@ -278,7 +278,7 @@ function Parts({ span }: { readonly span: ChosenSpan }) {
         ))}
         <Tabs.Panel value="cached">
           <CachedTable path="/admin/monitor/cached" query={span.query} />
-          <AnswerCache path="/admin/monitor/answer-cache" query={span.query} />
+          <AnswerCacheTable path="/admin/monitor/answer-cache" query={span.query} />
         </Tabs.Panel>
         <Tabs.Panel value="causes">
           <Causes span={span} />
