@@ -26,11 +26,13 @@ const config = z
       .min(1)
       .describe('Plan of an account that chose none, or whose plan is no longer offered. Write a name of `offers`.'),
     offers: z
-      .record(z.string().min(1).max(100), offerSchema)
-      .describe('The plans by name. Add one for each group of clients with its own limits or prices.'),
+      .record(z.string().min(1).max(100), offerSchema.nullable())
+      .describe(
+        'The plans by name; null: a plan of an included file that is not offered here. Add one for each group of clients with its own limits or prices.',
+      ),
   })
   .superRefine((section, context) => {
-    for (const [name, { price, grant, windows, duration, renew }] of Object.entries(section.offers)) {
+    for (const [name, { price, grant, windows, duration, renew }] of offered(section.offers)) {
       const wrong = (field: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['offers', name, field], message });
       if (windows !== undefined && grant === undefined)
@@ -39,15 +41,20 @@ const config = z
       if (renew && !ends)
         wrong('renew', 'is about the end of a plan, and this one has none: add "duration" or remove "renew"');
     }
-    if (Object.hasOwn(section.offers, section.default)) return;
+    const names = offered(section.offers).map(([name]) => name);
+    if (names.includes(section.default)) return;
     context.addIssue({
       code: 'custom',
       path: ['default'],
-      message: `names the plan "${section.default}", which is not among the offers${didYouMean(section.default, Object.keys(section.offers))}`,
+      message: `names the plan "${section.default}", which is not among the offers${didYouMean(section.default, names)}`,
     });
   });
 
 type Settings = z.output<typeof config>;
+
+/** Without the ones that an included file has and this one takes away. */
+const offered = <Written>(offers: Readonly<Record<string, Written | null>>): [name: string, written: Written][] =>
+  Object.entries(offers).flatMap(([name, written]) => (written === null ? [] : [[name, written]]));
 
 export default definePlugin<Settings>({
   name: 'plans',
@@ -100,7 +107,7 @@ interface Offers {
 
 function offersOf(settings: Settings): Offers {
   const byName = new Map<string, Offer>();
-  for (const [name, written] of Object.entries(settings.offers)) byName.set(name, toOffer(name, written));
+  for (const [name, written] of offered(settings.offers)) byName.set(name, toOffer(name, written));
   return { byName, fallback: byName.get(settings.default)! };
 }
 

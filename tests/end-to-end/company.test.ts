@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { chatAnswer } from '../../plugins/common/author/testing.ts';
 import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { plans } from '../../plugins/common/domain/plans.ts';
 import { databaseUrl, ownSchema } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
@@ -45,6 +46,16 @@ test("the sign-in page is up and offers the company's provider, and nothing is s
     [['company', 'Ada & Co']],
   );
   assert.equal((await fetch(`${gateway.origin}/v1/models`)).status, 401);
+  for (const page of ['/docs/limits.md', '/llms.txt'])
+    assert.doesNotMatch(await (await fetch(gateway.origin + page)).text(), /engineers|gpt-/, page);
+});
+
+test('the plans are the two of the file, and none of the files that it includes', () => {
+  const names = gateway.gateway
+    .find(plans)!
+    .list()
+    .map(({ name }) => name);
+  assert.deepEqual(names.toSorted(), ['engineers', 'staff']);
 });
 
 test('a call is answered, the equal one comes from the cache for nothing, and another project makes its own', async () => {

@@ -37,6 +37,7 @@ export interface Facts {
   /** Whether the plan is the reader's own. */
   readonly isKnown: boolean;
   readonly showsPrices: boolean;
+  readonly showsModels: boolean;
   /** Where keys are expected: `bearer`, `query`, or the name of a header. */
   readonly carriers: readonly string[];
   readonly endpoints: readonly Endpoint[];
@@ -66,6 +67,7 @@ export function gatherFacts(host: Host, view: View): Facts {
     address,
     isKnown,
     showsPrices,
+    showsModels,
     hasConsole,
     models: showsModels ? modelsOf(host, buyer, showsPrices) : [],
     plans: (offers?.list() ?? []).flatMap((terms) => offers?.offer(terms.name) ?? []),
@@ -120,8 +122,12 @@ export function exampleModel({ models }: Pick<Facts, 'models'>, kind: Model['kin
 }
 
 /** The cheapest of the same maker with a long context, for the side jobs of coding clients. */
-export function smallModel({ models }: Pick<Facts, 'models'>, main: ModelFacts): ModelFacts {
-  const inputOf = ({ sheet }: ModelFacts) => Number(sheet?.lines.find((line) => line.class === 'input')?.yours);
+export function smallModel<Main extends Pick<ModelFacts, 'ownedBy' | 'sheet'>>(
+  { models }: Pick<Facts, 'models'>,
+  main: Main,
+): ModelFacts | Main {
+  const inputOf = ({ sheet }: Pick<ModelFacts, 'sheet'>) =>
+    Number(sheet?.lines.find((line) => line.class === 'input')?.yours);
   const others = models.filter(
     (model) =>
       model.kind === 'chat' &&

@@ -4,7 +4,7 @@ import { type DocsConfig, frameLanguages, type Language } from '../config.ts';
 import { keyHeader } from './calls.ts';
 import { exampleModel, type Facts } from './facts.ts';
 import { modelPage, modelPath, modelTables } from './model-blocks.ts';
-import { programGroups, programList, programPage } from './programs.ts';
+import { programList, programPage, servedPrograms } from './programs.ts';
 import {
   addressTables,
   carrierList,
@@ -80,7 +80,7 @@ export function pagesOf(facts: Facts, own: DocsConfig['pages'], language: Langua
 const common = { name: undefined, language: 'en' } as const;
 
 const programPages = (facts: Facts): Page[] =>
-  programGroups().flatMap(([, programs]) =>
+  servedPrograms(facts).flatMap(([, programs]) =>
     programs.map((program) => ({
       ...common,
       title: program.name,
@@ -122,7 +122,7 @@ function gapsOf(facts: Facts): Gaps {
     blocks: {
       models: () => modelTables(facts),
       pricenote: () => priceNote(facts),
-      programs: programList,
+      programs: () => programList(facts),
       addresses: () => addressTables(facts),
       getkey: () => whereKeysAre(facts),
       carriers: () => carrierList(facts),

@@ -8,7 +8,7 @@ import {
   linksOf,
 } from '../../../core/tools/client-programs.ts';
 import groups from '../programs.json' with { type: 'json' };
-import { exampleModel, type Facts, smallModel } from './facts.ts';
+import { exampleModel, type Facts, type ModelFacts, smallModel } from './facts.ts';
 import { code, fenced, plain } from './markdown.ts';
 
 export interface Program {
@@ -36,8 +36,15 @@ export function programGroups(): readonly (readonly [title: string, programs: re
   return others.length === 0 ? listed : [...listed, ['Others', others]];
 }
 
-export function programList(): string {
-  return programGroups()
+/** Without programs for models that this gateway does not sell. */
+export const servedPrograms = (facts: Facts): ReturnType<typeof programGroups> =>
+  programGroups().flatMap(([title, programs]) => {
+    const served = programs.filter(({ program }) => modelFor(program, facts) !== undefined);
+    return served.length === 0 ? [] : [[title, served] as const];
+  });
+
+export function programList(facts: Facts): string {
+  return servedPrograms(facts)
     .map(([title, programs]) => {
       const items = programs.map(({ id, name }) => `- [${plain(name)}](/docs/clients/${id})`);
       return `## ${plain(title)}\n\n${items.join('\n')}`;
@@ -47,21 +54,24 @@ export function programList(): string {
 
 /** undefined: the gateway sells no model of its kind. */
 export function programPage({ id, name, program }: Program, facts: Facts): string | undefined {
-  const model = exampleModel(facts, program.makes === 'images' ? 'image' : 'chat');
+  const model = modelFor(program, facts);
   if (model === undefined) return undefined;
+  const named = facts.showsModels ? model.id : undefined;
   const filling = fillingOf(model, facts);
   const blocks = blocksOf(program, filling).map(({ text, language, saveAs }) => fenced(text, language, saveAs));
   const links = linksOf(program, filling).map(([app, address]) => `- [${plain(app)}](<${address}>)`);
   const isConnectable = program.files !== undefined && program.by_hand !== true;
   return [
     `# ${plain(name)}`,
-    `With ${code(model.id)}; [other models](/docs/models) work the same. Instead of \`YOUR_KEY\` write your key.`,
+    named === undefined
+      ? 'Instead of `YOUR_KEY` write your key, and instead of `MODEL` a model of `GET /v1/models`.'
+      : `With ${code(named)}; [other models](/docs/models) work the same. Instead of \`YOUR_KEY\` write your key.`,
     ...(isConnectable
       ? [
           'One command writes the settings, shows what it changes, and can take it back:',
-          fenced(connectCommand(id, facts.address, model.id), 'sh'),
+          fenced(connectCommand(id, facts.address, named), 'sh'),
           'It needs Node 20 or later, and shows a code with which you allow a key, unless `GATEWAY_KEY` holds one. In PowerShell:',
-          fenced(connectCommand(id, facts.address, model.id, 'powershell'), 'powershell'),
+          fenced(connectCommand(id, facts.address, named, 'powershell'), 'powershell'),
           '## By hand',
         ]
       : []),
@@ -74,7 +84,18 @@ export function programPage({ id, name, program }: Program, facts: Facts): strin
   ].join('\n\n');
 }
 
-function fillingOf(model: NonNullable<ReturnType<typeof exampleModel>>, facts: Facts): Filling {
+type Named = Pick<ModelFacts, 'id' | 'ownedBy' | 'sheet' | 'contextTokens' | 'maxOutputTokens'>;
+
+/** Stands for one that a stranger is not shown. */
+const hidden: Named = {
+  ...{ id: 'MODEL', ownedBy: '', sheet: undefined, contextTokens: undefined, maxOutputTokens: undefined },
+};
+
+function modelFor({ makes }: ClientProgram, facts: Facts): Named | undefined {
+  return facts.showsModels ? exampleModel(facts, makes === 'images' ? 'image' : 'chat') : hidden;
+}
+
+function fillingOf(model: Named, facts: Facts): Filling {
   const small = smallModel(facts, model);
   return {
     base: facts.address,

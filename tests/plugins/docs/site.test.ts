@@ -300,6 +300,27 @@ async function reload(change: (yaml: string) => string): Promise<void> {
   assert.deepEqual([reply.status, reply.json.problems], [200, []], reply.text);
 }
 
+/** Statuses of the pages that `/llms.txt` lists. */
+async function listedStatuses(origin: string): Promise<Record<string, number>> {
+  const list = await (await fetch(`${origin}/llms.txt`)).text();
+  const paths = Array.from(list.matchAll(/\]\(https?:\/\/[^/]+(\/docs\/[^)]+)\)/g), ([, path]) => path!);
+  return Object.fromEntries(
+    await Promise.all(paths.map(async (path) => [path, (await fetch(origin + path)).status] as const)),
+  );
+}
+
+test('where strangers are shown no models, pages of programs have a place for one, and each listed page is there', async () => {
+  await reload((yaml) => yaml.replace('console: {', 'console: { public: { models: false },'));
+  const statuses = await listedStatuses(testbed.origin);
+  assert.ok('/docs/clients/claude-code.md' in statuses && !Object.keys(statuses).some((path) => path.includes('gpt-')));
+  assert.deepEqual([...new Set(Object.values(statuses))], [200]);
+  const page = await textOf('/docs/clients/codex.md');
+  assert.match(page, /instead of `MODEL` a model of `GET \/v1\/models`/);
+  assert.match(page, /connect\.cjs \| node - codex --gateway \S+\n/);
+  assert.match(await textOf('/docs/clients/codex.md', signedIn(ada)), /With `gpt-5\.5`;/);
+  await reload((yaml) => yaml.replace(' public: { models: false },', ''));
+});
+
 test('a changed price, page and reader shows with the reload', async () => {
   await reload((yaml) => yaml.replace('input: 1.25', 'input: 1.75').replace('# Help', '# Assistance'));
   assert.match(await textOf('/docs/models'), /\$1\.75/);
@@ -343,6 +364,11 @@ docs: { name: Bare, origin: "https://gate.example" }
   assert.doesNotMatch(errors, /`model_not_found`/);
   assert.match(await page('/docs/index.md'), /curl https:\/\/gate\.example\/v1\/chat\/completions/);
   assert.doesNotMatch(await page('/docs/protocols.md'), /\/v1\/messages/);
+  // It sells no images.
+  const statuses = await listedStatuses(bare.origin);
+  assert.ok('/docs/clients/ai-sdk.md' in statuses && !('/docs/clients/ai-sdk-images.md' in statuses));
+  assert.deepEqual([...new Set(Object.values(statuses))], [200]);
+  assert.match(await page('/docs/index.md'), /You get a key from the people who run this gateway/);
   const start = await page('/docs/');
   assert.match(start, /<title>Bare<\/title>/);
   assert.doesNotMatch(start, /\/console\//);

@@ -119,6 +119,22 @@ test('a request without a caller has no plan', async () => {
   assert.equal(exchange.find(plan), undefined);
 });
 
+test('a plan that a file takes away by null is not offered, and cannot be the default', async () => {
+  const host = fakeHost();
+  const { pro: _pro, ...others } = section.offers;
+  await setUp(plansPlugin, host, { default: 'saver', offers: { ...others, pro: null, free: null } });
+  assert.deepEqual(
+    host
+      .get(plans)
+      .list()
+      .map(({ name }) => name),
+    ['saver'],
+  );
+  assert.equal(host.get(plans).terms('pro').name, 'saver');
+  const without = { default: 'free', offers: { ...section.offers, free: null } };
+  await assert.rejects(setUp(plansPlugin, fakeHost(), without), /not among the offers/);
+});
+
 test('an impossible configuration is refused at its place', async () => {
   const wrong: [unknown, RegExp][] = [
     [{ ...section, default: 'other' }, /not among the offers/],
@@ -142,8 +158,8 @@ test('an impossible configuration is refused at its place', async () => {
 
 test('the section has a JSON schema in which each field has a description', () => {
   const schema = z.toJSONSchema(plansPlugin.config as unknown as z.ZodType, { io: 'input' });
-  const offer = (schema.properties!['offers'] as { additionalProperties: z.core.JSONSchema.JSONSchema })
-    .additionalProperties;
+  const offers = schema.properties!['offers'] as { additionalProperties: z.core.JSONSchema.JSONSchema };
+  const offer = offers.additionalProperties.anyOf![0] as z.core.JSONSchema.JSONSchema;
   for (const [name, field] of Object.entries(offer.properties!))
     assert.ok((field as { description?: string }).description, `${name} has no description`);
   assert.match((offer.properties!['grant'] as { description: string }).description, /for each period/);

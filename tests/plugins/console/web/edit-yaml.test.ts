@@ -291,6 +291,9 @@ test('files are merged as the gateway reads them, and a member is written in its
   assert.deepEqual(valueAt(layers, ['plans', 'offers']), { other: true });
   assert.equal(valueAt(layers, ['constructor']), undefined);
   assert.deepEqual(namesAt(layers, ['plans', 'offers']), ['pro', 'free']);
+  const above = { name: 'own.yaml', text: 'plans: { offers: { pro: null } }', writable: true };
+  const taken = layersOf([{ ...above, includes: [layers[0]!.name] }, ...layers]);
+  assert.deepEqual(namesAt(taken, ['plans', 'offers']), ['free']);
   assert.equal(fileFor(layers, ['plans', 'offers', 'pro', 'price'])?.name, 'config/main.yaml');
   assert.equal(fileFor(layers, ['plans', 'offers', 'new', 'price'])?.name, '/etc/gateway/demo.yaml');
   assert.equal(fileFor(layers, ['providers', 'new'])?.name, '/etc/gateway/demo.yaml');

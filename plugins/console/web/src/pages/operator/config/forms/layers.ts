@@ -69,13 +69,17 @@ export function valueAt(layers: readonly Layer[], path: Path): Written | undefin
   return undefined;
 }
 
-/** The names below a path, of all files; those of an included file come first, as a reader of the files meets them. */
+/** The names below a path, of all files, but for what a file above takes away by null; included files come first, as a reader meets them. */
 export function namesAt(layers: readonly Layer[], path: Path): readonly string[] {
   const names = layers.toReversed().flatMap(({ root }) => {
     const node = nodeAt(root, path);
     return isMap(node) ? node.items.flatMap(({ key }) => (isScalar(key) ? [String(key.value)] : [])) : [];
   });
-  return [...new Set(names)];
+  const isTaken = (name: string) => {
+    const node = layers.map(({ root }) => nodeAt(root, [...path, name])).find((one) => one !== undefined);
+    return isScalar(node) && node.value === null;
+  };
+  return [...new Set(names)].filter((name) => !isTaken(name));
 }
 
 /** A value with everything in it, as JSON with numbers as their own letters. */
