@@ -287,6 +287,16 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   websockets: of('rate_limited', 'Too many WebSockets are open.', 'Close some, or wait.'),
   // Limits of plans and keys, by what they count.
+  tool_concurrency: of(
+    'rate_limited',
+    'The account has too many requests to tools running at once.',
+    'Wait for one to end, and repeat after `retry-after`.',
+  ),
+  unknown_bundle: of(
+    'not_found',
+    'There is no bundle of tools at this address.',
+    'Ask the operator for the name, or use `/mcp` for all tools of the key.',
+  ),
   rpm: of('rate_limited', 'More requests in a minute than the plan or key allows.', waits),
   rpd: of('rate_limited', 'More requests in a day than the plan or key allows.', waits),
   tpm: of('rate_limited', 'More tokens in a minute than the plan or key allows.', waits),

@@ -16,6 +16,7 @@ export const headerTexts: readonly HeaderText[] = [
   client('idempotency-key', 'One answer and one charge for all repetitions under this text.'),
   client('prefer', '`wait`: an order of images is answered with the images; `respond-async`: with its task.'),
   client('x-gateway-tags', '`NAME=VALUE, …`: what the call is for, where the key takes these tags.'),
+  client('x-gateway-tools', '`crm/*, github/search_*`: the only tools of the request to `/mcp`.'),
   client(
     'x-session-id',
     'Keeps the requests of one session at one target and key; further names: `route.affinity.headers`.',

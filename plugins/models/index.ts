@@ -72,7 +72,7 @@ export default definePlugin<ModelsConfig>({
       (listing ??= buildListing(current, known, host.find(translations), host.find(mediaProtocols)?.paths()));
     const instance: PluginInstance<ModelsConfig> = {
       endpoints: endpoints(getListing),
-      applies: (endpoint) => endpoint.setsOnOpen?.includes(call) ?? false,
+      applies: usesCatalogue,
       handle: resolveModel(offered, host),
       reload: {
         // Usable targets depend on the providers, which have changed by the time of the commit.
@@ -108,6 +108,11 @@ function unservedNotices(listed: Catalog, offered: Catalog): Notice[] {
   const names = offered.list().flatMap((model) => (taken.has(model) ? [] : [model.id]));
   if (names.length === 0) return [];
   return [{ level: 'info', text: `models that no endpoint of this gateway takes are not listed: ${names.join(', ')}` }];
+}
+
+/** An endpoint that sets the entry itself, with a price, calls no model of the catalogue. */
+function usesCatalogue({ setsOnOpen = [] }: Endpoint): boolean {
+  return setsOnOpen.includes(call) && !setsOnOpen.includes(model);
 }
 
 function resolveModel(offered: Catalog, host: Host): NonNullable<PluginInstance['handle']> {

@@ -44,6 +44,7 @@ const usualEndpoints = [
   'rerank',
   'decisions',
   'moderations',
+  'tool-call',
   'speech',
   'transcriptions',
   'usage',

@@ -54,7 +54,9 @@ export default definePlugin<RouteConfig>({
       (exchange, next) =>
         new RoutingSession(exchange, tools, settings).run(next);
     const instance: PluginInstance<RouteConfig> = {
-      applies: (endpoint) => endpoint.deferred !== true && (endpoint.setsOnOpen?.includes(call) ?? false),
+      // An endpoint that sets the entry itself has its own way to answer.
+      applies: ({ deferred, setsOnOpen = [] }) =>
+        deferred !== true && setsOnOpen.includes(call) && !setsOnOpen.includes(model),
       handle: routing(config),
       reload: {
         prepare: (changed) => () => {

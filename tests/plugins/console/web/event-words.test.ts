@@ -36,6 +36,7 @@ const samples: Readonly<Record<string, readonly Values[]>> = {
     ['similar', 90],
   ],
   'guardrails.checked': [['mask 2 (company)']],
+  'mcp.called': ['answered', 'refused', 'unknown'].map((end) => ['crm', 'search', end, 120]),
   'multiplier.ratio': [['1.5']],
   'protocol-convert.form': [
     ['chat', null, null],

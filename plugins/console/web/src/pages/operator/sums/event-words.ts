@@ -103,6 +103,10 @@ const wordsByKind: Readonly<Record<string, Words>> = {
   'cache.hit': ([how = '', ageS = 0], reader) =>
     say(reader, how === 'similar' ? 'cachedSimilar' : 'cachedEqual', { time: time(Number(ageS) * 1000, reader) }),
   'guardrails.checked': ([verdicts = ''], reader) => say(reader, 'guarded', { said: text(verdicts) }),
+  'mcp.called': ([server = '', tool = '', end = '', ms = 0], reader) => {
+    const key = { answered: 'toolAnswered', refused: 'toolFailed' }[text(end)] ?? 'toolSilent';
+    return say(reader, key, { tool: `${text(server)}/${text(tool)}`, time: time(Number(ms), reader) });
+  },
   'multiplier.ratio': ([ratio = ''], reader) =>
     say(reader, 'ratio', { ratio: localDecimals(text(ratio), reader.language) }),
   'protocol-convert.form': ([to = '', from = null, fields = null], reader) => {

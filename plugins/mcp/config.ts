@@ -1,0 +1,84 @@
+/** Settings of the plugin: the servers with their prices and bounds, and bundles of their tools. */
+import { duration, size, z } from '../../core/contract/schema.ts';
+import { headersSchema } from '../common/domain/headers-schema.ts';
+import { usd } from '../common/domain/money-schema.ts';
+
+const serverName = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,23}$/, 'must be 1 to 24 lower-case letters, digits and hyphens, a letter first');
+
+const pattern = z.string().regex(/^[\w./*-]{1,128}$/, 'must be letters, digits, "_", ".", "-", "/" and "*"');
+
+const price = z
+  .strictObject({
+    call: usd()
+      .prefault(0)
+      .describe('USD of one call of any of its tools. Set it where the server costs you something.'),
+    tools: z
+      .record(z.string().min(1).max(128), usd())
+      .default({})
+      .describe(
+        'USD of one call of a tool, by the name that the server has for it. Add the ones that cost more or less.',
+      ),
+    failed: z
+      .boolean()
+      .default(false)
+      .describe('Calls that the server reports as failed cost the same. Set it where the server bills you for them.'),
+  })
+  .prefault({});
+
+const serverSchema = z.strictObject({
+  url: z
+    .string()
+    .regex(/^(?:https?:\/\/|[a-z][a-z0-9-]*:\/)\S+$/, 'must be an http(s) address')
+    .describe(
+      'Address of the server, for requests by HTTP; "sandbox:/mcp" is that of the sandbox. Change it when the server moves.',
+    ),
+  headers: headersSchema
+    .default({})
+    .describe('Headers of each request, such as "authorization: Bearer …". Set them where the server asks for a key.'),
+  tools: z
+    .array(pattern)
+    .min(1)
+    .default(['*'])
+    .describe('Its tools that are offered, by name; "*" stands for any characters. Narrow it to what clients need.'),
+  price: price.describe('Prices of its tools, before the ratios of plan and account. Set it to charge for calls.'),
+  within: duration()
+    .refine((ms) => ms >= 100 && ms <= 600_000, 'must be from 100ms to 10m')
+    .prefault('30s')
+    .describe('Longest time of one request to the server. Raise it for tools that work for long.'),
+  answer: size()
+    .refine((bytes) => bytes >= 1024 && bytes <= 64 * 2 ** 20, 'must be from 1KB to 64MB')
+    .prefault('1MB')
+    .describe('Largest answer of the server. Raise it for tools that return files.'),
+  allow_private: z
+    .boolean()
+    .default(false)
+    .describe('The server may be in a private network or on this machine. Set it for a server of your own.'),
+});
+
+export const mcpSchema = z.strictObject({
+  servers: z
+    .record(serverName, serverSchema)
+    .default({})
+    .describe('The servers by the name that stands before each of their tools. Add one for each server.'),
+  bundles: z
+    .record(serverName, z.array(pattern).min(1))
+    .default({})
+    .describe(
+      'Lists of tools, as "crm/*" or "github/search_*", each at an address of its own, /mcp/NAME. Add one for clients that need few tools.',
+    ),
+  lists: duration()
+    .refine((ms) => ms >= 1_000, 'must be 1s or more')
+    .prefault('1m')
+    .describe('How long lists of tools, resources and prompts are kept. Lower it for servers that change often.'),
+  per_account: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(64)
+    .describe('Calls of one account that run at once in one process. Lower it to protect slow servers.'),
+});
+
+export type McpConfig = z.output<typeof mcpSchema>;
+export type ServerConfig = z.output<typeof serverSchema>;

@@ -1,0 +1,46 @@
+/** Errors in the form of JSON-RPC. Pure. */
+import { ProtocolError } from '@modelcontextprotocol/server';
+import { type ErrorKind, GatewayError } from '../../core/contract/errors.ts';
+import type { Answer, ClientRequest } from '../../core/contract/message.ts';
+import { isObject, tryParseBytes } from '../../core/json/json.ts';
+
+const invalidRequest = -32_600;
+const unknownMethod = -32_601;
+export const invalidParams = -32_602;
+const internal = -32_603;
+/** Errors that the protocol leaves to servers. */
+const ownError = -32_000;
+
+const codes: { readonly [K in ErrorKind]?: number } = {
+  invalid_request: invalidRequest,
+  unsupported: invalidRequest,
+  not_found: unknownMethod,
+  internal,
+  upstream_failed: internal,
+};
+
+export function rpcError(
+  error: GatewayError,
+  { id, request }: { readonly id: string; readonly request: ClientRequest },
+): Answer {
+  const { field, code, kind, status } = error;
+  const data = { code: code ?? kind, ...(field === undefined ? {} : { field }), request_id: id };
+  const body = {
+    jsonrpc: '2.0',
+    id: idOf(request),
+    error: { code: codes[kind] ?? ownError, message: error.message, data },
+  };
+  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+function idOf({ body }: ClientRequest): string | number | null {
+  const json = body.length === 0 ? undefined : tryParseBytes(body);
+  const id = isObject(json) ? json['id'] : undefined;
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}
+
+/** An error inside an answer that has its status already. */
+export function asProtocolError(error: unknown): unknown {
+  if (!(error instanceof GatewayError)) return error;
+  return new ProtocolError(codes[error.kind] ?? ownError, error.message, { code: error.code ?? error.kind });
+}

@@ -1,0 +1,84 @@
+/** MCP: one address for the tools of many servers; each call of a tool is limited, charged and recorded as calls of models are. */
+import { randomUUID } from 'node:crypto';
+import {
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  type Host,
+  type Next,
+  type PluginInstance,
+  upstreamRequest,
+} from '../../core/contract/contract.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { attempts, call, spendGuard, usageReport } from '../common/domain/calls.ts';
+import { model } from '../common/domain/models.ts';
+import { plan } from '../common/domain/plans.ts';
+import { localUpstreams } from '../common/domain/upstreams.ts';
+import { type McpConfig, mcpSchema } from './config.ts';
+import { rpcError } from './errors.ts';
+import { asked, openRequest } from './request.ts';
+import { Running } from './running.ts';
+import { Servers } from './servers.ts';
+import { callTool } from './tool-call.ts';
+
+export default definePlugin<McpConfig>({
+  name: 'mcp',
+  config: mcpSchema,
+  services: { optional: [localUpstreams] },
+  requires: [call, caller, asked],
+  optional: [plan, model, spendGuard],
+  sets: [attempts, usageReport, upstreamRequest],
+  setup(host, config) {
+    let servers = new Servers(host, config);
+    const running = new Running();
+    const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers));
+    const own = new Set(endpoints);
+    const instance: PluginInstance<McpConfig> = {
+      endpoints,
+      addresses: { pathPrefixes: ['/mcp'] },
+      applies: (endpoint) => own.has(endpoint),
+      handle: (exchange, next) => answer(exchange, running, host, next),
+      reload: {
+        // Requests that run keep the servers that they began with.
+        prepare: (changed) => () => {
+          servers = new Servers(host, changed);
+        },
+      },
+      lifecycle: { stop: () => servers.close() },
+    };
+    return instance;
+  },
+});
+
+function endpointOf(path: string, servers: () => Servers): Endpoint {
+  return {
+    method: 'POST',
+    path,
+    operation: 'tool-call',
+    body: 'whole',
+    setsOnOpen: [call, model, asked],
+    optional: [caller, plan],
+    describes: [
+      {
+        summary: path === '/mcp' ? 'Lists and calls tools, by MCP.' : 'Lists and calls the tools of a bundle, by MCP.',
+        ...(path === '/mcp' ? {} : { path: '/mcp/{bundle}' }),
+        body: { types: ['application/json'], required: ['jsonrpc', 'method'] },
+        answers: ['application/json', 'text/event-stream'],
+      },
+    ],
+    open: (exchange) => openRequest(exchange, servers()),
+    renderError: rpcError,
+  };
+}
+
+async function answer(exchange: Exchange, running: Running, host: Host, next: Next): Promise<Answer> {
+  const request = exchange.get(asked);
+  const { message, servers } = request;
+  if (message['method'] === 'notifications/cancelled') running.cancel(exchange, message);
+  const signal = running.enter(exchange, message, servers.config.per_account);
+  const given = await callTool(exchange, request, signal, host.clock, next);
+  // Names the client's requests, so that it can cancel them: any process takes it, and none keeps it.
+  if (message['method'] === 'initialize' && given.status === 200) given.headers['mcp-session-id'] = randomUUID();
+  return given;
+}

@@ -1,0 +1,119 @@
+/** The servers of a configuration, and what a request finds among them. */
+import type { Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client';
+import type { Host } from '../../core/contract/contract.ts';
+import type { Model } from '../common/domain/models.ts';
+import { flatBook } from '../common/domain/prices.ts';
+import type { McpConfig } from './config.ts';
+import { Allowed, shownName, shownUri, uriParts, type View } from './names.ts';
+import { type Listed, Upstream } from './upstream.ts';
+
+/** A tool of one server, with its catalogue entry: what it is called here, and its price. */
+export interface FoundTool {
+  readonly upstream: Upstream;
+  readonly tool: Tool;
+  readonly entry: Model;
+}
+
+export class Servers {
+  readonly config: McpConfig;
+  readonly #upstreams: readonly Upstream[];
+
+  constructor(host: Host, config: McpConfig) {
+    this.config = config;
+    this.#upstreams = Object.entries(config.servers)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, settings]) => new Upstream(host, name, settings, config.lists));
+  }
+
+  allowed(words: Iterable<string>): Allowed {
+    return new Allowed(words, this.config.bundles);
+  }
+
+  /** In the order of servers and names. A server that cannot be reached adds what was last known of it. */
+  async tools(view: View): Promise<Tool[]> {
+    const all = await this.#all('tools', this.#upstreams);
+    return all.flatMap(([{ name: server }, tools]) =>
+      tools
+        .filter(({ name }) => view.tool(server, name))
+        .map((tool) => ({ ...tool, name: shownName(server, tool.name) })),
+    );
+  }
+
+  async resources(view: View): Promise<Resource[]> {
+    const all = await this.#all('resources', this.#whole(view));
+    return all.flatMap(([{ name }, list]) => list.map((one) => ({ ...one, uri: shownUri(name, one.uri) })));
+  }
+
+  async templates(view: View): Promise<ResourceTemplateType[]> {
+    const all = await this.#all('templates', this.#whole(view));
+    return all.flatMap(([{ name }, list]) =>
+      list.map((one) => ({ ...one, uriTemplate: shownUri(name, one.uriTemplate) })),
+    );
+  }
+
+  async prompts(view: View): Promise<Prompt[]> {
+    const all = await this.#all('prompts', this.#whole(view));
+    return all.flatMap(([{ name }, list]) => list.map((one) => ({ ...one, name: shownName(name, one.name) })));
+  }
+
+  /** undefined: the request may use no such tool. Rejects with Unavailable. */
+  async findTool(shown: string, view: View): Promise<FoundTool | undefined> {
+    const upstream = this.#named(shown);
+    if (upstream === undefined) return undefined;
+    const tools = await upstream.list('tools');
+    const tool = tools.find(({ name }) => shownName(upstream.name, name) === shown);
+    if (tool === undefined || !view.tool(upstream.name, tool.name)) return undefined;
+    return { upstream, tool, entry: entryOf(upstream, tool.name, shown) };
+  }
+
+  async findPrompt(shown: string, view: View): Promise<readonly [Upstream, name: string] | undefined> {
+    const upstream = this.#named(shown);
+    if (upstream === undefined || !view.whole(upstream.name)) return undefined;
+    const prompts = await upstream.list('prompts');
+    const prompt = prompts.find(({ name }) => shownName(upstream.name, name) === shown);
+    return prompt === undefined ? undefined : [upstream, prompt.name];
+  }
+
+  findResource(shown: string, view: View): readonly [Upstream, uri: string] | undefined {
+    const [server, uri] = uriParts(shown) ?? [];
+    const upstream = this.#upstreams.find(({ name }) => name === server);
+    return upstream === undefined || !view.whole(upstream.name) ? undefined : [upstream, uri!];
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+  }
+
+  /** Names of servers have no "_", so the first two end one. */
+  #named(shown: string): Upstream | undefined {
+    const end = shown.indexOf('__');
+    return end < 0 ? undefined : this.#upstreams.find(({ name }) => name === shown.slice(0, end));
+  }
+
+  #whole(view: View): Upstream[] {
+    return this.#upstreams.filter(({ name }) => view.whole(name));
+  }
+
+  async #all<K extends keyof Listed>(kind: K, upstreams: readonly Upstream[]) {
+    const lists = await Promise.all(
+      upstreams.map(async (upstream) => [upstream, await upstream.list(kind).catch(() => undefined)] as const),
+    );
+    return lists.flatMap(([upstream, list]) => (list === undefined ? [] : [[upstream, list] as const]));
+  }
+}
+
+/** What it costs and is called in rows, as the catalogue says it of a model. */
+function entryOf({ name: server, settings: { price } }: Upstream, tool: string, shown: string): Model {
+  const amount = Object.hasOwn(price.tools, tool) ? price.tools[tool]! : price.call;
+  return {
+    id: shown,
+    ownedBy: server,
+    created: 0,
+    displayName: shown,
+    kind: 'chat',
+    targets: [{ provider: server, model: tool, weight: 0 }],
+    contextTokens: undefined,
+    maxOutputTokens: 0,
+    prices: flatBook({ call: amount }, 'tools'),
+  };
+}

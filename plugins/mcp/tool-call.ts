@@ -1,0 +1,138 @@
+/** A tool call as an attempt: recorded before it is sent, charged when it has succeeded. */
+import { ProtocolError, type ServerContext } from '@modelcontextprotocol/server';
+import { type Exchange, type Next, type UpstreamRequest, upstreamRequest } from '../../core/contract/contract.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import type { JsonObject } from '../../core/json/json.ts';
+import { type Attempt, attempts, type UsageReport, usageReport } from '../common/domain/calls.ts';
+import { defineOperatorEvent, recordEvent } from '../common/domain/timeline.ts';
+import type { Usage } from '../common/domain/usage.ts';
+import { invalidParams } from './errors.ts';
+import type { Asked } from './request.ts';
+import { relayed, serve, type ToolCaller } from './serve.ts';
+import type { FoundTool } from './servers.ts';
+
+const calledEvent = defineOperatorEvent(
+  'mcp.called',
+  (server: string, tool: string, end: string, durationMs: number) =>
+    `the tool ${tool} of ${server} ${ends[end as keyof typeof ends] ?? end} after ${durationMs} ms`,
+);
+const ends = { answered: 'answered', refused: 'failed', unknown: 'gave no answer' };
+
+/** No tool is called that the request may use. */
+const noTool = ({ unavailable }: Asked): ToolCaller => ({
+  run: async ({ name }) => {
+    if (unavailable !== undefined) throw unavailable;
+    throw new ProtocolError(invalidParams, `Unknown tool: ${String(name).slice(0, 128)}`);
+  },
+  ended: async () => {},
+});
+
+/** The call goes through the centre, so that it is journaled as any attempt is. */
+export function callTool(
+  exchange: Exchange,
+  asked: Asked,
+  signal: AbortSignal,
+  clock: Clock,
+  next: Next,
+): Promise<Answer> {
+  const { found } = asked;
+  if (found === undefined) return serve(exchange, asked, signal, noTool(asked));
+  const running = new RunningCall(found, exchange, clock);
+  exchange.set(upstreamRequest, {
+    ...unsent,
+    credential: found.upstream.name,
+    sendOver: ({ begin }) => serve(exchange, asked, signal, running.begunBy(begin)),
+  });
+  return next();
+}
+
+/** Nothing of it is sent: the library makes the request. */
+const unsent: Omit<UpstreamRequest, 'credential'> = {
+  url: '',
+  method: 'POST',
+  headers: {},
+  body: undefined,
+  stream: true,
+  connectTimeoutMs: 0,
+  firstByteTimeoutMs: 0,
+  idleTimeoutMs: 0,
+};
+
+class RunningCall {
+  readonly #found: FoundTool;
+  readonly #exchange: Exchange;
+  readonly #clock: Clock;
+  readonly #attempt: Attempt;
+  #usage: Usage = {};
+  #ended: Promise<unknown> = Promise.resolve();
+
+  constructor(found: FoundTool, exchange: Exchange, clock: Clock) {
+    this.#found = found;
+    this.#exchange = exchange;
+    this.#clock = clock;
+    const { upstream, tool } = found;
+    this.#attempt = {
+      ...{ number: 1, provider: upstream.name, model: tool.name, credential: upstream.name, protocol: 'mcp' },
+      ...{ startedAt: clock.now(), result: 'running', status: undefined, durationMs: undefined, error: undefined },
+    };
+    exchange.set(attempts, [this.#attempt]);
+    const usage = () => this.#usage;
+    const report: UsageReport = {
+      get usage() {
+        return usage();
+      },
+      ...{ estimated: false, terminal: true, upstreamId: undefined, finish: undefined },
+    };
+    exchange.set(usageReport, report);
+  }
+
+  /** `begin`: before anything is sent. */
+  begunBy(begin: () => Promise<void>): ToolCaller {
+    return {
+      run: async (params, context) => {
+        await begin();
+        const result = this.#run(params, context);
+        this.#ended = result.catch(() => {});
+        return result;
+      },
+      ended: () => this.#ended,
+    };
+  }
+
+  async #run(params: JsonObject, context: ServerContext): Promise<object> {
+    const { upstream, tool } = this.#found;
+    const since = this.#clock.monotonic();
+    try {
+      const result = await relayed(upstream, 'tools/call', { ...params, name: tool.name }, context);
+      if ('resultType' in result && result.resultType === 'input_required') this.#end('refused', 'input_required');
+      else if ('isError' in result && result.isError === true) this.#end(this.#ifFailed, 'the tool reports an error');
+      else this.#end('answered', undefined);
+      return result;
+    } catch (error) {
+      // A client that cancels a call that was sent pays for it, however it cancels.
+      const isCancelled = context.mcpReq.signal.aborted;
+      const failed = error instanceof ProtocolError ? 'refused' : 'unknown';
+      const result = isCancelled || this.#ifFailed === 'answered' ? 'answered' : failed;
+      this.#end(result, isCancelled ? 'cancelled' : (error as Error).message);
+      throw error;
+    } finally {
+      const durationMs = Math.round(this.#clock.monotonic() - since);
+      this.#attempt.durationMs = durationMs;
+      const values = [upstream.name, tool.name, this.#attempt.result, durationMs] as const;
+      recordEvent(this.#exchange, this.#clock.now(), calledEvent, values);
+    }
+  }
+
+  /** A call that has failed costs nothing, unless its server's price says so. */
+  get #ifFailed(): 'answered' | 'refused' {
+    return this.#found.upstream.settings.price.failed ? 'answered' : 'refused';
+  }
+
+  #end(result: Attempt['result'], error: string | undefined): void {
+    this.#attempt.result = result;
+    this.#attempt.status = error === undefined ? 200 : undefined;
+    this.#attempt.error = error;
+    if (result === 'answered') this.#usage = { call: 1 };
+  }
+}
