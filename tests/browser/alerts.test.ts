@@ -1,15 +1,11 @@
 /** Alerts in a real browser: the banner, the page, acknowledging, and marks on the monitor's charts. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { test } from './browser-test.ts';
+import { sharedStage } from './operator-stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await startStage();
-});
-after(() => stage?.stop());
+const stage = sharedStage();
 
-test("the monitor's charts mark alerts at the time when they ran", { skip: cannotRun }, async () => {
+test("the monitor's charts mark alerts at the time when they ran", async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=1h');
   const marks = page.getByRole('img', { name: 'Requests' }).locator('.chart-mark');
@@ -17,7 +13,7 @@ test("the monitor's charts mark alerts at the time when they ran", { skip: canno
   assert.ok((await page.locator('.chart-mark').count()) >= 2);
 });
 
-test('the banner is part of the first page and does not move it', { skip: cannotRun }, async () => {
+test('the banner is part of the first page and does not move it', async () => {
   const page = await stage.page();
   await page.addInitScript(`
     window.tops = [];
@@ -35,9 +31,7 @@ test('the banner is part of the first page and does not move it', { skip: cannot
   }
 });
 
-test('the banner names running alerts until someone acknowledges them', {
-  skip: cannotRun,
-}, async () => {
+test('the banner names running alerts until someone acknowledges them', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/people');
   const banner = page.getByRole('status').filter({ hasText: '1 alert runs' });

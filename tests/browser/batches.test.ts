@@ -1,15 +1,14 @@
 /** Files and batches at the demo gateway: a file with mistakes, one without, the batch to its end, its results, deletion. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { after, before, test } from './browser-test.ts';
 import { findingsOf, firstLook } from './looks.ts';
-import { cannotRun, openStage, type Stage } from './stage.ts';
+import { openStage, type Stage } from './stage.ts';
 
 let stage: Stage;
 let page: Page;
 before(async () => {
-  if (cannotRun !== false) return;
   stage = await openStage('demo');
   page = await stage.page(firstLook);
   const code = await stage.makeCode('5');
@@ -34,7 +33,7 @@ const choose = (text: string) =>
     .setInputFiles({ name: 'requests.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(text) });
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-test('a batch file with mistakes has its lines named, and no batch starts', { skip: cannotRun }, async () => {
+test('a batch file with mistakes has its lines named, and no batch starts', async () => {
   await page.goto(`${stage.origin}/console/batches?new=1`);
   await button('Make a key for this session').click();
   await button('Make a key for this session').waitFor({ state: 'hidden' });
@@ -46,9 +45,7 @@ test('a batch file with mistakes has its lines named, and no batch starts', { sk
   assert.equal(await button('Start the batch').count(), 0);
 });
 
-test('a file without mistakes becomes a batch, which ends with its results and its cost; its failed line is made again', {
-  skip: cannotRun,
-}, async () => {
+test('a file without mistakes becomes a batch, which ends with its results and its cost; its failed line is made again', async () => {
   await choose(`${line('one')}\n${line('two')}\n${line('three')}\n${line('four', 'no-such-model')}\n`);
   await button('Upload and check').click();
   await page.getByText('4 lines for /v1/chat/completions, without a mistake.', { exact: true }).waitFor();
@@ -78,7 +75,7 @@ test('a file without mistakes becomes a batch, which ends with its results and i
   assert.notEqual(new URL(page.url()).searchParams.get('open'), id);
 });
 
-test('files are listed with their expiry, and deleted after a confirmation', { skip: cannotRun }, async () => {
+test('files are listed with their expiry, and deleted after a confirmation', async () => {
   await page.goto(`${stage.origin}/console/files`);
   const rows = page.getByRole('region', { name: 'Files', exact: true }).getByRole('row', { name: /requests\.jsonl/ });
   await rows.first().waitFor();
@@ -92,7 +89,7 @@ test('files are listed with their expiry, and deleted after a confirmation', { s
   assert.equal(await rows.count(), 1);
 });
 
-test('the pages of batches and files are accessible', { skip: cannotRun }, async () => {
+test('the pages of batches and files are accessible', async () => {
   const findings: string[] = [];
   for (const path of ['/files', '/batches'])
     findings.push(...(await findingsOf(page, `${stage.origin}/console${path}`)));

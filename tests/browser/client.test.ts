@@ -1,16 +1,11 @@
 /** What a client does in the console, by mouse and keyboard, in a real browser. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { cannotRun, openStage, type Stage } from './stage.ts';
+import { test } from './browser-test.ts';
+import { sharedStage } from './stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await openStage();
-});
-after(() => stage?.close());
-const skip = cannotRun;
+const stage = sharedStage();
 
-test('signing up ends at the home page', { skip }, async () => {
+test('signing up ends at the home page', async () => {
   const page = await stage.stranger();
   await page.goto(`${stage.origin}/console/`);
   await page.waitForURL(/\/console\/sign-in/);
@@ -27,9 +22,7 @@ test('signing up ends at the home page', { skip }, async () => {
   await page.context().close();
 });
 
-test('a wrong password is reported, and a return address in the URL cannot lead to another site', {
-  skip,
-}, async () => {
+test('a wrong password is reported, and a return address in the URL cannot lead to another site', async () => {
   const page = await stage.stranger();
   await page.goto(`${stage.origin}/console/sign-in?next=//evil.example/`);
   await page.getByLabel('E-mail address').fill('ada@example.test');
@@ -45,7 +38,7 @@ test('a wrong password is reported, and a return address in the URL cannot lead 
   await page.context().close();
 });
 
-test('a program that waits with a code is shown, and gets a key on chosen terms or is denied', { skip }, async () => {
+test('a program that waits with a code is shown, and gets a key on chosen terms or is denied', async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/connect`);
   const code = page.getByLabel('Code');
@@ -80,7 +73,7 @@ test('a program that waits with a code is shown, and gets a key on chosen terms 
   await page.context().close();
 });
 
-test('a key is made, shown once, used in the snippets, changed and revoked', { skip }, async () => {
+test('a key is made, shown once, used in the snippets, changed and revoked', async () => {
   const page = await stage.page();
   const name = `browser ${Date.now()}`;
   await page.goto(`${stage.origin}/console/keys`);
@@ -125,7 +118,7 @@ test('a key is made, shown once, used in the snippets, changed and revoked', { s
   await page.context().close();
 });
 
-test('a code is redeemed once, and the balance in the header shows it', { skip }, async () => {
+test('a code is redeemed once, and the balance in the header shows it', async () => {
   const page = await stage.page();
   const code = await stage.makeCode('7');
   await page.goto(`${stage.origin}/console/wallet`);
@@ -142,7 +135,7 @@ test('a code is redeemed once, and the balance in the header shows it', { skip }
   await page.context().close();
 });
 
-test('a plan is bought from the balance', { skip }, async () => {
+test('a plan is bought from the balance', async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/wallet`);
   const cards = page.getByRole('article');
@@ -169,7 +162,7 @@ test('a plan is bought from the balance', { skip }, async () => {
 });
 
 test('the cost of a call opens its calculation, by keyboard', {
-  skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'a new client has no calls'),
+  skip: process.env['CONSOLE_URL'] !== undefined && 'a new client has no calls',
 }, async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/usage?span=7d&result=ok`);
@@ -187,7 +180,7 @@ test('the cost of a call opens its calculation, by keyboard', {
 });
 
 test('tasks show their state, and a waiting task is cancelled', {
-  skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'a new client has no tasks'),
+  skip: process.env['CONSOLE_URL'] !== undefined && 'a new client has no tasks',
 }, async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/tasks`);
@@ -201,7 +194,7 @@ test('tasks show their state, and a waiting task is cancelled', {
 });
 
 test('the playground streams an answer, and reports a wrong key', {
-  skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'needs money and a model'),
+  skip: process.env['CONSOLE_URL'] !== undefined && 'needs money and a model',
 }, async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/playground`);
@@ -220,7 +213,7 @@ test('the playground streams an answer, and reports a wrong key', {
   await page.context().close();
 });
 
-test('the keyboard alone reaches the content, and a change of language changes every text', { skip }, async () => {
+test('the keyboard alone reaches the content, and a change of language changes every text', async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/`);
   await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
@@ -250,9 +243,7 @@ test('the keyboard alone reaches the content, and a change of language changes e
   await page.context().close();
 });
 
-test("errors are shown in the reader's language, and an unknown address keeps the frame of the page", {
-  skip,
-}, async () => {
+test("errors are shown in the reader's language, and an unknown address keeps the frame of the page", async () => {
   const page = await stage.page({ locale: 'zh-CN' });
   await page.goto(`${stage.origin}/console/nowhere/at/all`);
   await page.getByText('这里什么都没有').waitFor();
@@ -263,6 +254,6 @@ test("errors are shown in the reader's language, and an unknown address keeps th
   await page.context().close();
 });
 
-test('the browser reports no error and no violation of the policy', { skip }, () => {
+test('the browser reports no error and no violation of the policy', () => {
   assert.deepEqual(stage.complaints, []);
 });

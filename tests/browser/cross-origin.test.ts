@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { build, type Rollup } from 'vite';
 import { type Demo, model, startDemo } from '../sdk/demo.ts';
-import { launchBrowser, noBrowser } from './chromium.ts';
+import { after, before, test } from './browser-test.ts';
+import { launchBrowser } from './chromium.ts';
 
 /** The official client, bundled as a page would have it. */
 let client = '';
@@ -19,10 +19,8 @@ const site = createServer((incoming, outgoing) => {
 let demo: Demo;
 let browser: Browser;
 let page: Page;
-const skip = noBrowser;
 
 before(async () => {
-  if (skip !== false) return;
   await once(site.listen(0, '127.0.0.1'), 'listening');
   [demo, browser, client] = await Promise.all([startDemo(), launchBrowser(), bundle()]);
   page = await browser.newPage();
@@ -60,7 +58,7 @@ function send(path: string, init: Pick<RequestInit, 'method' | 'credentials'> & 
   }, request);
 }
 
-test('the official client in a browser gets whole and streamed answers', { skip }, async () => {
+test('the official client in a browser gets whole and streamed answers', async () => {
   const said = await page.evaluate(
     async ({ origin, key, name }) => {
       const address = '/client.js';
@@ -95,7 +93,7 @@ test('the official client in a browser gets whole and streamed answers', { skip 
   assert.match(said.refused.message, /none-such/);
 });
 
-test('a page reads refusals with their request ids and retry-after', { skip }, async () => {
+test('a page reads refusals with their request ids and retry-after', async () => {
   const headers = { authorization: `Bearer ${demo.keys.tight}`, 'content-type': 'application/json' };
   const init = { method: 'POST', headers, body: JSON.stringify({ model, messages: [{ role: 'user', content: 'a' }] }) };
   await send('/v1/chat/completions', init);
@@ -114,7 +112,7 @@ test('a page reads refusals with their request ids and retry-after', { skip }, a
   assert.equal(keyless.status, 401);
 });
 
-test('a page of another origin cannot read the console, with or without a session', { skip }, async () => {
+test('a page of another origin cannot read the console, with or without a session', async () => {
   for (const path of ['/console/', '/console/api/me', '/console/api/auth/get-session']) {
     assert.deepEqual(await send(path), { failed: 'TypeError' });
     assert.deepEqual(await send(path, { credentials: 'include' }), { failed: 'TypeError' });

@@ -1,11 +1,11 @@
 /** Texts that attack the pages: a model's answer, and names of all kinds. They stay text, reach no other host, and fit the window. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { catalog } from '../../plugins/common/domain/models.ts';
 import { clientAccount } from '../plugins/console/fakes/world.ts';
+import { after, before, test } from './browser-test.ts';
 import { findingsOf, firstLook } from './looks.ts';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { type Stage, startStage } from './operator-stage.ts';
 
 const evil = 'http://evil.example';
 const attack = (what: string) => `window.ran = [...(window.ran ?? []), '${what}']; alert(1)`;
@@ -50,7 +50,6 @@ let stage: Stage;
 const foreign: string[] = [];
 const dialogs: string[] = [];
 before(async () => {
-  if (cannotRun !== false) return;
   stage = await startStage();
   fill(stage);
 });
@@ -123,9 +122,7 @@ const looks = [
   { name: 'at 380 pixels', viewport: { width: 380, height: 780 }, colorScheme: 'light' },
 ] as const;
 
-test('an answer that contains an attack is shown as text, loads nothing, and fits the window', {
-  skip: cannotRun,
-}, async () => {
+test('an answer that contains an attack is shown as text, loads nothing, and fits the window', async () => {
   const page = await open('client');
   await page.route('**/v1/chat/completions', (route) => {
     const half = answer.length / 2;
@@ -167,9 +164,7 @@ test('an answer that contains an attack is shown as text, loads nothing, and fit
   assert.deepEqual(wide, []);
 });
 
-test('names and texts that contain an attack are shown as text, and the pages fit the window', {
-  skip: cannotRun,
-}, async () => {
+test('names and texts that contain an attack are shown as text, and the pages fit the window', async () => {
   const findings: unknown[] = [];
   const { world } = stage.testbed;
   const request = world.requests.findLast(

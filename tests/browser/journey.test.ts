@@ -1,24 +1,22 @@
 /** A client from the first page to the last cent, on a gateway as it runs: money in, a call, its cost, an image, a revoked key. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { after, before, test } from './browser-test.ts';
 import { findingsOfPlainPage } from './looks.ts';
-import { cannotRun, openStage, type Stage } from './stage.ts';
+import { openStage, type Stage } from './stage.ts';
 
 let stage: Stage;
 let page: Page;
 let key: string;
 before(async () => {
-  if (cannotRun !== false) return;
   stage = await openStage('demo');
   page = await stage.page();
 });
 after(() => stage?.close());
-const skip = cannotRun;
 
 const balance = async () => Number((await page.locator('.balance-chip').innerText()).replace(/[^\d.]/g, ''));
 
-test('a redeemed code raises the balance, also in the header', { skip }, async () => {
+test('a redeemed code raises the balance, also in the header', async () => {
   await page.goto(`${stage.origin}/console/wallet`);
   await page.getByRole('textbox', { name: 'Code' }).fill(await stage.makeCode('5'));
   await page.getByRole('button', { name: 'Redeem' }).click();
@@ -26,7 +24,7 @@ test('a redeemed code raises the balance, also in the header', { skip }, async (
   await page.locator('.balance-chip', { hasText: '$5.00' }).waitFor();
 });
 
-test('the playground makes its own key, streams an answer and shows its cost', { skip }, async () => {
+test('the playground makes its own key, streams an answer and shows its cost', async () => {
   await page.goto(`${stage.origin}/console/playground`);
   await page.getByRole('button', { name: 'Make a key for this session' }).click();
   const field = page.getByRole('textbox', { name: 'Key' });
@@ -41,7 +39,7 @@ test('the playground makes its own key, streams an answer and shows its cost', {
   await page.keyboard.press('Escape');
 });
 
-test('the balance falls by what calls cost, without a reload', { skip }, async () => {
+test('the balance falls by what calls cost, without a reload', async () => {
   await page.goto(`${stage.origin}/console/`);
   await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
   for (let call = 0; call < 40 && (await balance()) === 5; call += 1) {
@@ -53,9 +51,7 @@ test('the balance falls by what calls cost, without a reload', { skip }, async (
   assert.ok((await balance()) < 5, 'the header shows less than before');
 });
 
-test('the pages for clients show the balance, can be searched, and are accessible in light, in dark and narrow', {
-  skip,
-}, async () => {
+test('the pages for clients show the balance, can be searched, and are accessible in light, in dark and narrow', async () => {
   const reader = await page.context().newPage();
   reader.on('console', (message) => void (message.type() === 'error' && stage.complaints.push(message.text())));
   const findings: string[] = [];
@@ -71,7 +67,7 @@ test('the pages for clients show the balance, can be searched, and are accessibl
   assert.deepEqual(stage.complaints, []);
 });
 
-test('an image that was ordered by the API is in the gallery', { skip }, async () => {
+test('an image that was ordered by the API is in the gallery', async () => {
   const answer = await fetch(`${stage.origin}/v1/images/generations`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -90,7 +86,7 @@ test('an image that was ordered by the API is in the gallery', { skip }, async (
   assert.ok(width > 0, 'the picture has loaded');
 });
 
-test('a revoked key is refused within a second', { skip }, async () => {
+test('a revoked key is refused within a second', async () => {
   await page.goto(`${stage.origin}/console/keys`);
   const row = page.getByRole('row').filter({ hasText: 'Playground' });
   await row.getByRole('button', { name: 'More: Playground' }).click();

@@ -1,25 +1,19 @@
 /** Every language is taken from the browser, and its words fit on a screen of 380 pixels and into tables. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { after, before, test } from 'node:test';
+import { test } from './browser-test.ts';
 import { cutTables, findingsOf, firstLook, looksOfLanguage } from './looks.ts';
-import { cannotRun, openStage, type Stage } from './stage.ts';
+import { sharedStage } from './stage.ts';
 
 const texts = new URL('../../plugins/console/web/src/texts/', import.meta.url);
 // All pages in German, in which words are longest, are looked at by `pages.test.ts` and `operator-pages.test.ts`.
 const languages = readdirSync(texts).filter((name) => /^\w\w$/.test(name) && name !== 'en' && name !== 'de');
 const paths = ['/', '/keys?new=1', '/usage', '/wallet', '/playground', '/profile'];
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await openStage();
-});
-after(() => stage?.close());
+const stage = sharedStage();
 
 for (const language of languages)
-  test(`the pages in ${language} are accessible and no wider than the window`, {
-    skip: cannotRun,
-  }, async () => {
+  test(`the pages in ${language} are accessible and no wider than the window`, async () => {
     const page = await stage.page({ ...firstLook, locale: language });
     const findings: string[] = [];
     for (const path of paths)
@@ -29,9 +23,7 @@ for (const language of languages)
     await page.context().close();
   });
 
-test('lists have all their columns in sight at 1,280 and 1,440 pixels, and the monitor is one screen high, in each language', {
-  skip: cannotRun,
-}, async () => {
+test('lists have all their columns in sight at 1,280 and 1,440 pixels, and the monitor is one screen high, in each language', async () => {
   const findings: string[] = [];
   for (const locale of ['en', 'de', ...languages]) {
     const page = await stage.page({ ...firstLook, locale });

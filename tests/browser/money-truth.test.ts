@@ -3,14 +3,14 @@
  * statement adds up, a running call is set aside, prices have their units, days are the viewer's. `PICTURES=DIR` keeps pictures.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { ledger, pool } from '../../plugins/common/domain/ledger.ts';
 import { formatUsd, parseUsd } from '../../plugins/common/domain/money.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
 import { operator, operatorOf, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
+import { after, before, test } from './browser-test.ts';
 import { launchBrowser, signIn } from './chromium.ts';
-import { buildPages, cannotRun } from './operator-stage.ts';
+import { buildPages } from './operator-stage.ts';
 
 /** A row of a table, in the browser. */
 interface Cells {
@@ -29,7 +29,6 @@ let accountId: string;
 let running: Promise<unknown>;
 
 before(async () => {
-  if (cannotRun !== false) return;
   buildPages();
   testbed = await startDemo();
   browser = await launchBrowser();
@@ -116,9 +115,7 @@ async function picture(page: Page, name: string): Promise<void> {
 const shown = (text: string) =>
   parseUsd(text.replaceAll(',', '').replace('$', '').replace('−', '-').replace('+', '').trim());
 
-test('the wallet lists movements like a bank statement, with reserved money beside the balance', {
-  skip: cannotRun,
-}, async () => {
+test('the wallet lists movements like a bank statement, with reserved money beside the balance', async () => {
   const page = await pageOf(who);
   await page.goto('/console/wallet');
   const table = page.getByRole('region', { name: 'Ledger' });
@@ -158,7 +155,7 @@ test('the wallet lists movements like a bank statement, with reserved money besi
   await page.close();
 });
 
-test('images and videos are listed with the charged price and its unit', { skip: cannotRun }, async () => {
+test('images and videos are listed with the charged price and its unit', async () => {
   const page = await pageOf(who);
   await page.goto('/console/models?kind=image');
   const priceOf = (id: string) => page.getByRole('row').filter({ hasText: id });
@@ -181,9 +178,7 @@ test('images and videos are listed with the charged price and its unit', { skip:
   await page.close();
 });
 
-test("the money of today is in the rows, by the viewer's days, and agrees with the sums", {
-  skip: cannotRun,
-}, async () => {
+test("the money of today is in the rows, by the viewer's days, and agrees with the sums", async () => {
   const page = await pageOf(operator);
   await page.goto('/console/admin/money');
   await page.getByText(`Times in ${zone}`).first().waitFor();
@@ -209,7 +204,7 @@ test("the money of today is in the rows, by the viewer's days, and agrees with t
   await page.close();
 });
 
-test("the client's pages name the time zone, and results show when they expire", { skip: cannotRun }, async () => {
+test("the client's pages name the time zone, and results show when they expire", async () => {
   const page = await pageOf(who);
   await page.goto('/console/');
   await page.getByText(`Times in ${zone}`).first().waitFor();

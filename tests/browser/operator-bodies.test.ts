@@ -1,19 +1,13 @@
 /** Kept bodies and recordings in a real browser: shown by a click, as text, to operators alone; begun and ended with a reason. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { recordedBodies } from '../../plugins/common/domain/admin/recorded-bodies.ts';
+import { test } from './browser-test.ts';
 import { findingsOf } from './looks.ts';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { sharedStage } from './operator-stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await startStage();
-});
-after(() => stage?.stop());
+const stage = sharedStage();
 
-test('recorded bodies are shown on a click, as text and not as a page, and can be deleted', {
-  skip: cannotRun,
-}, async () => {
+test('recorded bodies are shown on a click, as text and not as a page, and can be deleted', async () => {
   const { id } = stage.testbed.world.requests.at(-1)!;
   const page = await stage.page();
   await page.goto(`/console/admin/requests/${id}`);
@@ -41,7 +35,7 @@ test('recorded bodies are shown on a click, as text and not as a page, and can b
   assert.deepEqual(stage.complaints, []);
 });
 
-test('an auditor sees the timeline, and no link to its recorded bodies', { skip: cannotRun }, async () => {
+test('an auditor sees the timeline, and no link to its recorded bodies', async () => {
   const { id } = stage.testbed.world.requests.at(-2)!;
   const page = await stage.page('auditor');
   await page.goto(`/console/admin/requests/${id}`);
@@ -52,9 +46,7 @@ test('an auditor sees the timeline, and no link to its recorded bodies', { skip:
   assert.equal(await page.getByRole('button', { name: 'Record bodies' }).count(), 0);
 });
 
-test('a recording that matches the filters is begun, seen by all operators, and stopped', {
-  skip: cannotRun,
-}, async () => {
+test('a recording that matches the filters is begun, seen by all operators, and stopped', async () => {
   const recordedBodiesService = stage.testbed.find(recordedBodies)!;
   const page = await stage.page();
   await page.goto('/console/admin/requests?model=claude-sonnet-5');

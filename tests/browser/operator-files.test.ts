@@ -1,16 +1,15 @@
 /** Files and batches of all accounts, as an operator looks through them, deletes and cancels; an auditor only looks. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { batchAdmin } from '../../plugins/common/domain/admin/batches.ts';
 import { fileAdmin } from '../../plugins/common/domain/admin/files.ts';
 import { until } from '../helpers/until.ts';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { after, before, test } from './browser-test.ts';
+import { type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
 let other: { readonly id: string; readonly name: string };
 before(async () => {
-  if (cannotRun !== false) return;
   stage = await startStage();
   other = stage.testbed.world.accounts[1]!;
 });
@@ -29,9 +28,7 @@ const choose = async (page: Page, filter: string, option: string) => {
   await page.getByRole('option', { name: option, exact: true }).click();
 };
 
-test("files of all accounts are paged, and filtered by purpose and by a person's account", {
-  skip: cannotRun,
-}, async () => {
+test("files of all accounts are paged, and filtered by purpose and by a person's account", async () => {
   const page = await stage.page();
   await page.goto('/console/admin/files');
   await page.getByRole('row', { name: /questions\.jsonl/ }).waitFor();
@@ -51,7 +48,7 @@ test("files of all accounts are paged, and filtered by purpose and by a person's
   await page.getByText('No file fits these filters').waitFor();
 });
 
-test('a file is deleted with a reason, and links to it show that it is gone', { skip: cannotRun }, async () => {
+test('a file is deleted with a reason, and links to it show that it is gone', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/files');
   const row = page.getByRole('row', { name: /nightly-1\.jsonl/ });
@@ -74,9 +71,7 @@ test('a file is deleted with a reason, and links to it show that it is gone', { 
   await page.getByText('There is no such file any more.').waitFor();
 });
 
-test('batches are filtered by state and endpoint, and a batch shows its progress at the vendor', {
-  skip: cannotRun,
-}, async () => {
+test('batches are filtered by state and endpoint, and a batch shows its progress at the vendor', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/batches');
   await choose(page, 'Any state', 'Expired');
@@ -104,9 +99,7 @@ test('batches are filtered by state and endpoint, and a batch shows its progress
   await page.getByRole('dialog', { name: 'File', exact: true }).getByText('questions.jsonl', { exact: true }).waitFor();
 });
 
-test('an operator cancels a batch with a reason, and an auditor has no button for it', {
-  skip: cannotRun,
-}, async () => {
+test('an operator cancels a batch with a reason, and an auditor has no button for it', async () => {
   const page = await stage.page();
   const watching = await stage.page('auditor');
   await watching.goto('/console/admin/batches?open=batch_running');
@@ -126,7 +119,7 @@ test('an operator cancels a batch with a reason, and an auditor has no button fo
   assert.deepEqual(await auditRows(page, 'batch_running'), [['batch.cancel', 'too costly', 'done']]);
 });
 
-test('the browser reports no error', { skip: cannotRun }, () => {
+test('the browser reports no error', () => {
   // The address of a file that is gone was opened on purpose.
   assert.deepEqual(
     stage.complaints.filter((text) => !/status of 404/.test(text)),

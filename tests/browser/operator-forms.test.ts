@@ -3,23 +3,22 @@ import assert from 'node:assert/strict';
 import { cp, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
 import { alertAdmin } from '../../plugins/common/domain/admin/alerts.ts';
 import { noticeAdmin } from '../../plugins/common/domain/admin/notices.ts';
 import { startStrictVendor } from '../helpers/strict-vendor.ts';
 import { operator, operatorOf, startFile, type TestConsole } from '../plugins/console/start-console.ts';
+import { after, before, test } from './browser-test.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
 import { findingsOf } from './looks.ts';
-import { buildPages, cannotRun } from './operator-stage.ts';
+import { buildPages } from './operator-stage.ts';
 
 let testbed: TestConsole;
 let browser: Browser;
 let page: Page;
 
 before(async () => {
-  if (cannotRun !== false) return;
   buildPages();
   const directory = await mkdtemp(join(tmpdir(), 'console-forms-'));
   await cp('config', join(directory, 'config'), { recursive: true });
@@ -59,9 +58,7 @@ async function saveForm(reason: string, seen: string): Promise<void> {
   await page.getByText('No faults').waitFor({ state: 'detached' });
 }
 
-test('a form changes the file, keeps its comments, and is applied at once', {
-  skip: cannotRun,
-}, async () => {
+test('a form changes the file, keeps its comments, and is applied at once', async () => {
   const files = testbed.gateway.find(configFiles)!;
   const before = (await files.view()).files.map(({ text }) => text).join('\n');
   const comments = (text: string) => text.split('\n').filter((line) => line.includes('#'));
@@ -107,9 +104,7 @@ test('a form changes the file, keeps its comments, and is applied at once', {
   await page.getByText('$24.50').waitFor();
 });
 
-test('prices, own cost and ratio of a model, and a plan, are changed where they are shown; a price below cost is refused there', {
-  skip: cannotRun,
-}, async () => {
+test('prices, own cost and ratio of a model, and a plan, are changed where they are shown; a price below cost is refused there', async () => {
   await page.goto('/console/admin/prices?open=gpt-5.4-mini');
   await page.getByRole('button', { name: 'Edit prices and cost' }).click();
   const drawer = page.getByRole('dialog', { name: 'Change gpt-5.4-mini' });
@@ -134,9 +129,7 @@ test('prices, own cost and ratio of a model, and a plan, are changed where they 
   await page.getByText('$26.00').waitFor();
 });
 
-test('a wrong value is reported at its field, a secret is not accepted, and a file with a fault cannot be saved', {
-  skip: cannotRun,
-}, async () => {
+test('a wrong value is reported at its field, a secret is not accepted, and a file with a fault cannot be saved', async () => {
   await openForm('plans', 'pro');
   const price = page.getByLabel('Price in USD');
   await price.fill('a lot');
@@ -173,9 +166,7 @@ async function changedLines(run: () => Promise<void>): Promise<{ readonly gone: 
   return { gone, come: rest.map((line) => line.slice(line.indexOf(' ') + 1)) };
 }
 
-test('a new model is written as one entry, is marked as not sold without a price, and is sold once it is saved', {
-  skip: cannotRun,
-}, async () => {
+test('a new model is written as one entry, is marked as not sold without a price, and is sold once it is saved', async () => {
   await page.goto('/console/admin/config?form=prices');
   await page.getByRole('button', { name: 'Add model' }).click();
   const form = page.getByRole('form', { name: 'Add model' });
@@ -228,9 +219,7 @@ test('a new model is written as one entry, is marked as not sold without a price
   await page.getByText('acme/new-one:1').first().waitFor();
 });
 
-test('an added tier changes the example charge exactly, and leaves no trace when it is removed', {
-  skip: cannotRun,
-}, async () => {
+test('an added tier changes the example charge exactly, and leaves no trace when it is removed', async () => {
   await openForm('prices', 'gpt-5.4-mini');
   const charge = page.getByTestId('price-example');
   await page.getByRole('textbox', { name: 'Input, count', exact: true }).fill('300000');
@@ -262,9 +251,7 @@ test('an added tier changes the example charge exactly, and leaves no trace when
   await page.getByText('Review and save').waitFor({ state: 'detached' });
 });
 
-test('an auditor reads prices, tiers and the example, and has no controls to change them', {
-  skip: cannotRun,
-}, async () => {
+test('an auditor reads prices, tiers and the example, and has no controls to change them', async () => {
   await page.route('**/console/api/me', async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), role: 'auditor' } });
@@ -282,7 +269,7 @@ test('an auditor reads prices, tiers and the example, and has no controls to cha
   await page.unroute('**/console/api/me');
 });
 
-test('every form is accessible', { skip: cannotRun }, async () => {
+test('every form is accessible', async () => {
   const findings: string[] = [];
   await openForm('plans');
   for (const form of ['vendors', 'prices', 'plans', 'ratios', 'signUp', 'notices'])
@@ -291,9 +278,7 @@ test('every form is accessible', { skip: cannotRun }, async () => {
   assert.deepEqual(findings, []);
 });
 
-test('a vendor is added from nothing to its first answer by clicks: pasted key, test, ticked models, a call', {
-  skip: cannotRun,
-}, async () => {
+test('a vendor is added from nothing to its first answer by clicks: pasted key, test, ticked models, a call', async () => {
   const rightKey = 'sk-strict-0123456789abcdefXYZ1';
   await using vendor = await startStrictVendor(rightKey, ['gpt-5.4-mini', 'tiny-1']);
   await openForm('vendors');

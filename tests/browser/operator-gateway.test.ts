@@ -1,17 +1,13 @@
 /** What an operator does about codes, prices, people, tokens and the configuration, in a real browser. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
+import { test } from './browser-test.ts';
 import { visit } from './looks.ts';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { sharedStage } from './operator-stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await startStage();
-});
-after(() => stage?.stop());
+const stage = sharedStage();
 
 async function reasonAnd(page: Page, reason: string, button: string): Promise<void> {
   const dialog = page.getByRole('dialog').last();
@@ -19,9 +15,7 @@ async function reasonAnd(page: Page, reason: string, button: string): Promise<vo
   await dialog.getByRole('button', { name: button, exact: true }).click();
 }
 
-test('codes are made, shown once, saved as a file, listed without the codes, and revoked', {
-  skip: cannotRun,
-}, async () => {
+test('codes are made, shown once, saved as a file, listed without the codes, and revoked', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/codes');
   await page.getByRole('button', { name: 'Make codes' }).first().click();
@@ -51,7 +45,7 @@ test('codes are made, shown once, saved as a file, listed without the codes, and
   await page.getByText('3 codes were revoked.').waitFor();
 });
 
-test('the cost of a request is calculated with its formula', { skip: cannotRun }, async () => {
+test('the cost of a request is calculated with its formula', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/prices');
   await page.getByText('1 model has no price and is not sold').waitFor();
@@ -65,7 +59,7 @@ test('the cost of a request is calculated with its formula', { skip: cannotRun }
     .waitFor();
 });
 
-test('a model opens its prices beside its costs', { skip: cannotRun }, async () => {
+test('a model opens its prices beside its costs', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/prices?text=claude-sonnet');
   await page
@@ -79,16 +73,14 @@ test('a model opens its prices beside its costs', { skip: cannotRun }, async () 
     .waitFor();
 });
 
-test('prices and costs are shown on a small screen too', { skip: cannotRun }, async () => {
+test('prices and costs are shown on a small screen too', async () => {
   const page = await stage.page('operator', { viewport: { width: 380, height: 780 } });
   await page.goto('/console/admin/prices?open=claude-sonnet-5');
   const drawer = page.getByRole('dialog', { name: /Claude Sonnet/ });
   await drawer.getByText('$15.00').filter({ visible: true }).first().waitFor();
 });
 
-test('a person is invited by a link, changes role, is blocked, and gets a reset link', {
-  skip: cannotRun,
-}, async () => {
+test('a person is invited by a link, changes role, is blocked, and gets a reset link', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/people');
   await page.getByRole('button', { name: 'Invite' }).click();
@@ -126,7 +118,7 @@ test('a person is invited by a link, changes role, is blocked, and gets a reset 
   assert.equal(await page.getByRole('button', { name: 'More: Oscar Operator' }).count(), 0);
 });
 
-test('a token is shown once and revoked', { skip: cannotRun }, async () => {
+test('a token is shown once and revoked', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/tokens');
   await page.getByRole('button', { name: 'New token' }).click();
@@ -141,7 +133,7 @@ test('a token is shown once and revoked', { skip: cannotRun }, async () => {
   await row.waitFor({ state: 'detached' });
 });
 
-test('the configuration is completed, marked, compared, saved and reloaded', { skip: cannotRun }, async () => {
+test('the configuration is completed, marked, compared, saved and reloaded', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/config?file=text');
   const editor = page.getByRole('textbox', { name: /Gateway file/ });
@@ -171,7 +163,7 @@ test('the configuration is completed, marked, compared, saved and reloaded', { s
   await page.getByText('Reloaded.', { exact: true }).waitFor();
 });
 
-test('a file that someone else has changed meanwhile is not overwritten', { skip: cannotRun }, async () => {
+test('a file that someone else has changed meanwhile is not overwritten', async () => {
   const configFilesService = stage.testbed.find(configFiles)!;
   const page = await stage.page();
   await page.goto('/console/admin/config?file=text');
@@ -192,9 +184,7 @@ test('a file that someone else has changed meanwhile is not overwritten', { skip
   assert.match((await configFilesService.view()).files[0]!.text, /theirs/);
 });
 
-test('the warnings of the running configuration are listed and lead to their lines; without any, the page says so', {
-  skip: cannotRun,
-}, async () => {
+test('the warnings of the running configuration are listed and lead to their lines; without any, the page says so', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/config');
   await page.getByRole('tab', { name: 'Warnings 2' }).click();
@@ -215,7 +205,7 @@ test('the warnings of the running configuration are listed and lead to their lin
   await page.unroute('**/console/api/admin/config');
 });
 
-test('the keyboard focus can leave the editor', { skip: cannotRun }, async () => {
+test('the keyboard focus can leave the editor', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/config?file=text');
   await page.getByRole('textbox', { name: /Gateway file/ }).click();
@@ -226,7 +216,7 @@ test('the keyboard focus can leave the editor', { skip: cannotRun }, async () =>
   assert.equal(inside, false);
 });
 
-test('the audit log has every change', { skip: cannotRun }, async () => {
+test('the audit log has every change', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/audit');
   for (const action of ['codes.create', 'codes.revoke', 'person.change', 'person.reset', 'token.create', 'config.save'])
@@ -256,7 +246,7 @@ test('the audit log has every change', { skip: cannotRun }, async () => {
   assert.doesNotMatch(files[0]!.text, /debug/);
 });
 
-test('an auditor sees the pages without their controls', { skip: cannotRun }, async () => {
+test('an auditor sees the pages without their controls', async () => {
   await stage.testbed.people.setBlocked('person-auditor', false);
   await stage.testbed.people.setRole('person-auditor', 'auditor');
   const page = await stage.page('auditor');

@@ -1,15 +1,11 @@
 /** What an operator does about accounts and money, in a real browser. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { parseUsd } from '../../plugins/common/domain/money.ts';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { test } from './browser-test.ts';
+import { sharedStage } from './operator-stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await startStage();
-});
-after(() => stage?.stop());
+const stage = sharedStage();
 
 const account = (name: string) => stage.testbed.world.accounts.find((row) => row.name === name)!;
 
@@ -20,7 +16,7 @@ async function openAccount(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name }).waitFor();
 }
 
-test('an operator finds and credits an account, and the ledger has the row', { skip: cannotRun }, async () => {
+test('an operator finds and credits an account, and the ledger has the row', async () => {
   const page = await stage.page();
   await openAccount(page, 'ada-labs');
   await page.getByRole('button', { name: 'Credit' }).click();
@@ -37,7 +33,7 @@ test('an operator finds and credits an account, and the ledger has the row', { s
   assert.equal(written.accountId, account('ada-labs').id);
 });
 
-test('a credit without a reason or with an invalid amount is refused', { skip: cannotRun }, async () => {
+test('a credit without a reason or with an invalid amount is refused', async () => {
   const page = await stage.page();
   const rows = stage.testbed.world.ledger.length;
   await openAccount(page, 'ada-labs');
@@ -52,9 +48,7 @@ test('a credit without a reason or with an invalid amount is refused', { skip: c
   assert.equal(stage.testbed.world.ledger.length, rows);
 });
 
-test('a debit beyond the balance is refused with a sentence, and a confirmed one takes the money once', {
-  skip: cannotRun,
-}, async () => {
+test('a debit beyond the balance is refused with a sentence, and a confirmed one takes the money once', async () => {
   const page = await stage.page();
   await openAccount(page, 'ada-labs');
   await page.getByRole('button', { name: 'More', exact: true }).click();
@@ -74,7 +68,7 @@ test('a debit beyond the balance is refused with a sentence, and a confirmed one
   );
 });
 
-test('a request is refunded from its page, up to its cost', { skip: cannotRun }, async () => {
+test('a request is refunded from its page, up to its cost', async () => {
   const { world } = stage.testbed;
   const charge = world.charges.find(({ cost, refunded }) => cost > parseUsd('0.02') && refunded === 0n)!;
   const page = await stage.page();
@@ -93,9 +87,7 @@ test('a request is refunded from its page, up to its cost', { skip: cannotRun },
   assert.equal(world.charges.find(({ requestId }) => requestId === charge.requestId)!.refunded, parseUsd('0.01'));
 });
 
-test('plan, multiplier and admission of an account are changed, each with a reason in the audit log', {
-  skip: cannotRun,
-}, async () => {
+test('plan, multiplier and admission of an account are changed, each with a reason in the audit log', async () => {
   const page = await stage.page();
   const act = async (item: string, fill: () => Promise<void>, button: string) => {
     await page.getByRole('button', { name: 'More', exact: true }).click();
@@ -132,7 +124,7 @@ test('plan, multiplier and admission of an account are changed, each with a reas
   await opened.getByText('203.0.113.7').or(opened.getByText('127.0.0.1')).waitFor();
 });
 
-test('the ledger is reconciled, and exported as a file', { skip: cannotRun }, async () => {
+test('the ledger is reconciled, and exported as a file', async () => {
   const page = await stage.page();
   // The numbers come while the button is held down.
   const numbers = Promise.withResolvers<void>();
@@ -152,9 +144,7 @@ test('the ledger is reconciled, and exported as a file', { skip: cannotRun }, as
   assert.equal((await saved).suggestedFilename(), 'ledger.csv');
 });
 
-test('a number on a card opens its rows, with the filter in the address', {
-  skip: cannotRun,
-}, async () => {
+test('a number on a card opens its rows, with the filter in the address', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/money');
   await page.getByRole('link', { name: /^Cash in/ }).click();
@@ -169,7 +159,7 @@ test('a number on a card opens its rows, with the filter in the address', {
     .waitFor({ state: 'detached' });
 });
 
-test('the browser reports no error', { skip: cannotRun }, () => {
+test('the browser reports no error', () => {
   const refused = /status of 4\d\d/;
   assert.deepEqual(
     stage.complaints.filter((line) => !refused.test(line)),

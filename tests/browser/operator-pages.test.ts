@@ -1,13 +1,12 @@
 /** Every page of the operator in light, dark and on a small screen: whole, readable, and fit for all. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, test } from './browser-test.ts';
 import { cutColumns, englishNumbers, findingsOf, firstLook, visit } from './looks.ts';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
 let paths: readonly string[];
 before(async () => {
-  if (cannotRun !== false) return;
   stage = await startStage();
   const { accounts, requests } = stage.testbed.world;
   const names = [
@@ -47,9 +46,7 @@ after(() => stage?.stop());
 
 // In parts, each far below the time limit of a test.
 for (const part of [0, 1, 2])
-  test(`every page in German is accessible, no wider than the window, has all columns in sight and its numbers in German (${part + 1} of 3)`, {
-    skip: cannotRun,
-  }, async () => {
+  test(`every page in German is accessible, no wider than the window, has all columns in sight and its numbers in German (${part + 1} of 3)`, async () => {
     const page = await stage.page('operator', { ...firstLook, locale: 'de' });
     const findings: string[] = [];
     const those = paths.filter((_, index) => index % 3 === part);
@@ -62,7 +59,7 @@ for (const part of [0, 1, 2])
     assert.deepEqual(findings, []);
   });
 
-test('pages in Chinese have no missing text', { skip: cannotRun }, async () => {
+test('pages in Chinese have no missing text', async () => {
   const page = await stage.page('operator', { locale: 'zh-CN' });
   for (const path of [
     'monitor',
@@ -81,7 +78,7 @@ test('pages in Chinese have no missing text', { skip: cannotRun }, async () => {
   }
 });
 
-test('the comparison of models without calls says so, and leads to the playground', { skip: cannotRun }, async () => {
+test('the comparison of models without calls says so, and leads to the playground', async () => {
   const page = await stage.page('client');
   await page.route('**/api/models/comparison', (route) => route.fulfill({ json: { rows: [] } }));
   await page.goto('/console/models?compare=1');
@@ -90,6 +87,6 @@ test('the comparison of models without calls says so, and leads to the playgroun
   await page.context().close();
 });
 
-test('the browser reports no error', { skip: cannotRun }, () => {
+test('the browser reports no error', () => {
   assert.deepEqual(stage.complaints, []);
 });

@@ -1,11 +1,11 @@
 /** An operator's day in a real browser at the whole demo gateway, with everything that is really behind the pages. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { Browser as Client } from '../plugins/console/browser.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
+import { after, before, test } from './browser-test.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
-import { buildPages, cannotRun } from './operator-stage.ts';
+import { buildPages } from './operator-stage.ts';
 
 let testbed: TestConsole;
 let browser: Browser;
@@ -15,7 +15,6 @@ let key: string;
 const complaints: string[] = [];
 
 before(async () => {
-  if (cannotRun !== false) return;
   buildPages();
   testbed = await startDemo();
   browser = await launchBrowser();
@@ -47,7 +46,7 @@ async function confirm(button: string, reason = 'a test'): Promise<void> {
   await page.getByLabel('Why?').waitFor({ state: 'detached' });
 }
 
-test('the operator signs in and credits an account, and its ledger has the row', { skip: cannotRun }, async () => {
+test('the operator signs in and credits an account, and its ledger has the row', async () => {
   await signIn(page, operator);
   await page.getByRole('link', { name: 'Accounts' }).click();
   await page.getByLabel('Name, mail address or id').fill('ada');
@@ -59,7 +58,7 @@ test('the operator signs in and credits an account, and its ledger has the row',
   await page.getByRole('row', { name: /an invoice.*\+\$20\.00/ }).waitFor();
 });
 
-test('the monitor shows a new call at once, and opens it', { skip: cannotRun }, async () => {
+test('the monitor shows a new call at once, and opens it', async () => {
   await page.goto('/console/admin/monitor');
   await page.getByText('Live', { exact: true }).waitFor();
   for (let count = 0; count < 3; count++) assert.equal((await call()).status, 200);
@@ -80,16 +79,14 @@ test('the monitor shows a new call at once, and opens it', { skip: cannotRun }, 
   assert.match((await timeline.getByTestId('formula').textContent())!, /input/);
 });
 
-test('a request is refunded in full, once', { skip: cannotRun }, async () => {
+test('a request is refunded in full, once', async () => {
   const timeline = page.getByRole('dialog', { name: 'Request' });
   await timeline.getByRole('button', { name: 'Refund' }).click();
   await confirm('Refund', 'it was slow');
   await timeline.getByText('All of it was given back.').waitFor();
 });
 
-test('the model of a disabled vendor fails, and is served again when the vendor is enabled', {
-  skip: cannotRun,
-}, async () => {
+test('the model of a disabled vendor fails, and is served again when the vendor is enabled', async () => {
   const reply = (await ada.send('/models')).json.rows.length;
   assert.ok(reply > 10);
   await page.goto('/console/admin/prices?text=gpt-5.4-mini&open=gpt-5.4-mini');
@@ -107,7 +104,7 @@ test('the model of a disabled vendor fails, and is served again when the vendor 
   assert.equal((await call()).status, 200);
 });
 
-test('one of several codes is redeemed, and its use is counted', { skip: cannotRun }, async () => {
+test('one of several codes is redeemed, and its use is counted', async () => {
   await page.goto('/console/admin/codes?make=balance');
   const form = page.getByRole('dialog', { name: 'Make codes' });
   await form.getByLabel('Amount in USD').fill('5');
@@ -122,7 +119,7 @@ test('one of several codes is redeemed, and its use is counted', { skip: cannotR
   await page.getByRole('row', { name: /fair.*1 of 1.*Used up/ }).waitFor();
 });
 
-test('the file is edited, compared and applied while the gateway serves', { skip: cannotRun }, async () => {
+test('the file is edited, compared and applied while the gateway serves', async () => {
   await page.goto('/console/admin/plans');
   await page.getByRole('link', { name: 'Edit in the configuration' }).click();
   await page
@@ -146,7 +143,7 @@ test('the file is edited, compared and applied while the gateway serves', { skip
   await page.getByText('$55.00 to spend a month').waitFor();
 });
 
-test('a fault in the file is marked at its line and cannot be saved', { skip: cannotRun }, async () => {
+test('a fault in the file is marked at its line and cannot be saved', async () => {
   await page.goto('/console/admin/config?file=text');
   await page.getByRole('textbox', { name: /Gateway file/ }).click();
   await page.keyboard.press('Control+End');
@@ -158,9 +155,7 @@ test('a fault in the file is marked at its line and cannot be saved', { skip: ca
   await page.getByText(/^Unchanged/).waitFor();
 });
 
-test('the ledger reconciles, this node is listed, and the audit log has every change', {
-  skip: cannotRun,
-}, async () => {
+test('the ledger reconciles, this node is listed, and the audit log has every change', async () => {
   await page.goto('/console/admin/money');
   await page.getByRole('button', { name: 'Reconcile' }).click();
   await page.getByRole('status').getByText('The ledger is consistent').waitFor();
@@ -178,6 +173,6 @@ test('the ledger reconciles, this node is listed, and the audit log has every ch
     await page.getByRole('row', { name: row }).first().waitFor();
 });
 
-test('the browser reports no error', { skip: cannotRun }, () => {
+test('the browser reports no error', () => {
   assert.deepEqual(complaints, []);
 });

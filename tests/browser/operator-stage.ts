@@ -7,12 +7,10 @@ import { configFiles } from '../../core/contract/config-files.ts';
 import type { Role } from '../../plugins/console/actor.ts';
 import { type FakeConsole, fakeConsole } from '../plugins/console/fake-console.ts';
 import { serveFake } from '../plugins/console/fake-server.ts';
-import { launchBrowser, noBrowser } from './chromium.ts';
+import { shared } from './browser-test.ts';
+import { launchBrowser } from './chromium.ts';
 
 const web = new URL('../../plugins/console/web/', import.meta.url);
-
-/** Why these tests cannot run here; false: they can. */
-export const cannotRun: string | false = noBrowser;
 
 export interface Stage {
   readonly testbed: FakeConsole;
@@ -22,6 +20,9 @@ export interface Stage {
   readonly complaints: string[];
   stop(): Promise<void>;
 }
+
+/** One for all tests of a file. */
+export const sharedStage = (): Stage => shared(startStage, (stage) => stage.stop());
 
 export async function startStage(): Promise<Stage> {
   buildPages();

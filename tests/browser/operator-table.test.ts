@@ -1,21 +1,15 @@
 /** Tables of the console in a real browser: sorting, the choice of columns, and long lists of which the visible rows are in the page. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { until } from '../helpers/until.ts';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { test } from './browser-test.ts';
+import { sharedStage } from './operator-stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await startStage();
-});
-after(() => stage?.stop());
+const stage = sharedStage();
 
 const firstCells = (page: Page) => page.locator('.data-table tbody td:first-child').allInnerTexts();
 
-test('a column sorts the rows up and down, by name and by amount, and shows the order', {
-  skip: cannotRun,
-}, async () => {
+test('a column sorts the rows up and down, by name and by amount, and shows the order', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/accounts');
   await page.getByRole('row', { name: /ada-labs/ }).waitFor();
@@ -41,9 +35,7 @@ test('a column sorts the rows up and down, by name and by amount, and shows the 
   );
 });
 
-test('a list of several pages is sorted by the server over all pages, with the order in the address', {
-  skip: cannotRun,
-}, async () => {
+test('a list of several pages is sorted by the server over all pages, with the order in the address', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
   await page.getByRole('navigation', { name: 'Rows' }).waitFor();
@@ -82,7 +74,7 @@ test('a list of several pages is sorted by the server over all pages, with the o
   );
 });
 
-test('a hidden column stays hidden in this browser', { skip: cannotRun }, async () => {
+test('a hidden column stays hidden in this browser', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/accounts');
   const multiplier = page.getByRole('columnheader', { name: 'Multiplier' });
@@ -98,7 +90,7 @@ test('a hidden column stays hidden in this browser', { skip: cannotRun }, async 
   await multiplier.waitFor();
 });
 
-test('only the visible rows of a thousand are in the page', { skip: cannotRun }, async () => {
+test('only the visible rows of a thousand are in the page', async () => {
   const page = await stage.page();
   const row = (index: number) => ({
     id: `model-${String(index).padStart(4, '0')}`,

@@ -1,14 +1,10 @@
 /** What an operator sees of traffic and does about upstreams and tasks, in a real browser. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { test } from './browser-test.ts';
+import { sharedStage } from './operator-stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await startStage();
-});
-after(() => stage?.stop());
+const stage = sharedStage();
 
 const upstream = (name: string) =>
   stage.testbed
@@ -16,9 +12,7 @@ const upstream = (name: string) =>
     .list()
     .find(({ provider }) => provider === name)!;
 
-test('the monitor’s figures are compared with the time before, and link to their requests', {
-  skip: cannotRun,
-}, async () => {
+test('the monitor’s figures are compared with the time before, and link to their requests', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=24h');
   // Success, errors of clients, whole answers and margin, against the day before.
@@ -37,9 +31,7 @@ test('the monitor’s figures are compared with the time before, and link to the
   await page.getByRole('cell', { name: '200', exact: true }).first().waitFor({ state: 'detached' });
 });
 
-test('the monitor shows how long requests took, and errors by cause, each with its requests', {
-  skip: cannotRun,
-}, async () => {
+test('the monitor shows how long requests took, and errors by cause, each with its requests', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=30d');
   await page.getByRole('tab', { name: 'Response times' }).click();
@@ -60,7 +52,7 @@ test('the monitor shows how long requests took, and errors by cause, each with i
   assert.equal(((await answer.json()) as { rows: unknown[] }).rows.length, count);
 });
 
-test('the monitor groups by upstream, and exports a file', { skip: cannotRun }, async () => {
+test('the monitor groups by upstream, and exports a file', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=30d');
   await page.getByRole('tab', { name: 'By upstream' }).press('Enter');
@@ -70,9 +62,7 @@ test('the monitor groups by upstream, and exports a file', { skip: cannotRun }, 
   assert.equal((await saved).suggestedFilename(), 'by-provider.csv');
 });
 
-test('filters of requests are kept in the address, and a row opens its page by keyboard', {
-  skip: cannotRun,
-}, async () => {
+test('filters of requests are kept in the address, and a row opens its page by keyboard', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
   // A part of the name is enough.
@@ -102,7 +92,7 @@ test('filters of requests are kept in the address, and a row opens its page by k
   await page.getByRole('dialog', { name: /^Credit/ }).waitFor();
 });
 
-test('a page of requests shows its row numbers and the number of all', { skip: cannotRun }, async () => {
+test('a page of requests shows its row numbers and the number of all', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
   const range = page.getByRole('navigation', { name: 'Rows' }).getByText(/ of /);
@@ -116,9 +106,7 @@ test('a page of requests shows its row numbers and the number of all', { skip: c
   assert.ok(total > 25 && Math.abs(total - requests) <= requests / 10, `${total} of ${requests}`);
 });
 
-test('requests are filtered by the account of a person, found by a part of the mail address', {
-  skip: cannotRun,
-}, async () => {
+test('requests are filtered by the account of a person, found by a part of the mail address', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
   await page.getByRole('combobox', { name: 'Account', exact: true }).fill('client@exa');
@@ -130,7 +118,7 @@ test('requests are filtered by the account of a person, found by a part of the m
   await page.getByRole('combobox', { name: 'Account', exact: true }).and(named).waitFor();
 });
 
-test('a request opens by its id, and an unknown id is reported', { skip: cannotRun }, async () => {
+test('a request opens by its id, and an unknown id is reported', async () => {
   const { id } = stage.testbed.world.requests.at(-1)!;
   const page = await stage.page();
   await page.goto('/console/admin/requests');
@@ -141,9 +129,7 @@ test('a request opens by its id, and an unknown id is reported', { skip: cannotR
   await page.getByText('There is no such request').waitFor();
 });
 
-test('an upstream is disabled and enabled, and its cooldowns are cleared, each with a reason', {
-  skip: cannotRun,
-}, async () => {
+test('an upstream is disabled and enabled, and its cooldowns are cleared, each with a reason', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/upstreams');
   await page.getByRole('button', { name: 'openai', exact: true }).click();
@@ -169,9 +155,7 @@ test('an upstream is disabled and enabled, and its cooldowns are cleared, each w
   assert.equal(upstream('openai').disabled, false);
 });
 
-test('models of an upstream show circuits, failures and times, and clearing closes the circuits', {
-  skip: cannotRun,
-}, async () => {
+test('models of an upstream show circuits, failures and times, and clearing closes the circuits', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/upstreams?state=failing');
   await page.getByRole('button', { name: 'google', exact: true }).click();
@@ -198,7 +182,7 @@ test('models of an upstream show circuits, failures and times, and clearing clos
   await page.getByText('has had no request for its models yet', { exact: false }).waitFor();
 });
 
-test('one key of an upstream is disabled', { skip: cannotRun }, async () => {
+test('one key of an upstream is disabled', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/upstreams?provider=google');
   await page.getByRole('button', { name: 'Disable: google#1' }).click();
@@ -209,7 +193,7 @@ test('one key of an upstream is disabled', { skip: cannotRun }, async () => {
   assert.equal(upstream('google').keys[0]!.disabled, true);
 });
 
-test('a task that has not begun is cancelled', { skip: cannotRun }, async () => {
+test('a task that has not begun is cancelled', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/tasks?state=queued');
   await page.getByRole('row').nth(1).getByRole('button').click();
@@ -221,7 +205,7 @@ test('a task that has not begun is cancelled', { skip: cannotRun }, async () => 
   await page.getByText('No task fits these filters').waitFor();
 });
 
-test('the sidebar links every page of the operator', { skip: cannotRun }, async () => {
+test('the sidebar links every page of the operator', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor');
   const links = page.getByRole('navigation').getByRole('link');

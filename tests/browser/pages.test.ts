@@ -1,8 +1,8 @@
 /** Every page of a client, in light, dark and on a small screen: usable by everybody, and never wider than the screen. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from './browser-test.ts';
 import { cutColumns, englishNumbers, findingsOf, firstLook } from './looks.ts';
-import { cannotRun, openStage, type Stage } from './stage.ts';
+import { sharedStage } from './stage.ts';
 
 const inside = [
   '/',
@@ -31,15 +31,9 @@ const outside = [
   '/first',
 ];
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await openStage();
-});
-after(() => stage?.close());
+const stage = sharedStage();
 
-test('every page in German is accessible, has all columns in sight and its numbers in German', {
-  skip: cannotRun,
-}, async () => {
+test('every page in German is accessible, has all columns in sight and its numbers in German', async () => {
   const findings: string[] = [];
   for (const [paths, page] of [
     [inside, await stage.page({ ...firstLook, locale: 'de' })],

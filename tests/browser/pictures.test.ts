@@ -4,15 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { formatUsd } from '../../plugins/common/domain/money.ts';
 import { moneyText } from '../../plugins/console/web/src/parts/format.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
+import { after, before, test } from './browser-test.ts';
 import { launchBrowser, signIn } from './chromium.ts';
-import { buildPages, cannotRun } from './operator-stage.ts';
+import { buildPages } from './operator-stage.ts';
 import { paletteOf } from './palette-png.ts';
 
 const folder = 'plugins/console/pictures';
@@ -46,7 +46,6 @@ let key: string;
 const sent = { ok: 0, refused: 0, charged: 0n, ownCost: 0n };
 
 before(async () => {
-  if (cannotRun !== false) return;
   buildPages();
   testbed = await startDemo('demo', more);
   browser = await launchBrowser();
@@ -120,7 +119,7 @@ async function take(page: Page, name: string): Promise<void> {
   assert.ok(kept.length <= 150_000, `${path} has ${kept.length} bytes`);
 }
 
-test('the monitor shows every call with its charge and its own cost', { skip: cannotRun }, async () => {
+test('the monitor shows every call with its charge and its own cost', async () => {
   const page = await openSignedIn(operator);
   await page.goto('/console/admin/monitor?span=15m');
   await page.getByRole('button', { name: new RegExp(`^Requests ${sent.ok + sent.refused}\\b`) }).waitFor();
@@ -141,7 +140,7 @@ test('the monitor shows every call with its charge and its own cost', { skip: ca
   await page.close();
 });
 
-test("a client's home shows the remaining balance", { skip: cannotRun }, async () => {
+test("a client's home shows the remaining balance", async () => {
   const page = await openSignedIn(client);
   const { balance } = (await ada.send('/home')).json.pool;
   assert.equal(balance, formatUsd(20_000_000_000n - sent.charged));
@@ -180,9 +179,7 @@ const galleries = [
 ] as const;
 
 for (const { person, look, pages } of galleries)
-  test(`pages of ${person.name} for the gallery: ${pages.map(([name]) => name).join(', ')}`, {
-    skip: cannotRun,
-  }, async () => {
+  test(`pages of ${person.name} for the gallery: ${pages.map(([name]) => name).join(', ')}`, async () => {
     const page = await openSignedIn(person, look);
     for (const [name, path, text] of pages) {
       await page.goto(path);
@@ -192,7 +189,7 @@ for (const { person, look, pages } of galleries)
     await page.close();
   });
 
-test('the timeline of a request, for the gallery', { skip: cannotRun }, async () => {
+test('the timeline of a request, for the gallery', async () => {
   const page = await openSignedIn(operator, dark);
   await page.goto('/console/admin/requests');
   await page

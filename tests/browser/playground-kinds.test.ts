@@ -1,15 +1,14 @@
 /** The playground at the demo gateway for images, videos, speech, transcription, embeddings, rerank and moderation: price before, result, charge after. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { after, before, test } from './browser-test.ts';
 import { findingsOf, firstLook } from './looks.ts';
-import { cannotRun, openStage, type Stage } from './stage.ts';
+import { openStage, type Stage } from './stage.ts';
 
 let stage: Stage;
 let page: Page;
 before(async () => {
-  if (cannotRun !== false) return;
   stage = await openStage('demo');
   page = await stage.page({ ...firstLook, acceptDownloads: true });
   await page.goto(`${stage.origin}/console/playground`);
@@ -44,9 +43,7 @@ async function addMoney(): Promise<void> {
 
 const code = () => page.locator('pre').last().textContent();
 
-test('the picker groups models by kind, and without money an order leads to the wallet', {
-  skip: cannotRun,
-}, async () => {
+test('the picker groups models by kind, and without money an order leads to the wallet', async () => {
   await page.getByRole('combobox', { name: 'Model', exact: true }).click();
   for (const group of ['Chat', 'Images', 'Videos', 'Embeddings', 'Rerank', 'Speech', 'Transcription', 'Moderation'])
     await page.getByRole('group', { name: group }).waitFor({ state: 'attached' });
@@ -57,7 +54,7 @@ test('the picker groups models by kind, and without money an order leads to the 
   assert.match((await alert.getByRole('link', { name: 'Buy credit' }).getAttribute('href'))!, /\/wallet$/);
 });
 
-test('ordered images cost their listed price, are shown, and can be saved', { skip: cannotRun }, async () => {
+test('ordered images cost their listed price, are shown, and can be saved', async () => {
   await addMoney();
   assert.equal(await page.getByRole('textbox', { name: 'Prompt' }).inputValue(), 'A lighthouse of paper');
   await choose('Size', '1536 × 1024');
@@ -79,9 +76,7 @@ test('ordered images cost their listed price, are shown, and can be saved', { sk
   assert.ok((await (await saving).path()).length > 0);
 });
 
-test('the code follows the form, in three languages, with the key where it is wanted', {
-  skip: cannotRun,
-}, async () => {
+test('the code follows the form, in three languages, with the key where it is wanted', async () => {
   assert.match((await code())!, /\/v1\/images\/generations'[\s\S]*"n": 2[\s\S]*YOUR_KEY|YOUR_KEY[\s\S]*"n": 2/);
   await page.getByText('Python', { exact: true }).click();
   assert.match((await code())!, /client\.images\.generate\([\s\S]*n=2/);
@@ -93,7 +88,7 @@ test('the code follows the form, in three languages, with the key where it is wa
   await page.getByRole('switch', { name: 'Fill in my key' }).press('Space');
 });
 
-test('a reference image is sent with an order', { skip: cannotRun }, async () => {
+test('a reference image is sent with an order', async () => {
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
   await page.getByRole('button', { name: 'Remove this image' }).waitFor();
   assert.match((await code())!, /client\.images\.edit\([\s\S]*createReadStream\("image\.png"\)/);
@@ -103,7 +98,7 @@ test('a reference image is sent with an order', { skip: cannotRun }, async () =>
   await page.getByRole('img', { name: 'A lighthouse of paper' }).first().waitFor();
 });
 
-test('a video needs its first frame, shows its progress and plays', { skip: cannotRun }, async () => {
+test('a video needs its first frame, shows its progress and plays', async () => {
   await choose('Model', 'grok-imagine-video');
   await page.getByRole('textbox', { name: 'Prompt' }).fill('Waves [[sandbox: takes=3s]]');
   assert.ok(await page.getByRole('button', { name: 'Run', exact: true }).isDisabled());
@@ -132,7 +127,7 @@ test('a video needs its first frame, shows its progress and plays', { skip: cann
   assert.equal(await charged(), '$0.282');
 });
 
-test('a text is spoken, and the speech is transcribed with its segments', { skip: cannotRun }, async () => {
+test('a text is spoken, and the speech is transcribed with its segments', async () => {
   await choose('Model', 'tts-1');
   const text = 'The lighthouse keeper counts the ships. '.repeat(3).trim();
   await page.getByRole('textbox', { name: 'Text' }).fill(text);
@@ -162,7 +157,7 @@ test('a text is spoken, and the speech is transcribed with its segments', { skip
   assert.equal(await charged(), before);
 });
 
-test('texts are compared by their vectors', { skip: cannotRun }, async () => {
+test('texts are compared by their vectors', async () => {
   await choose('Model', 'text-embedding-3-small');
   await page.getByRole('textbox', { name: 'Text 1' }).fill('the cat sat on the mat');
   await page.getByRole('textbox', { name: 'Text 2' }).fill('the cat lay on the mat');
@@ -178,7 +173,7 @@ test('texts are compared by their vectors', { skip: cannotRun }, async () => {
   assert.ok(cells[1]! > cells[2]! + 0.3, 'the nearer the more words they share');
 });
 
-test('documents are ranked, and a text is moderated', { skip: cannotRun }, async () => {
+test('documents are ranked, and a text is moderated', async () => {
   await choose('Model', 'jina-reranker-v2-base-multilingual');
   await page.getByRole('textbox', { name: 'Query' }).fill('a cat on a mat');
   await page.getByRole('textbox', { name: 'Document 1' }).fill('it rains in the harbour');
@@ -195,7 +190,7 @@ test('documents are ranked, and a text is moderated', { skip: cannotRun }, async
   assert.equal(await rows.filter({ hasText: /^violence0\.970$/ }).count(), 1);
 });
 
-test('a moderation with flags alone shows no score', { skip: cannotRun }, async () => {
+test('a moderation with flags alone shows no score', async () => {
   await page.route('**/v1/moderations', async (route) => {
     const answer = await route.fetch();
     const body = (await answer.json()) as { results: { category_scores?: object }[] };
@@ -212,7 +207,7 @@ test('a moderation with flags alone shows no score', { skip: cannotRun }, async 
   await page.unroute('**/v1/moderations');
 });
 
-test("a refusal is shown in the reader's language", { skip: cannotRun }, async () => {
+test("a refusal is shown in the reader's language", async () => {
   await page.getByRole('button', { name: 'Language' }).click();
   await page.getByRole('menuitem', { name: 'Deutsch' }).click();
   await page.getByRole('textbox', { name: 'Schlüssel' }).fill('sk-wrong');
@@ -229,12 +224,12 @@ for (const model of [
   'rerank-3',
   'omni-moderation-latest',
 ])
-  test(`the form of ${model} is accessible`, { skip: cannotRun }, async () => {
+  test(`the form of ${model} is accessible`, async () => {
     const findings = await findingsOf(page, `${stage.origin}/console/playground?model=${model}`);
     assert.equal([...findings, ...stage.complaints].join('\n'), '');
   });
 
-test('the details of a model list its voices and formats', { skip: cannotRun }, async () => {
+test('the details of a model list its voices and formats', async () => {
   const english = await stage.page(firstLook);
   await english.goto(`${stage.origin}/console/models?open=tts-1`);
   const drawer = english.getByRole('dialog');

@@ -1,14 +1,13 @@
 /** The playground at the demo gateway: four protocols, an image, two models beside each other, kept instructions, no money. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { after, before, test } from './browser-test.ts';
 import { findingsOf, firstLook } from './looks.ts';
-import { cannotRun, openStage, type Stage } from './stage.ts';
+import { openStage, type Stage } from './stage.ts';
 
 let stage: Stage;
 let page: Page;
 before(async () => {
-  if (cannotRun !== false) return;
   stage = await openStage('demo');
   page = await stage.page(firstLook);
   await open('');
@@ -30,14 +29,14 @@ async function send(question: string): Promise<void> {
   await page.keyboard.press('Control+Enter');
 }
 
-test('without money the error names where it is added', { skip: cannotRun }, async () => {
+test('without money the error names where it is added', async () => {
   await send('Hello');
   const alert = page.getByRole('alert');
   await alert.getByRole('link', { name: 'Buy credit' }).waitFor();
   assert.match((await alert.getByRole('link').getAttribute('href'))!, /\/wallet$/);
 });
 
-test('each protocol is spoken with the gateway, and the curl command follows', { skip: cannotRun }, async () => {
+test('each protocol is spoken with the gateway, and the curl command follows', async () => {
   const code = await stage.makeCode('5');
   await page.request.post(`${stage.origin}/console/api/wallet/redeem`, {
     headers: { origin: stage.origin, 'x-console': '1', 'idempotency-key': 'playground' },
@@ -61,7 +60,7 @@ test('each protocol is spoken with the gateway, and the curl command follows', {
   }
 });
 
-test('an image is sent with the question, and two models answer beside each other', { skip: cannotRun }, async () => {
+test('an image is sent with the question, and two models answer beside each other', async () => {
   await choose('Compare with', 'claude-sonnet-5');
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
   await page.getByRole('button', { name: 'Remove this image' }).waitFor();
@@ -73,7 +72,7 @@ test('an image is sent with the question, and two models answer beside each othe
   assert.equal(await page.locator('.said[data-role=assistant]').count(), 2);
 });
 
-test('instructions are kept in the browser', { skip: cannotRun }, async () => {
+test('instructions are kept in the browser', async () => {
   await page.getByRole('textbox', { name: 'Instructions (optional)' }).fill('Answer in one word.');
   await page.getByRole('button', { name: 'Keep' }).click();
   await open('');
@@ -84,7 +83,7 @@ test('instructions are kept in the browser', { skip: cannotRun }, async () => {
   );
 });
 
-test('the page with two models beside each other is accessible', { skip: cannotRun }, async () => {
+test('the page with two models beside each other is accessible', async () => {
   const findings = await findingsOf(
     page,
     `${stage.origin}/console/playground?beside=claude-sonnet-5&protocol=messages`,

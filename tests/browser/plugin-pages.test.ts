@@ -1,11 +1,11 @@
 /** Pages that plugins add, in a real browser at a real gateway: the example of the notes, and three that are broken. */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
-import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { firstToken, operator, startConsole, type TestConsole } from '../plugins/console/start-console.ts';
+import { after, before, test } from './browser-test.ts';
 import { launchBrowser, openPage, signIn } from './chromium.ts';
-import { buildPages, cannotRun } from './operator-stage.ts';
+import { buildPages } from './operator-stage.ts';
 
 let testbed: TestConsole;
 let browser: Browser;
@@ -13,7 +13,6 @@ let page: Page;
 const complaints: string[] = [];
 
 before(async () => {
-  if (cannotRun !== false) return;
   buildPages();
   testbed = await startConsole(undefined, '', [
     resolve('tests/examples/notes/index.ts'),
@@ -29,7 +28,7 @@ after(async () => {
   await testbed?.stop();
 });
 
-test("a plugin's page is in the navigation, and reads and writes by the API", { skip: cannotRun }, async () => {
+test("a plugin's page is in the navigation, and reads and writes by the API", async () => {
   await page.getByRole('link', { name: 'Notes' }).click();
   await page.getByText('No notes yet.').waitFor();
   await page.getByLabel('Model').fill('m');
@@ -42,7 +41,7 @@ test("a plugin's page is in the navigation, and reads and writes by the API", { 
   assert.equal(await page.title(), 'Notes · example');
 });
 
-test("a plugin's page is rendered again in another language", { skip: cannotRun }, async () => {
+test("a plugin's page is rendered again in another language", async () => {
   await page.evaluate(() => localStorage.setItem('console-language', 'zh'));
   await page.reload();
   await page.getByRole('columnheader', { name: '备注' }).waitFor();
@@ -55,7 +54,7 @@ for (const [name, fault] of [
   ['throws', 'no shelf is free'],
   ['no-module', /Unexpected identifier/],
 ] as const)
-  test(`a broken page (${name}) shows a plain error, and the console stays usable`, { skip: cannotRun }, async () => {
+  test(`a broken page (${name}) shows a plain error, and the console stays usable`, async () => {
     await page.goto(`/console/admin/${name}`);
     const alert = page.getByRole('alert').filter({ hasText: `The page of the plugin "${name}" does not work` });
     await alert.getByText(fault).waitFor();
@@ -66,16 +65,14 @@ for (const [name, fault] of [
     await page.getByRole('cell', { name: operator.name }).first().waitFor();
   });
 
-test("a plugin's page for clients is among the own pages, and its route is given the own account", {
-  skip: cannotRun,
-}, async () => {
+test("a plugin's page for clients is among the own pages, and its route is given the own account", async () => {
   await page.getByText('My account').click();
   await page.getByRole('link', { name: 'Own page' }).click();
   await page.getByText(/^operator: <b>[0-9a-f-]{36}<\/b>$/).waitFor();
   assert.equal(new URL(page.url()).pathname, '/console/pages/own');
 });
 
-test('an unknown address is reported, and the browser reports no error', { skip: cannotRun }, async () => {
+test('an unknown address is reported, and the browser reports no error', async () => {
   await page.goto('/console/admin/nothing-here');
   await page.getByText('There is nothing here').waitFor();
   assert.deepEqual(complaints, []);

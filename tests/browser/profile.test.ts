@@ -1,17 +1,12 @@
 /** What a person does about themselves: the second factor, the name, the sessions. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, test } from 'node:test';
-import { cannotRun, openStage, password, type Stage } from './stage.ts';
+import { test } from './browser-test.ts';
+import { password, sharedStage } from './stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await openStage();
-});
-after(() => stage?.close());
-const skip = cannotRun;
+const stage = sharedStage();
 
-test('the second factor is enabled with a code, and its backup codes are shown once', { skip }, async () => {
+test('the second factor is enabled with a code, and its backup codes are shown once', async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/profile`);
   await page.getByRole('button', { name: 'Turn on' }).click();
@@ -49,9 +44,7 @@ test('the second factor is enabled with a code, and its backup codes are shown o
   await page.context().close();
 });
 
-test('a new name is in the header at once, sessions are listed, and notices are chosen and tried', {
-  skip,
-}, async () => {
+test('a new name is in the header at once, sessions are listed, and notices are chosen and tried', async () => {
   const page = await stage.page();
   await page.goto(`${stage.origin}/console/profile`);
   const name = `Ada ${Date.now()}`;
@@ -80,7 +73,7 @@ test('a new name is in the header at once, sessions are listed, and notices are 
   await page.context().close();
 });
 
-test('without a session, every page leads to the sign-in and back', { skip }, async () => {
+test('without a session, every page leads to the sign-in and back', async () => {
   const page = await stage.stranger();
   await page.goto(`${stage.origin}/console/usage?span=7d`);
   await page.waitForURL(/sign-in\?next=/);

@@ -1,14 +1,10 @@
 /** Projects in a browser: a client puts keys into one and filters by it; an operator sees traffic by project. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+import { test } from './browser-test.ts';
+import { sharedStage } from './operator-stage.ts';
 
-let stage: Stage;
-before(async () => {
-  if (cannotRun === false) stage = await startStage();
-});
-after(() => stage?.stop());
+const stage = sharedStage();
 
 /** What a cache of answers would tell of this span. */
 const playCache = (page: Page) =>
@@ -25,9 +21,7 @@ async function cacheIsShown(page: Page): Promise<void> {
 
 const day = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
-test('a new key is put into a project, and usage is filtered by it', {
-  skip: cannotRun,
-}, async () => {
+test('a new key is put into a project, and usage is filtered by it', async () => {
   const page = await stage.page('client');
   const { keys } = stage.testbed.world;
   await page.goto('/console/keys?new=1');
@@ -60,9 +54,7 @@ test('a new key is put into a project, and usage is filtered by it', {
   assert.ok(Math.abs(shown - requests) <= 1, `${shown} of ${requests}`);
 });
 
-test('an operator sees traffic by project, and opens the requests of a project and those without one', {
-  skip: cannotRun,
-}, async () => {
+test('an operator sees traffic by project, and opens the requests of a project and those without one', async () => {
   const page = await stage.page();
   await playCache(page);
   await page.goto('/console/admin/monitor?span=30d');
@@ -83,6 +75,6 @@ test('an operator sees traffic by project, and opens the requests of a project a
   assert.equal(await page.getByRole('combobox', { name: 'Project', exact: true }).inputValue(), 'web shop');
 });
 
-test('the browser reports no error', { skip: cannotRun }, () => {
+test('the browser reports no error', () => {
   assert.deepEqual(stage.complaints, []);
 });

@@ -3,19 +3,15 @@
  * bearer token in `CONSOLE_OPERATOR_TOKEN`), a gateway as it runs. Each page belongs to a client who is signed in.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page, Route } from 'playwright-core';
-import { launchBrowser, noBrowser } from './chromium.ts';
+import { shared } from './browser-test.ts';
+import { launchBrowser } from './chromium.ts';
+import { buildPages } from './operator-stage.ts';
 import { openDemo, openStandIn, password, post, type Testbed } from './testbeds.ts';
 
-const dist = new URL('../../plugins/console/web/dist/index.html', import.meta.url);
 const given = process.env['CONSOLE_URL'];
 
 export { password } from './testbeds.ts';
-
-/** Why these tests cannot run here; false: they can. */
-export const cannotRun: string | false =
-  noBrowser !== false ? noBrowser : !existsSync(dist) && given === undefined ? 'the pages are not built' : false;
 
 export interface Stage {
   readonly isReal: boolean;
@@ -31,8 +27,12 @@ export interface Stage {
   close(): Promise<void>;
 }
 
+/** One for all tests of a file. */
+export const sharedStage = (): Stage => shared(openStage, (stage) => stage.close());
+
 /** `demo`: on the demo gateway itself, unless another one is given. */
 export async function openStage(wanted: 'stand-in' | 'demo' = 'stand-in'): Promise<Stage> {
+  if (given === undefined) buildPages();
   const testbed = given === undefined ? await (wanted === 'demo' ? openDemo() : openStandIn()) : testbedAt(given);
   const isReal = given !== undefined || wanted === 'demo';
   const { origin } = testbed;

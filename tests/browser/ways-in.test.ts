@@ -1,17 +1,16 @@
 /** What a browser and others outside must do together: passkeys, a provider that vouches for people, money that is paid in; and an upstream's test. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
 import { type FakeProvider, startProvider } from '../helpers/fake-oidc.ts';
 import { type FakeStripe, secretKey, startFakeStripe, webhookSecret } from '../helpers/fake-stripe.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
+import { after, before, test } from './browser-test.ts';
 import { launchBrowser, openPage } from './chromium.ts';
 import { findingsOf } from './looks.ts';
-import { buildPages, cannotRun } from './operator-stage.ts';
+import { buildPages } from './operator-stage.ts';
 
-const skip = cannotRun;
 const password = 'a long enough password';
 let testbed: TestConsole;
 let origin: string;
@@ -22,7 +21,6 @@ let page: Page;
 const complaints: string[] = [];
 
 before(async () => {
-  if (cannotRun !== false) return;
   buildPages();
   const port = await freePort();
   origin = `http://localhost:${port}`;
@@ -87,7 +85,7 @@ async function delayFirstList(): Promise<void> {
   });
 }
 
-test('a registered passkey signs its owner in without a password', { skip }, async () => {
+test('a registered passkey signs its owner in without a password', async () => {
   const devices = await page.context().newCDPSession(page);
   await devices.send('WebAuthn.enable');
   const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
@@ -124,7 +122,7 @@ test('a registered passkey signs its owner in without a password', { skip }, asy
   await page.getByText('This passkey is not known here any more.').waitFor();
 });
 
-test('a person signed in by an identity provider returns to the page that they wanted', { skip }, async () => {
+test('a person signed in by an identity provider returns to the page that they wanted', async () => {
   provider.claims = { sub: '7', email: 'pat@example.test', email_verified: true, name: 'Pat' };
   await page.goto('/console/wallet');
   await page.getByRole('button', { name: 'Continue with Acme' }).click();
@@ -134,9 +132,7 @@ test('a person signed in by an identity provider returns to the page that they w
   assert.equal(new URL(page.url()).origin, origin);
 });
 
-test('a person whom a provider may not sign in reads why, in their language, and nothing of what the address says', {
-  skip,
-}, async () => {
+test('a person whom a provider may not sign in reads why, in their language, and nothing of what the address says', async () => {
   const stranger = await openPage(browser, complaints, { baseURL: origin, locale: 'de-DE' });
   provider.claims = { sub: '8', email: 'quin@example.test', email_verified: false, name: 'Quin' };
   await stranger.goto('/console/sign-in');
@@ -158,9 +154,7 @@ async function picture(of: Page, name: string): Promise<void> {
   if (directory !== undefined) await of.screenshot({ path: `${directory}/${name}.png`, fullPage: true });
 }
 
-test('a top-up is paid on the page of the payment service, and the open page shows the risen balance', {
-  skip,
-}, async () => {
+test('a top-up is paid on the page of the payment service, and the open page shows the risen balance', async () => {
   const chip = page.locator('.balance-chip');
   await chip.getByText('$0.00').waitFor();
   await page.route('https://pay.example/**', (route) =>
@@ -186,7 +180,7 @@ test('a top-up is paid on the page of the payment service, and the open page sho
   await chip.getByText('$12.50').waitFor();
 });
 
-test('an operator tests a model of an upstream and sees how it answered', { skip }, async () => {
+test('an operator tests a model of an upstream and sees how it answered', async () => {
   await signOut('Pat');
   await page.getByLabel('E-mail address').fill(operator.email);
   await page.getByRole('textbox', { name: 'Password' }).fill(operator.password);
@@ -209,7 +203,7 @@ test('an operator tests a model of an upstream and sees how it answered', { skip
   assert.deepEqual(complaints, []);
 });
 
-test('an operator adds a provider by its form, with a pasted secret that no file has', { skip }, async () => {
+test('an operator adds a provider by its form, with a pasted secret that no file has', async () => {
   await page.setViewportSize({ width: 1280, height: 900 });
   await page.getByRole('button', { name: 'Add provider' }).click();
   await page.getByLabel('Name', { exact: true }).fill('two');
@@ -246,7 +240,7 @@ test('an operator adds a provider by its form, with a pasted secret that no file
   assert.equal(await rules.getByLabel('Has the value').inputValue(), 'gateway-auditors');
 });
 
-test('an ended session is renewed in front of the page, which keeps the typed text', { skip }, async () => {
+test('an ended session is renewed in front of the page, which keeps the typed text', async () => {
   await page.goto('/console/wallet');
   await page.getByRole('textbox', { name: 'Code' }).fill('A code that was typed');
   await page.context().clearCookies();
