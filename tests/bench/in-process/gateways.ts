@@ -1,4 +1,4 @@
-/** The gateways under measurement: all plugins of the main gateway, also with guardrails and cache that have no rules, the relay alone, or the smallest gateway there is. */
+/** The gateways under measurement: all plugins of the main gateway, also with guardrails and cache that have no rules or with patterns, the relay alone, or the smallest gateway there is. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { money } from '../../../plugins/common/domain/money.ts';
 import { fillDirectory } from '../../helpers/template.ts';
 import { modelOf, names, type ProtocolName } from '../words.ts';
 
-export type GatewayKind = 'passthrough' | 'relay' | 'full' | 'ruleless';
+export type GatewayKind = 'passthrough' | 'relay' | 'full' | 'ruleless' | 'guarded';
 
 export interface BenchGateway {
   readonly gateway: Gateway;
@@ -32,7 +32,7 @@ export async function startGateway(
   tools: { clock?: Clock; log?: Log } = {},
 ): Promise<BenchGateway> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
-  const isFull = kind === 'full' || kind === 'ruleless';
+  const isFull = kind !== 'passthrough' && kind !== 'relay';
   if (isFull && database === undefined) await fillDirectory(directory);
   const file = join(directory, 'bench.yaml');
   writeFileSync(file, fileOf(kind, directory, `http://127.0.0.1:${upstreamPort}`));
@@ -55,13 +55,13 @@ function fileOf(kind: GatewayKind, directory: string, origin: string): string {
   const relay = `providers: ${JSON.stringify(providersAt(origin))}\nmodels: ${JSON.stringify(models())}\n`;
   if (kind === 'relay') return `${head}plugins: [providers, models, route, protocol-convert]\n${relay}`;
   const { plugins } = parse(readFileSync(mainFile, 'utf8')) as { plugins: string[] };
-  if (kind === 'ruleless') addTo(plugins);
+  if (kind === 'ruleless' || kind === 'guarded') addTo(plugins);
   const limits = '{ rpm: 100M, tpm: 1000M, concurrency: 100k }';
   const storage = database === undefined ? '' : `storage: { database: "${database}" }\n`;
   return `${head}plugins: ${JSON.stringify(plugins)}
 ${storage}plans: { default: bench, offers: { bench: { price: 0, limits: ${limits} } } }
 ${relay}websockets: { per_account: 1M, per_key: 1M }
-`;
+${kind === 'guarded' ? guardrails : ''}`;
 }
 
 /** As in `config/company.yaml`. */
@@ -69,6 +69,13 @@ function addTo(plugins: string[]): void {
   const added = ['guardrails', 'prompts'].filter((name) => !plugins.includes(name));
   plugins.splice(plugins.indexOf('idempotency'), 0, ...added);
 }
+
+/** All known patterns, on both ways. */
+const guardrails = `guardrails:
+  checks: { pii: { type: patterns, find: [email, card, iban, phone, ip], do: mask, restore: true } }
+  policies: { base: [pii] }
+  apply: [{ policy: base }]
+`;
 
 function providersAt(origin: string): object {
   const bases: Record<ProtocolName, string> = {

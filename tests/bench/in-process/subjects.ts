@@ -78,6 +78,8 @@ export const subjects = {
   'bare forwarder, chunk': stream('bare forwarder', 'chat', 'chat'),
   'relayed chunk': stream('full', 'chat', 'chat'),
   'translated chunk': stream('full', 'chat', 'messages'),
+  'guarded relayed chunk': stream('guarded', 'chat', 'chat'),
+  'guarded translated chunk': stream('guarded', 'chat', 'messages'),
 } satisfies Record<string, Subject>;
 
 export type SubjectName = keyof typeof subjects;
