@@ -98,7 +98,7 @@ const policy = z
         .enum(['refuse', 'allow'])
         .default('refuse')
         .describe(
-          'What becomes of operations that cannot give their texts to its checks: refused with 403 guardrail_not_applicable, or made unchecked. Use allow where realtime sessions must go on.',
+          'What becomes of answers that cannot give their texts to its checks, such as sound of sessions without a transcript: refused with guardrail_not_applicable, or sent unchecked. Use allow where such sessions must go on.',
         ),
       charge: z
         .enum(['attempt', 'nothing'])

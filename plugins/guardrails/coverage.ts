@@ -2,6 +2,7 @@
 import type { Endpoint } from '../../core/contract/contract.ts';
 import type { Notice } from '../../core/contract/remarks.ts';
 import { call } from '../common/domain/calls.ts';
+import { guardedSessions } from '../common/guardrails/sessions.ts';
 import { opened } from '../common/wire/protocols.ts';
 import { transcribing } from './answer/transcripts.ts';
 import type { GuardrailsConfig, Place } from './config.ts';
@@ -24,7 +25,7 @@ export function coverageNotices(section: GuardrailsConfig, endpoints: readonly E
     );
   });
   const unread = endpoints.filter(({ operation, setsOnOpen = [] }) => {
-    if (textless.has(operation) || transcribing.has(operation)) return false;
+    if (textless.has(operation) || transcribing.has(operation) || guardedSessions.has(operation)) return false;
     return setsOnOpen.includes(call) && !setsOnOpen.includes(opened);
   });
   if (strict.length === 0 || unread.length === 0) return [];

@@ -1,16 +1,18 @@
 /** The guard: finds the checks of a call, follows it to its end, and keeps what they have said. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
-import { caller } from '../common/domain/accounts.ts';
+import { type Caller, caller } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { answerPolicies, call as callKey, vendorBatch } from '../common/domain/calls.ts';
 import { serveWithoutAttempt } from '../common/domain/ledger.ts';
 import { model } from '../common/domain/models.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import { type CheckVerdict, guarded, guardrailChecks } from '../common/guardrails/checks.ts';
+import { guardedSessions, type SessionChecks, type SessionGuard } from '../common/guardrails/sessions.ts';
 import type { PromptContext } from '../common/wire/prompt-rules.ts';
 import { type Opened, opened } from '../common/wire/protocols.ts';
 import type { Release } from './answer/answer-check.ts';
+import { sessionChecks } from './answer/session-checks.ts';
 import { checkTranscript, transcribing } from './answer/transcripts.ts';
 import type { GuardrailsConfig } from './config.ts';
 import { ofAnswers, textless } from './coverage.ts';
@@ -94,12 +96,27 @@ export class Guard {
     return applied && new GuardedCall(applied.checks, { operation, hasNoAnswer: true }, this.tools);
   }
 
+  /** The checks of a session's answers; undefined: none applies. */
+  of({ caller: known, operation, model: name }: Parameters<SessionGuard['of']>[0]): SessionChecks | undefined {
+    const applied = this.#ready?.of({ caller: known, models: [name] });
+    if (applied === undefined) return undefined;
+    const release = this.releaseOf(true);
+    return sessionChecks(applied, release, (checks) => {
+      const call = new GuardedCall(checks, { operation, hasNoAnswer: true }, this.tools);
+      return { call, done: () => this.#keep(call, known) };
+    });
+  }
+
   /** What checks have found in a message of a session, which is no request with a row of its own. */
   keepOfSession(call: GuardedCall, { find }: PromptContext): void {
+    this.#keep(call, find(caller));
+  }
+
+  #keep(call: GuardedCall, known: Caller | undefined): void {
     const found = call.verdicts.all.filter(({ said }) => said !== 'passed');
     if (found.length === 0) return;
     const id = `session-${this.#host.random.bytes(12).toString('hex')}`;
-    this.#rows?.add(find(caller)?.accountId ?? '', id, this.#host.clock.now(), found);
+    this.#rows?.add(known?.accountId ?? '', id, this.#host.clock.now(), found);
   }
 
   releaseOf(isStreamed: boolean): Release {
@@ -136,7 +153,8 @@ export class Guard {
     );
     const ofAnswer = call.at(...ofAnswers).length > 0;
     const isTranscript = transcribing.has(operation) && !exchange.get(callKey).stream;
-    const isCovered = request !== undefined || isTranscript || textless.has(operation) || !ofAnswer;
+    const isRead = request !== undefined || isTranscript || guardedSessions.has(operation);
+    const isCovered = isRead || textless.has(operation) || !ofAnswer;
     if (!isCovered && !applied.allowsUncovered) throw notApplicable(operation);
     this.#follow(exchange, call);
     if (request !== undefined && this.#rows !== undefined) {

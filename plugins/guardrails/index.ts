@@ -14,6 +14,7 @@ import { plan } from '../common/domain/plans.ts';
 import { timeline } from '../common/domain/timeline.ts';
 import { providers } from '../common/domain/upstreams.ts';
 import { checkVerdicts, type GuardrailCheckType, guarded, guardrailChecks } from '../common/guardrails/checks.ts';
+import { sessionGuard } from '../common/guardrails/sessions.ts';
 import { guardrailVerdicts } from '../common/guardrails/verdicts.ts';
 import { callTransforms } from '../common/wire/call-transforms.ts';
 import { prompts } from '../common/wire/prompt-rules.ts';
@@ -43,7 +44,10 @@ export default definePlugin<GuardrailsConfig>({
   extensionPoints: [guardrailChecks],
   extends: [guardrailChecks, prompts, callTransforms],
   mayExtend: [adminPages],
-  services: { optional: [database, alertEvents, providers, configFiles], provides: [checkVerdicts, guardrailVerdicts] },
+  services: {
+    optional: [database, alertEvents, providers, configFiles],
+    provides: [checkVerdicts, guardrailVerdicts, sessionGuard],
+  },
   requires: [callKey],
   optional: [caller, plan, model, timeline],
   sets: [guarded, servedBy, answerPolicies, keptForAnswer],
@@ -57,6 +61,7 @@ async function setUp(host: Host, section: GuardrailsConfig): Promise<PluginInsta
   const rows = store && new VerdictRows(store);
   const guard = new Guard(host, section, rows);
   host.provide(checkVerdicts, guard);
+  host.provide(sessionGuard, guard);
   if (rows !== undefined) host.provide(guardrailVerdicts, rows);
   // Without a policy at the start, calls do not enter this plugin at all.
   if (guard.isOn) addRules(host, guard);

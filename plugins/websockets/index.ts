@@ -14,6 +14,7 @@ import { database } from '../common/domain/database.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { catalog } from '../common/domain/models.ts';
 import { sessionProtocols, target } from '../common/domain/upstreams.ts';
+import { sessionGuard } from '../common/guardrails/sessions.ts';
 import { envelopeAnswer, googleErrorAnswer } from '../common/kit/error-envelope.ts';
 import { promptRules } from '../common/wire/prompt-rules.ts';
 import { acceptLive, acceptRealtime } from './accept.ts';
@@ -68,7 +69,7 @@ export default definePlugin<WebSocketsConfig>({
   name: 'websockets',
   config: configSchema,
   services: {
-    optional: [keyring, catalog, database, errorShape, promptRules],
+    optional: [keyring, catalog, database, errorShape, promptRules, sessionGuard],
     provides: [socketStatistics, sessionProtocols],
   },
   requires: [call, target],

@@ -6,6 +6,7 @@ import type { Usage } from '../../common/domain/usage.ts';
 import { type IsPriced, unmeteredMember, unpricedTool } from '../../common/wire/named.ts';
 import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
 import type { Message } from '../relay/upstream.ts';
+import { LiveAnswers } from './answer-reader.ts';
 import { groundingUsage, liveUsage } from './usage.ts';
 
 const versions = ['v1beta', 'v1alpha', 'v1'] as const;
@@ -36,6 +37,7 @@ const looked = [mark('"usageMetadata"'), mark('"turnComplete"'), mark('"toolCall
 export class LiveDialect implements Dialect {
   readonly protocol: RelayProtocol;
   readonly cancel = undefined;
+  readonly answers = new LiveAnswers();
   isResponding = false;
   /** The turn has ended, and its usage has not arrived yet. */
   #isAwaited = false;

@@ -9,6 +9,7 @@ import { envelope } from '../../common/kit/error-envelope.ts';
 import { type IsPriced, notFound, unpricedTool } from '../../common/wire/named.ts';
 import type { ClientReading, Dialect, RelayProtocol, UpstreamReading } from '../relay/dialect.ts';
 import type { Message } from '../relay/upstream.ts';
+import { realtimeAnswers } from './answer-reader.ts';
 import { responseUsage, transcriptionUsage } from './usage.ts';
 
 export const realtimeProtocol: RelayProtocol = {
@@ -49,6 +50,7 @@ const typeFirst = /^\s*\{\s*"type"\s*:\s*"([\w.]{1,80})"/;
 export class RealtimeDialect implements Dialect {
   readonly protocol = realtimeProtocol;
   readonly cancel = '{"type":"response.cancel"}';
+  readonly answers = realtimeAnswers;
   /** As the client names the model. */
   readonly #model: string;
   /** The upstream's name of it. */

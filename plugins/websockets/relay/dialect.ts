@@ -5,6 +5,7 @@ import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import type { WireHeaders } from '../../common/kit/upstream-request.ts';
 import type { IsPriced } from '../../common/wire/named.ts';
+import type { AnswerReader } from './answers/reading.ts';
 import type { Message } from './upstream.ts';
 
 /** One kind of session. */
@@ -35,6 +36,8 @@ export interface Dialect {
   client(message: Message): ClientReading;
   /** undefined: the message is passed on unread. */
   upstream(message: Message): UpstreamReading | undefined;
+  /** Its answers, as checks read them. */
+  readonly answers: AnswerReader;
   /** Whether the upstream's first message refuses the session. */
   refusal(greeting: Buffer): Record<string, unknown> | undefined;
   /**

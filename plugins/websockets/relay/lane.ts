@@ -81,3 +81,14 @@ export class Lane {
     }
   }
 }
+
+/** Until what it is given is called, or for so long. */
+export function longestFor(ms: number, begin: (done: () => void) => void): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    begin(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -5,9 +5,10 @@ import { toGatewayError, UpstreamError } from '../../../core/contract/upstream-f
 import { errorShape } from '../../common/domain/error-shape.ts';
 import { classifyFrame } from '../../common/kit/upstream-errors.ts';
 import { type Connection, closeCode, type Session, upgradeFields } from '../connection.ts';
+import { type AnswerGate, gateOf } from './answers/gate.ts';
 import { Charges, type Opening, pricedTools, type RelayTools, throughRules } from './charges.ts';
 import type { UpstreamReading } from './dialect.ts';
-import { Lane } from './lane.ts';
+import { Lane, longestFor } from './lane.ts';
 import { reasonOf, withoutSecrets } from './shown-errors.ts';
 import { errorOf, type RelayStep } from './step.ts';
 import { type Message, UpstreamSocket } from './upstream.ts';
@@ -37,6 +38,7 @@ export class RelaySession implements Session {
   /** Sent before the client's messages. */
   #settings: Buffer | undefined;
   #upstream: UpstreamSocket | undefined;
+  #gate: AnswerGate | undefined;
   /** The key that the upstream was called with. */
   #key = () => '';
   /** Set when the session ends: nothing is relayed any more. */
@@ -68,6 +70,7 @@ export class RelaySession implements Session {
   async connect(model: string, first?: Message): Promise<void> {
     const { connections } = this.#tools;
     const { settings, caller } = this.#opening;
+    this.#gate = gateOf(this.#tools.host, this.#opening, model);
     const kept = settings && (await throughRules(this.#tools, caller, { data: settings, isBinary: false }));
     this.#settings = kept?.data ?? settings;
     const isPriced = pricedTools(this.#tools.host, model);
@@ -185,14 +188,10 @@ export class RelaySession implements Session {
 
   /** As the rules for prompts leave it; undefined: they refuse it, and the client knows. */
   #passed(message: Message): Message | undefined | Promise<Message | undefined> {
-    const refused = (error: unknown): undefined => {
-      const isShown = error instanceof GatewayError && this.#opening.dialect.error(error) !== undefined;
-      if (isShown) void this.#say(error);
-      else this.#failed(error);
-    };
+    const refused = (error: unknown) => void this.#refused(error);
     try {
-      const passed = throughRules(this.#tools, this.#opening.caller, message);
-      return passed instanceof Promise ? passed.then((sent) => sent ?? message, refused) : (passed ?? message);
+      const passed = throughRules(this.#tools, this.#opening.caller, message) ?? message;
+      return passed instanceof Promise ? passed.then((sent) => sent ?? message, refused) : passed;
     } catch (error) {
       return refused(error);
     }
@@ -236,8 +235,8 @@ export class RelaySession implements Session {
   }
 
   #observe(tokens: number): void {
-    if (this.#charges.observe(tokens) || this.#isOver) return;
-    this.#failed(new GatewayError('insufficient_balance', 'The balance is used up.'));
+    if (!this.#charges.observe(tokens))
+      this.#failed(new GatewayError('insufficient_balance', 'The balance is used up.'));
   }
 
   // ---------------------------------------------------------------------------------------------- from upstream to client
@@ -249,25 +248,38 @@ export class RelaySession implements Session {
     return this.#toClient(message);
   }
 
-  #toClient({ data, isBinary }: Message): Promise<void> | undefined {
-    return this.#connection?.send(data, isBinary);
+  #toClient(message: Message): Promise<void> | undefined {
+    const send = ({ data, isBinary }: Message) => this.#connection?.send(data, isBinary);
+    if (this.#gate === undefined) return send(message);
+    return this.#gate.deliver(message, send, (error) => {
+      if (this.#opening.dialect.isResponding) this.#cancel();
+      return this.#refused(error);
+    });
+  }
+
+  /** What a message or an answer is refused for: the session goes on where the protocol has errors. */
+  #refused(error: unknown): Promise<void> | undefined {
+    if (error instanceof GatewayError && this.#opening.dialect.error(error) !== undefined) return this.#say(error);
+    return void this.#failed(error);
+  }
+
+  #cancel(): void {
+    const { cancel } = this.#opening.dialect;
+    if (cancel !== undefined) void this.#upstream?.send({ data: Buffer.from(cancel), isBinary: false });
   }
 
   async #relayRead(message: Message, { begins, answers, metered, errorAt }: UpstreamReading): Promise<void> {
     if (begins === true || answers === true) this.#isAwaited = false;
     if (errorAt !== undefined && metered === undefined) this.#charges.failed(message.data, errorAt);
     // The upstream may start a response without a request.
-    if (begins === true) this.#failIf(await this.#charges.hold());
-    if (metered !== undefined) this.#failIf(await this.#charges.charge(metered, message.data, errorAt));
+    let refusal = begins === true ? await this.#charges.hold() : undefined;
+    if (metered !== undefined) refusal = (await this.#charges.charge(metered, message.data, errorAt)) ?? refusal;
+    if (refusal !== undefined) this.#failed(refusal);
     const data = errorAt === undefined ? message.data : withoutSecrets(message.data, errorAt, this.#key());
     await this.#toClient({ data, isBinary: message.isBinary });
     if (this.#isResponding) return;
     this.#onQuiet?.();
     this.#ending?.();
-  }
-
-  #failIf(refusal: GatewayError | undefined): void {
-    if (refusal !== undefined) this.#failed(refusal);
   }
 
   // ------------------------------------------------------------------------------------------------------------- the end
@@ -319,27 +331,20 @@ export class RelaySession implements Session {
   }
 
   #logError(error: unknown, message: string): void {
-    const { head, caller } = this.#opening;
-    this.#tools.host.log.error({ ...upgradeFields(head, caller), error }, message);
+    this.#tools.host.log.error({ ...upgradeFields(this.#opening.head, this.#opening.caller), error }, message);
   }
 
   async #settle(): Promise<void> {
     const upstream = this.#upstream;
-    const { dialect } = this.#opening;
-    if (this.#isResponding && upstream?.isOpen === true) await this.#drained(upstream, dialect.cancel);
+    this.#gate?.close();
+    if (this.#isResponding && upstream?.isOpen === true) {
+      this.#cancel();
+      // The usage of a response that was cut short is still reported.
+      await longestFor(drainMs, (done) => {
+        this.#onQuiet = done;
+      });
+    }
     await this.#charges.stop(upstream?.isOpen !== true);
     upstream?.close();
-  }
-
-  /** The usage of a response that was cut short is still reported. */
-  async #drained(upstream: UpstreamSocket, cancel: string | undefined): Promise<void> {
-    if (cancel !== undefined) void upstream.send({ data: Buffer.from(cancel), isBinary: false });
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, drainMs);
-      this.#onQuiet = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

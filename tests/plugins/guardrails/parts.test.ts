@@ -59,9 +59,14 @@ test('all policies that match are added up, and a call that none matches has non
 test('a warning names the operations with answers that cannot be checked, unless the policy allows them', () => {
   const endpoint = (operation: string, ...setsOnOpen: NonNullable<Endpoint['setsOnOpen']>) =>
     ({ method: 'POST', path: '/', operation, setsOnOpen }) as Endpoint;
-  const endpoints = [endpoint('chat', call, opened), endpoint('embeddings', call), endpoint('realtime', call)];
+  const endpoints = [
+    endpoint('chat', call, opened),
+    endpoint('embeddings', call),
+    endpoint('realtime', call),
+    endpoint('spoken', call),
+  ];
   const noticesOf = (policy: string) => coverageNotices({ ...section, apply: [{ policy }] }, endpoints);
-  assert.match(noticesOf('strict')[0]!.text, /cannot be checked.*\(strict\): realtime\.$/);
+  assert.match(noticesOf('strict')[0]!.text, /cannot be checked.*\(strict\): spoken\.$/);
   assert.deepEqual(noticesOf('open'), []);
 });
 

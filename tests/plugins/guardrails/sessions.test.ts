@@ -1,25 +1,35 @@
-/** Sessions under guardrails: refused where their answers would have to be checked, unless the policy allows that; their clients' messages are checked either way. */
+/** Sessions under guardrails: messages of clients, and answers in texts, tool arguments and sound, in the realtime protocol and in Gemini Live. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { after, before, test } from 'node:test';
-import { WebSocket, WebSocketServer } from 'ws';
+import { after, before, beforeEach, test } from 'node:test';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { startGateway, type TestGateway } from '../../../plugins/common/author/testing.ts';
-import { talk } from '../../end-to-end/sockets.ts';
+import { type Message, type Talk, talk } from '../../end-to-end/sockets.ts';
+import { fc } from '../../helpers/properties.ts';
 import { until } from '../../helpers/until.ts';
 
 const sessions = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-const received: string[] = [];
+const received: Message[] = [];
+let vendor: WebSocket;
 let gateway: TestGateway;
+let key: string;
+
+const live = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
 
 before(async () => {
   if (sessions.address() === null) await once(sessions, 'listening');
   sessions.on('connection', (socket, { url = '' }) => {
+    vendor = socket;
     if (url.includes('realtime')) socket.send('{"type":"session.created","session":{}}');
-    socket.on('message', (data) => received.push(String(data)));
+    socket.on('message', (data) => {
+      const message = JSON.parse(String(data));
+      received.push(message);
+      if ('setup' in message) socket.send('{"setupComplete":{}}');
+    });
   });
   const at = `http://127.0.0.1:${(sessions.address() as AddressInfo).port}`;
-  const names = ['strict', 'open', 'prompts'];
+  const names = ['strict', 'open', 'masks', 'prompts'];
   const words = { type: 'words', list: ['banana'], message: 'No fruit.' };
   const model = { kind: 'realtime', owned_by: 'x', targets: ['talks'], price: 'free' };
   gateway = await startGateway({
@@ -30,38 +40,78 @@ before(async () => {
     providers: { talks: { keys: 'k', speaks: { 'openai-realtime': `${at}/v1`, 'gemini-live': at } } },
     models: Object.fromEntries(names.map((name) => [name, model])),
     guardrails: {
-      checks: { all: words, sent: { ...words, on: ['prompt'], beside: true } },
-      policies: { strict: ['all'], open: { checks: ['all'], uncovered: 'allow' }, prompts: ['sent'] },
+      checks: {
+        all: { ...words, as: 'answer' },
+        sent: { ...words, on: ['prompt'], beside: true },
+        mail: { type: 'patterns', find: ['email'], on: ['answer'], do: 'mask' },
+      },
+      policies: { strict: ['all'], open: { checks: ['all'], uncovered: 'allow' }, masks: ['mail'], prompts: ['sent'] },
       apply: names.map((policy) => ({ policy, models: [policy] })),
+      stream: { release: 12, overlap: 24 },
     },
   });
+  await gateway.run('accounts create', { name: 'ada', credit: '1' });
+  key = ((await gateway.run('keys create', { account: 'ada', name: 'ada' })) as { key: string }).key;
 });
 after(async () => {
   await gateway?.stop();
   for (const client of sessions.clients) client.terminate();
   sessions.close();
 });
+beforeEach(() => {
+  received.length = 0;
+});
 
-async function keyOf(name: string): Promise<string> {
-  await gateway.run('accounts create', { name, credit: '1' });
-  return ((await gateway.run('keys create', { account: name, name })) as { key: string }).key;
+const openRealtime = (model: string) => talk(gateway.origin, key, `/v1/realtime?model=${model}`);
+async function openLive(model: string): Promise<Talk> {
+  const client = await talk(gateway.origin, key, `${live}?key=${key}`);
+  client.send({ setup: { model: `models/${model}` } });
+  await until('the session is set up', () => client.messages.some((message) => 'setupComplete' in message));
+  return client;
 }
 
-test('a session of which answers would have to be checked is refused with 403, and one that its policy allows is not', async () => {
-  const key = await keyOf('ada');
-  const socket = new WebSocket(`${gateway.origin.replace('http', 'ws')}/v1/realtime?model=strict`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  const [, answer] = await once(socket, 'unexpected-response');
-  assert.equal(answer.statusCode, 403);
-  let body = '';
-  for await (const chunk of answer) body += chunk;
-  const { error } = JSON.parse(body);
-  assert.equal(error.code, 'guardrail_not_applicable');
-  assert.match(error.message, /cannot be applied to the operation "realtime"/);
-  for (const model of ['open', 'prompts']) {
+const item = { response_id: 'r', item_id: 'i', output_index: 0, content_index: 0 };
+const delta = (name: string, text: string) => ({ type: `response.${name}.delta`, ...item, delta: text });
+const usage = { total_tokens: 2, input_tokens: 1, output_tokens: 1 };
+
+/** An answer of the realtime protocol as a vendor sends it, its text in these pieces; sound with a transcript where it has some. */
+function spoken(pieces: readonly string[], sound: readonly string[] | undefined, id = 'r'): object[] {
+  const text = pieces.join('');
+  const name = sound === undefined ? 'output_text' : 'output_audio_transcript';
+  const part = sound === undefined ? { type: 'output_text', text } : { type: 'output_audio', transcript: text };
+  const message = { id: `i-${id}`, type: 'message', role: 'assistant', content: [part] };
+  const done = sound === undefined ? { text } : { transcript: text };
+  return [
+    { type: 'response.created', response: { id, status: 'in_progress', output: [] } },
+    { type: 'response.output_item.added', response_id: id, item: { ...message, content: [] } },
+    ...(sound ?? []).map((bytes) => delta('output_audio', bytes)),
+    ...pieces.map((piece) => delta(name, piece)),
+    ...(sound === undefined ? [] : [{ type: 'response.output_audio.done', ...item }]),
+    ...(sound !== undefined && pieces.length === 0 ? [] : [{ type: `response.${name}.done`, ...item, ...done }]),
+    { type: 'response.content_part.done', ...item, part },
+    { type: 'conversation.item.done', item: message },
+    { type: 'response.output_item.done', response_id: id, item: message },
+    { type: 'response.done', response: { id, status: 'completed', output: [message], usage } },
+  ].map((event) => ({
+    ...event,
+    ...('response_id' in event ? { response_id: id } : {}),
+    ...('item_id' in event ? { item_id: `i-${id}` } : {}),
+  }));
+}
+
+async function answered(client: Talk, events: readonly object[]): Promise<Message[]> {
+  const before = client.messages.length;
+  client.send({ type: 'response.create' });
+  await until('the vendor is asked', () => received.some(({ type }) => type === 'response.create'));
+  for (const event of events) vendor.send(JSON.stringify(event));
+  await until('the response is done', () => client.messages.slice(before).some(({ type }) => type === 'response.done'));
+  return client.messages.slice(before);
+}
+
+test("a client's message in which a check finds something is refused, and the next one is sent", async () => {
+  for (const model of ['strict', 'open', 'prompts']) {
     received.length = 0;
-    const client = await talk(gateway.origin, key, `/v1/realtime?model=${model}`);
+    const client = await openRealtime(model);
     const said = (text: string) => ({
       type: 'conversation.item.create',
       item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
@@ -70,7 +120,149 @@ test('a session of which answers would have to be checked is refused with 403, a
     await until('it is refused', () => client.messages.some(({ error: one }) => one?.message === 'No fruit.'));
     client.send(said('a pear'));
     await until('the vendor has it', () => received.length === 1);
-    assert.match(received[0]!, /a pear/);
+    assert.match(JSON.stringify(received[0]), /a pear/);
     await client.close();
   }
+});
+
+test('a realtime answer in which nothing is found leaves as it came: texts in their order, sound before the end of its transcript', async () => {
+  const client = await openRealtime('strict');
+  for (const sound of [undefined, ['AAAA', 'BBBB']]) {
+    received.length = 0;
+    const events = spoken(['A pear, ', 'an apple ', 'and a plum, and nothing more than that.'], sound);
+    const got = await answered(client, events);
+    const sorted = (list: readonly object[]) => list.map((one) => JSON.stringify(one)).toSorted();
+    assert.deepEqual(sorted(got), sorted(events));
+    const types = got.map(({ type }) => type);
+    if (sound === undefined) assert.deepEqual(got, events);
+    else
+      assert.ok(
+        types.lastIndexOf('response.output_audio.delta') < types.indexOf('response.output_audio_transcript.done'),
+      );
+  }
+  await client.close();
+});
+
+test('a realtime answer with a forbidden word is an error and a cancelled response: no text of it and no sound, wherever it is cut', async () => {
+  const client = await openRealtime('strict');
+  let count = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 20 }), fc.boolean(), async (length, hasSound) => {
+      received.length = 0;
+      const text = 'It is a nice ripe yellow banana from far away, and more of it follows.';
+      const pieces = text.match(new RegExp(`.{1,${length}}`, 'g'))!;
+      const got = await answered(client, spoken(pieces, hasSound ? ['AAAA', 'BBBB'] : undefined, `r${count++}`));
+      const all = JSON.stringify(got);
+      const said = got.map(({ delta: one = '' }) => one).join('');
+      assert.ok('It is a nice ripe yellow '.startsWith(said), said);
+      assert.doesNotMatch(all, /banana|AAAA|BBBB|more of it/);
+      assert.equal(got.filter(({ type }) => type === 'error').length, 1);
+      assert.equal(got.find(({ type }) => type === 'error').error.code, 'content_policy_violation');
+      const { response } = got.at(-1);
+      assert.deepEqual([response.status, response.status_details.reason], ['incomplete', 'content_filter']);
+      assert.deepEqual([response.output, response.usage], [[], usage]);
+      await until('it is cancelled', () => received.some(({ type }) => type === 'response.cancel'));
+    }),
+    { numRuns: 12 },
+  );
+  const events = spoken(['A pear.'], undefined, 'after');
+  received.length = 0;
+  assert.deepEqual(await answered(client, events), events);
+  await client.close();
+});
+
+test('masked text stands in each message of a realtime answer, arguments of tools are checked whole, and masked words of sound are refused', async () => {
+  const client = await openRealtime('masks');
+  const got = JSON.stringify(await answered(client, spoken(['Write to ada@exa', 'mple.com now.'], undefined)));
+  assert.doesNotMatch(got, /ada@|mple\.com/);
+  assert.equal(got.match(/Write to \[EMAIL-1\] now\./g)?.length, 6);
+  const call = { id: 'i', type: 'function_call', name: 'send', arguments: '{"to":"ada@example.com"}' };
+  received.length = 0;
+  const called = await answered(client, [
+    { type: 'response.created', response: { id: 'c', output: [] } },
+    ...['{"to":"ada@', 'example.com"}'].map((piece) => ({
+      ...delta('function_call_arguments', piece),
+      response_id: 'c',
+    })),
+    { type: 'response.function_call_arguments.done', ...item, response_id: 'c', arguments: call.arguments },
+    { type: 'response.done', response: { id: 'c', status: 'completed', output: [call], usage } },
+  ]);
+  assert.doesNotMatch(JSON.stringify(called), /ada@/);
+  assert.equal(called.at(-1).response.output[0].arguments, '{"to":"[EMAIL-1]"}');
+  received.length = 0;
+  const sound = JSON.stringify(await answered(client, spoken(['Write to ada@example.com now.'], ['AAAA'], 's')));
+  assert.doesNotMatch(sound, /ada@|AAAA/);
+  assert.match(sound, /content_policy_violation/);
+  await client.close();
+});
+
+test('sound without a transcript is refused, unless the policy allows what cannot be checked', async () => {
+  for (const model of ['strict', 'open']) {
+    received.length = 0;
+    const client = await openRealtime(model);
+    const got = JSON.stringify(await answered(client, spoken([], ['AAAA'])));
+    assert.equal(/AAAA/.test(got), model === 'open');
+    assert.equal(/guardrail_not_applicable/.test(got), model === 'strict');
+    await client.close();
+  }
+});
+
+const turn = (...contents: object[]) => [
+  ...contents.map((serverContent) => ({ serverContent })),
+  { serverContent: { turnComplete: true }, usageMetadata: { promptTokenCount: 1, responseTokenCount: 1 } },
+];
+const says = (text: string) => ({ modelTurn: { parts: [{ text }] } });
+const sounds = (data: string) => ({ modelTurn: { parts: [{ inlineData: { mimeType: 'audio/pcm', data } }] } });
+
+/** Until the turn is complete or the session is closed; its close code. */
+async function lived(client: Talk, events: readonly object[]): Promise<{ got: Message[]; code: number | undefined }> {
+  const before = client.messages.length;
+  for (const event of events) vendor.send(JSON.stringify(event));
+  let code: number | undefined;
+  void client.closed.then((closed) => {
+    code = closed;
+  });
+  const isOver = () =>
+    code !== undefined || client.messages.slice(before).some(({ serverContent }) => serverContent?.turnComplete);
+  await until('the turn is over', isOver);
+  return { got: client.messages.slice(before), code };
+}
+
+test('a live answer in which nothing is found leaves as it came, its sound at the end of the turn', async () => {
+  const client = await openLive('strict');
+  const texts = turn(says('A pear, '), says('an apple '), says('and a plum, and nothing more than that.'));
+  assert.deepEqual((await lived(client, texts)).got, texts);
+  const heard = turn(sounds('AAAA'), { outputTranscription: { text: 'A pear.' } }, sounds('BBBB'));
+  const { got } = await lived(client, heard);
+  assert.deepEqual(got.slice(-3), [heard[0], heard[2], heard[3]]);
+  assert.deepEqual(got[0], heard[1]);
+  await client.close();
+});
+
+test('a live answer with a forbidden word closes the session with its reason: no text of it and no sound', async () => {
+  const turns = [
+    turn(says('It is a nice ban'), says('ana from far away.')),
+    turn(sounds('AAAA'), { outputTranscription: { text: 'a ban' } }, { outputTranscription: { text: 'ana' } }),
+    turn({ modelTurn: { parts: [{ text: 'a ban' }, { text: 'ana' }] } }),
+    [{ toolCall: { functionCalls: [{ id: '1', name: 'eat', args: { what: 'a banana' } }] } }],
+    turn(sounds('AAAA')),
+  ];
+  for (const [index, events] of turns.entries()) {
+    const client = await openLive('strict');
+    const { got, code } = await lived(client, events);
+    assert.doesNotMatch(JSON.stringify(got), /ban|ana|AAAA/, String(index));
+    assert.equal(code, 1008);
+  }
+});
+
+test('a live call of a tool does not wait for the end of the turn, and its masked arguments are still an object', async () => {
+  const client = await openLive('masks');
+  const calls = { toolCall: { functionCalls: [{ id: '1', name: 'send', args: { to: 'ada@example.com', n: 1 } }] } };
+  for (const event of [{ serverContent: says('I write.') }, calls]) vendor.send(JSON.stringify(event));
+  await until('the call is there', () => client.messages.some((message) => 'toolCall' in message));
+  assert.deepEqual(client.messages.at(-1).toolCall.functionCalls, [
+    { id: '1', name: 'send', args: { to: '[EMAIL-1]', n: 1 } },
+  ]);
+  assert.deepEqual(client.messages.at(-2), { serverContent: says('I write.') });
+  await client.close();
 });
