@@ -79,7 +79,7 @@ async function main(words: readonly string[]): Promise<void> {
     // Loaded for this command alone.
     connect: async (name, options) => {
       const { atTerminal, connect } = await import('./connect/connect.ts');
-      const ownName = import.meta.url.endsWith('.ts') ? 'npm run -s gateway --' : 'npx --no model-gateway';
+      const ownName = import.meta.url.endsWith('.ts') ? 'npm run -s gateway --' : 'node_modules/.bin/model-gateway';
       print(
         await connect(
           String(name),
