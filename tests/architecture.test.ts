@@ -30,8 +30,19 @@ const rooms: readonly (readonly [folder: string, rooms: readonly string[]])[] = 
   [
     'plugins/billing/',
     [
-      ...['model/', 'grants/', 'ledger/', 'journal/', 'leases/', 'reservations/', 'estimates/', 'archive/', 'audit/'],
-      ...['restores/', 'store.ts', 'runtime.ts', 'accounts/', 'authorizations/', 'reports/', 'commands/'],
+      ...['model/', 'grants/', 'ledger/', 'journal/', 'leases/', 'budgets/', 'reservations/', 'estimates/'],
+      ...[
+        'archive/',
+        'audit/',
+        'restores/',
+        'store.ts',
+        'runtime.ts',
+        'scopes.ts',
+        'accounts/',
+        'authorizations/',
+        'reports/',
+        'commands/',
+      ],
       ...['config.ts', 'timeline.ts', 'index.ts'],
     ],
   ],

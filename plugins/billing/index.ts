@@ -34,6 +34,8 @@ import { audit } from './audit/audit.ts';
 import { endingReservations } from './authorizations/admitted.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { amountOf, authorizationOf, isOrder } from './authorizations/offers.ts';
+import { scopeOfKey } from './budgets/scope.ts';
+import type { Tallies } from './budgets/tallies.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { type Config, configSchema, nodesOf, noticesOf, rulesOf } from './config.ts';
 import { Estimates, readOnIfCheap } from './estimates/unreported.ts';
@@ -48,17 +50,17 @@ import { journalOf } from './reports/nodes.ts';
 import { admitByBalance, requireFunds } from './reservations/admission.ts';
 import { noticesOfOverdraft } from './reservations/bound.ts';
 import { type HoldRules, otherTerms, termsOf } from './reservations/call-terms.ts';
-import { Caps } from './reservations/caps.ts';
 import { boundOf } from './reservations/charge.ts';
 import type { Hold } from './reservations/hold.ts';
 import { reportImpossible } from './reservations/impossible.ts';
-import { holdWithin, keySpend } from './reservations/key-spend.ts';
 import type { Verdict } from './reservations/outcome.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import { HoldGuard, judged, settle } from './reservations/settle.ts';
 import type { Terms } from './reservations/terms.ts';
+import { holdWithin } from './reservations/within.ts';
 import { auditWith, RestoreWatch } from './restores/watch.ts';
 import { type BillingRuntime, journalDirectory, openBillingRuntime } from './runtime.ts';
+import { openTallies } from './scopes.ts';
 import { type Store, sqlStore } from './store.ts';
 import { recordEnd, recordHeld } from './timeline.ts';
 
@@ -97,7 +99,7 @@ export async function setUpBilling(
   const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
   const storage = { store, rows, files, archive: openArchive(host, store, config.archive.after, nodesOf(config)) };
-  const { ledgerService, authorizationStore, caps, commands, watch } = provideAll(host, state, storage);
+  const { ledgerService, authorizationStore, tallies, commands, watch } = provideAll(host, state, storage);
   const estimates = new Estimates();
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
@@ -120,10 +122,10 @@ export async function setUpBilling(
       if (stage === 'answer') return next();
       if (stage === 'estimate') return estimateHold(exchange, rules, host.clock.now());
       if ((stage !== undefined || exchange.endpoint.deferred === true) && isOrder(exchange)) {
-        exchange.set(authorization, authorizationOf(exchange, authorizationStore, caps, host.clock.now()));
+        exchange.set(authorization, authorizationOf(exchange, authorizationStore, tallies, host.clock.now()));
         return next();
       }
-      const opening = startHold(exchange, { reservations: runtime.reservations, caps, rules, host, estimates });
+      const opening = startHold(exchange, { reservations: runtime.reservations, tallies, rules, host, estimates });
       // The account is normally in memory, and no wait is needed.
       return opening === undefined ? next() : opening.then(() => next());
     },
@@ -197,13 +199,7 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
     endingReservations(authorizationStore, () => host.find(admittedOrders)),
   );
   host.provide(callRows, openCallRows(store));
-  const caps = new Caps({
-    clock: host.clock,
-    log: host.log,
-    spentSince: (keyId, from) => keySpend(rows, state.runtime!, keyId, from),
-    shared: store.shared === true,
-    limit: state.config.accounts,
-  });
+  const tallies = openTallies(host, store, state.config.accounts, () => state.runtime);
   const check = auditWith(rows.restores, (days) =>
     audit(store.orm, store.schema, { days, archive: archive.reader, requestSums: host.find(requestSumsAudit) }),
   );
@@ -221,7 +217,7 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
     audit: check,
     journal: { files, directory, cursorOf: (name) => rows.cursorOf(name) },
   });
-  return { ledgerService, authorizationStore, caps, commands, watch };
+  return { ledgerService, authorizationStore, tallies, commands, watch };
 }
 
 function noticesFor(host: Host, { config, rules }: State, isShared: boolean): Notice[] {
@@ -269,7 +265,7 @@ async function estimateHold(exchange: Exchange, rules: HoldRules, at: number): P
 /** The services that handle a call's money. */
 interface CallServices {
   readonly reservations: Reservations;
-  readonly caps: Caps;
+  readonly tallies: Tallies;
   readonly rules: HoldRules;
   readonly host: Host;
   readonly estimates: Estimates;
@@ -277,12 +273,14 @@ interface CallServices {
 
 /** Holds the money, and ensures that the hold ends with the exchange. */
 function startHold(exchange: Exchange, services: CallServices): undefined | Promise<void> {
-  const { reservations, caps, rules, host } = services;
+  const { reservations, tallies, rules, host } = services;
   const at = host.clock.now();
   const terms = termsOf(exchange, rules, at);
   const { cap } = exchange.get(caller);
   const take = (requested: Terms) =>
-    cap === undefined ? reservations.create(requested) : holdWithin(caps, cap, requested, reservations);
+    cap === undefined
+      ? reservations.create(requested)
+      : holdWithin(tallies, [scopeOfKey(terms.accountId, terms.keyId, cap)], requested, reservations);
   const substitutes = exchange.find(instead);
   const taken =
     substitutes === undefined
@@ -306,12 +304,12 @@ async function takeForAll(take: (terms: Terms) => Hold | Promise<Hold>, terms: T
   }
 }
 
-function settleAtEnd(exchange: Exchange, { reservations, caps, host, estimates }: CallServices, hold: Hold): void {
+function settleAtEnd(exchange: Exchange, { reservations, tallies, host, estimates }: CallServices, hold: Hold): void {
   const finish = (verdict: Verdict) => {
     settle(exchange, reservations, hold, verdict);
     const at = host.clock.now();
     estimates.ended(exchange, hold.terms, verdict, at);
-    if (hold.terms.cap === undefined && hold.spent !== undefined) caps.charged(hold.terms.keyId, hold.spent, at);
+    if (hold.terms.cap === undefined && hold.spent !== undefined) tallies.charged(hold.terms, hold.spent, at);
     recordEnd(exchange, at, hold, verdict);
     if (verdict.kind === 'SETTLE' && verdict.impossible !== undefined)
       reportImpossible(host, exchange.find(attempts)?.at(-1));

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
 import { catalog } from '../common/domain/models.ts';
+import type { ShareAnswer, ShareRequest } from './budgets/shares.ts';
 import { claimJournal } from './journal/claim.ts';
 import { Journal } from './journal/journal.ts';
 import type { Lock } from './journal/lock.ts';
@@ -58,6 +59,7 @@ export interface BillingRuntime {
   readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly journal: Journal;
+  readonly scopes: RuntimeScopes;
   /** This process's leases; undefined where it alone spends all balances. */
   readonly leases: LeaseLifecycle | undefined;
   /** Syncs the journal; every few milliseconds. */
@@ -143,8 +145,7 @@ function assemble(assembly: Assembly): BillingRuntime {
     shared && new BalanceCache({ ...cache, kind: LeasedBalance, lease: (...call) => leaseManager!.open(...call) });
   const balances: BalanceCache = leased ?? new BalanceCache({ ...cache, kind: Balance });
   const answers = new Answers(clock);
-  let statements = 0;
-  const countUp = () => ++statements;
+  const countUp = counter();
   const common = { backlog, balances, clock, log };
   const flusher: Flusher = new Flusher({
     ...common,
@@ -161,7 +162,9 @@ function assemble(assembly: Assembly): BillingRuntime {
   const lifecycle =
     shared &&
     leaseManager &&
-    openLeaseLifecycle({ host, database: shared, leases, manager: leaseManager, node: cursor, nodeLimit });
+    openLeaseLifecycle({
+      ...{ host, database: shared, leases, shares: store.budgets, manager: leaseManager, node: cursor, nodeLimit },
+    });
   return {
     reservations,
     balances,
@@ -169,6 +172,7 @@ function assemble(assembly: Assembly): BillingRuntime {
     flusher,
     journal,
     leases: lifecycle,
+    scopes: scopesOf(assembly, { journal, flusher, answers, countUp }),
     tick: () => {
       answers.tick();
       return journal.tick();
@@ -184,6 +188,11 @@ function assemble(assembly: Assembly): BillingRuntime {
       lock.release();
     },
   };
+}
+
+function counter(): () => number {
+  let count = 0;
+  return () => ++count;
 }
 
 /** Whether statements fail, for no longer yet than is bridged. */
@@ -244,6 +253,34 @@ function segmentRelease(
     watch?.applied(flusher.appliedSequence);
     const { applied, oldest } = retention.bounds(journal.bytes >= journalBytes / 2);
     await journal.release(applied, oldest);
+  };
+}
+
+/** What scopes need of the runtime. */
+interface RuntimeScopes {
+  /** The journal's name. */
+  readonly node: string;
+  /** Resolves when the ledger has everything that has ended here; rejects while it cannot be written. */
+  readonly drained: () => Promise<void>;
+  /** Takes shares, or reads what scopes have left where this process alone spends. */
+  readonly take: (requests: readonly ShareRequest[]) => Promise<ReadonlyMap<string, ShareAnswer>>;
+}
+
+function scopesOf(
+  { store: { budgets }, cursor, options: { shared } }: Assembly,
+  { journal, flusher, answers, countUp }: Pick<BatchOptions, 'journal' | 'answers' | 'countUp'> & { flusher: Flusher },
+): RuntimeScopes {
+  const { lastsMs } = leaseTimes(shared?.bridgeMs ?? 0);
+  return {
+    node: cursor.journal,
+    drained: async () => {
+      await journal.turn().promise;
+      if (!(await flusher.drain())) throw new Error('the ledger cannot be written');
+    },
+    take: (requests) =>
+      shared === undefined
+        ? budgets.read(requests)
+        : answers.await(budgets.take(cursor, { number: countUp(), requests, lastsMs })),
   };
 }
 

@@ -47,8 +47,7 @@ export class CallerWorld {
       if (chance.oneIn(deadlyOneIn)) schedule.after(chance.delay(2), undefined, 'dies behind a change', options.crash);
     };
     this.table.onAnnounce = (hash) => this.#announce(hash);
-    ledger.onCharge = (charge) => oracle.callers.charged(charge, oracle.traces.get(charge.id)?.life);
-    oracle.callers.areReadsSure = profile.databaseFaultOneIn === 0;
+    oracle.callers.endOf = (id) => ledger.callOf(id);
   }
 
   /** Callers come once there are nodes. */

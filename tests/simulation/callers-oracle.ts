@@ -1,16 +1,14 @@
-/** Watches API keys (M15): none admits anybody a second after it was revoked, past its end, or beyond what it may spend. */
-import type { SettleRecord } from '../../plugins/billing/model/records.ts';
+/** Watches API keys (M15): none admits anybody a second after it was revoked, past its end, or, over all processes, beyond what it may spend. */
+import type { EndRecord } from '../../plugins/billing/model/records.ts';
 import type { StoredKey } from './memory-callers.ts';
-import type { Life, Schedule } from './schedule.ts';
+import { costIn } from './memory-records.ts';
+import type { Schedule } from './schedule.ts';
 import { coverOf } from './tariff.ts';
 import type { Trace } from './trace.ts';
 import type { Violations } from './violations.ts';
 
 /** A change is known everywhere so soon after its commit, wherever the database can be reached. */
 const knownWithinMs = 1_000;
-/** What other processes have charged by a key is known after so long; and how long it may be asked for. */
-const spendKnownWithinMs = 5_000 + 1_000;
-
 /** A key's terms from a commit on. */
 interface Version {
   readonly from: number;
@@ -27,36 +25,28 @@ interface Absence {
   to: number;
 }
 
-/** What a key has spent by one process: the sums of its charges, as the ledger came to have them. */
-interface Recorded {
-  readonly at: number;
-  readonly sum: bigint;
-}
-
 interface KeyView {
   readonly versions: Version[];
-  /** By process: when it was asked for first there, what ended there, and what runs there. */
-  readonly firstAt: Map<Life, number>;
-  readonly ended: Map<Life, bigint>;
-  readonly running: Map<Life, Set<Trace>>;
-  readonly recorded: Map<Life, Recorded[]>;
+  /** Calls by the key whose money was set aside, of which the ledger has no end. */
+  readonly open: Set<Entry>;
+  /** What others came to, and what of it no one could know before their ends: beyond their holds, or without a cap. */
+  spent: bigint;
+  beyond: bigint;
 }
 
 /** A call that auth has let in. */
 interface Entry {
+  readonly trace: Trace;
   readonly key: KeyView;
   readonly keyId: string;
   readonly at: number;
-  /** What its process had charged by the key then, and the calls by it that ran there with their money set aside. */
-  readonly spentHere: bigint;
-  readonly beside: readonly Trace[];
   /** What it may spend by any terms that may be believed; undefined: whatever there is. */
   readonly caps: readonly (bigint | undefined)[];
 }
 
 export class CallersOracle {
-  /** Reads of the database may fail: then what others have charged may stay unknown for longer. */
-  areReadsSure = true;
+  /** The end of a call that the ledger has. */
+  endOf: (id: string) => EndRecord | undefined = () => undefined;
   readonly #schedule: Schedule;
   readonly #violations: Violations;
   readonly #keys = new Map<string, KeyView>();
@@ -79,10 +69,7 @@ export class CallersOracle {
     };
     const known = this.#keys.get(id);
     if (known !== undefined) known.versions.push(version);
-    else {
-      const none = { firstAt: new Map(), ended: new Map(), running: new Map(), recorded: new Map() };
-      this.#keys.set(id, { versions: [version], ...none });
-    }
+    else this.#keys.set(id, { versions: [version], open: new Set(), spent: 0n, beyond: 0n });
   }
 
   /** Somebody learned that it is revoked: then it is. */
@@ -103,7 +90,7 @@ export class CallersOracle {
   /** A key let a call in. `wallMs`: what the clock of its node says. */
   admitted(trace: Trace, keyId: string, wallMs: number): void {
     const key = this.#keys.get(keyId)!;
-    const { node, life } = trace;
+    const { node } = trace;
     const believed = key.versions.filter((_, index) => this.#isBelieved(key, index, node));
     const admitting = believed.filter(({ isRevoked, expiresAt }) => !isRevoked && expiresAt > wallMs);
     if (admitting.length === 0) {
@@ -112,14 +99,7 @@ export class CallersOracle {
       this.#violations.add('M15', keyId, `${why}, and let ${trace.id} in ${ageMs} ms after its last change`);
     }
     const caps = admitting.map(({ cap }) => cap);
-    // A process that has no reason to know what a key spends begins to ask with the first that has.
-    if (caps.some((each) => each !== undefined) && !key.firstAt.has(life)) key.firstAt.set(life, this.#schedule.now);
-    const spentHere = key.ended.get(life) ?? 0n;
-    // What was let in before there was a cap counts from its end on.
-    const beside = [...(key.running.get(life) ?? [])].filter(
-      (other) => this.#entries.get(other)?.caps.includes(undefined) === false,
-    );
-    this.#entries.set(trace, { key, keyId, at: this.#schedule.now, spentHere, beside, caps });
+    this.#entries.set(trace, { trace, key, keyId, at: this.#schedule.now, caps });
   }
 
   /** The terms may still be taken for true at the node: no one had the time to tell it of others. */
@@ -133,58 +113,48 @@ export class CallersOracle {
     return this.#schedule.now <= until;
   }
 
-  /** Money was set aside for it: then its key's cap covers it beside all that its process must know of. */
+  /** Money was set aside for it: then its key's cap covers it beside all that is spent and set aside by the key, in any process. */
   held(trace: Trace): void {
     const entry = this.#entries.get(trace);
     if (entry === undefined) return;
-    const { key, keyId, caps, at, spentHere, beside } = entry;
+    const { key, keyId, caps, at } = entry;
     // Others may have been set while it waited.
     const later = key.versions.filter(({ from }) => from > at).map(({ cap }) => cap);
     const cap = mostOf([...caps, ...later]);
     const cover = firstCover(trace);
-    const running = key.running.get(trace.life) ?? new Set();
-    key.running.set(trace.life, running.add(trace));
-    if (cap === undefined || cover === 0n) return;
-    let known = spentHere;
-    for (const other of beside) if (!other.ended) known += firstCover(other);
-    known += this.#recordedElsewhere(entry, trace);
-    if (known + cover > cap)
-      this.#violations.add('M15', keyId, `${known} nano-USD of ${cap} are spent, and ${cover} more were let in`);
+    this.#post(key);
+    const { spent, beyond } = this.#taken(key);
+    key.open.add(entry);
+    if (cap === undefined || cover === 0n || spent + cover <= cap + beyond) return;
+    const what = `${spent} nano-USD of ${cap} are spent, ${beyond} beyond holds, and ${cover} more were let in`;
+    this.#violations.add('M15', keyId, what);
   }
 
-  /** What the ledger had of other processes when this one must have read it last. */
-  #recordedElsewhere({ key, at }: Entry, { life, node }: Trace): bigint {
-    const firstAt = key.firstAt.get(life) ?? at;
-    const isSure = this.areReadsSure && !this.#wasAway(node, at - 2 * spendKnownWithinMs);
-    const readAt = isSure ? Math.max(firstAt, at - spendKnownWithinMs) : firstAt;
-    let sum = 0n;
-    for (const [other, recorded] of key.recorded) {
-      if (other === life) continue;
-      sum += recorded.findLast((each) => each.at <= readAt)?.sum ?? 0n;
+  /** Calls of which the ledger has the end. */
+  #post(key: KeyView): void {
+    for (const entry of key.open) {
+      const end = this.endOf(entry.trace.id);
+      if (end === undefined) continue;
+      key.open.delete(entry);
+      this.#entries.delete(entry.trace);
+      const cost = costIn(end);
+      const held = entry.caps.includes(undefined) ? 0n : BigInt(end.held);
+      key.spent += cost;
+      if (cost > held) key.beyond += cost - held;
     }
-    return sum;
   }
 
-  #wasAway(node: number, since: number): boolean {
-    return (this.#absences.get(node) ?? []).some(({ to }) => to > since);
-  }
-
-  ended(trace: Trace): void {
-    const entry = this.#entries.get(trace);
-    if (entry === undefined) return;
-    this.#entries.delete(trace);
-    const { key } = entry;
-    key.running.get(trace.life)?.delete(trace);
-    key.ended.set(trace.life, (key.ended.get(trace.life) ?? 0n) + (trace.expected ?? 0n));
-  }
-
-  /** The ledger has a charge. */
-  charged({ key: keyId, cost }: SettleRecord, life: Life | undefined): void {
-    const key = this.#keys.get(keyId);
-    if (key === undefined || life === undefined) return;
-    const recorded = key.recorded.get(life) ?? [];
-    key.recorded.set(life, recorded);
-    recorded.push({ at: this.#schedule.now, sum: (recorded.at(-1)?.sum ?? 0n) + BigInt(cost) });
+  /** All that is spent, and set aside at least. The end of a call that a crash cut off is known when the ledger has it. */
+  #taken({ open, ...key }: KeyView): { readonly spent: bigint; readonly beyond: bigint } {
+    let { spent, beyond } = key;
+    for (const { trace, caps } of open) {
+      const isHeld = !caps.includes(undefined);
+      const held = isHeld ? firstCover(trace) : 0n;
+      const cost = trace.ended && trace.crash === undefined ? trace.expected! : held;
+      spent += cost;
+      if (cost > held) beyond += cost - held;
+    }
+    return { spent, beyond };
   }
 }
 

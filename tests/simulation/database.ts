@@ -1,5 +1,6 @@
 /** The way from a gateway to its database: slow, cut off before or after the commit, and late transactions of the dead. */
 
+import type { BudgetShares } from '../../plugins/billing/budgets/shares.ts';
 import type { Funds } from '../../plugins/billing/grants/funds.ts';
 import type { Leases } from '../../plugins/billing/leases/store.ts';
 import type { Cursor } from '../../plugins/billing/ledger/batch.ts';
@@ -119,8 +120,14 @@ export class DatabaseLink implements Store {
     return this.send('end', () => this.#store.endOf(requestId));
   }
 
-  spentBy(keyId: string, from: number): ReturnType<Store['spentBy']> {
-    return this.send('key spend', () => this.#store.spentBy(keyId, from));
+  get budgets(): BudgetShares {
+    const { budgets } = this.#store;
+    return {
+      take: (node, round) => this.send('shares', () => budgets.take(node, round)),
+      read: (requests) => this.send('spend', () => budgets.read(requests)),
+      returnAll: (node) => this.send('give shares back', () => budgets.returnAll(node)),
+      reclaim: (node) => this.send('reclaim shares', () => budgets.reclaim(node)),
+    };
   }
 
   /**

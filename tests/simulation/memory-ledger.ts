@@ -28,6 +28,7 @@ import {
   recordsOf,
   spentIn,
 } from './memory-records.ts';
+import { MemoryShares } from './memory-shares.ts';
 import { MemoryTerms } from './memory-terms.ts';
 import { putIn, runnerOf, type Undo } from './memory-undo.ts';
 
@@ -91,6 +92,7 @@ export class MemoryLedger implements Store {
   readonly totals: Totals = { balance: 0n, revenue: 0n, funding: 0n };
   readonly cursors = new Map<string, StoredCursor>();
   readonly leases: MemoryLeases;
+  readonly budgets: MemoryShares;
   /** Called for what no call in a journal did, when it is committed. */
   onEntry: (entry: Entry, grant: StoredGrant | undefined) => void = () => {};
   /** Called for each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
@@ -112,6 +114,11 @@ export class MemoryLedger implements Store {
     const { accounts, cursors, grantBalances, terms } = this;
     const onMoved = (account: string) => this.onCommit(account);
     this.leases = new MemoryLeases({ accounts, cursors, grantBalances, terms, now, onMoved });
+    const calls = () => [...this.calls.values(), ...this.archived.values()];
+    this.budgets = new MemoryShares({
+      ...{ cursors, now },
+      charged: ({ counted }) => spentIn(calls(), this.deposits.values(), counted!.spending, counted!.from),
+    });
   }
 
   async cursorOf(journal: string): Promise<{ applied: number; epoch: number } | undefined> {
@@ -222,10 +229,6 @@ export class MemoryLedger implements Store {
     if (known === undefined) return this.deposits.has(requestId) ? 'open' : undefined;
     if (known.kind === 'SETTLE') return 'charged';
     return mayHaveRun(known) ? 'in_vain' : 'free';
-  }
-
-  async spentBy(keyId: string, from: number): ReturnType<Store['spentBy']> {
-    return spentIn([...this.calls.values(), ...this.archived.values()], this.deposits.values(), keyId, from);
   }
 
   async transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {

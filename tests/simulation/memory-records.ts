@@ -1,10 +1,9 @@
 /** What the records of a batch become in the database in memory: postings, by the meaning of the batch statement. */
 
+import type { Spending } from '../../plugins/billing/budgets/scope.ts';
 import type { StoredAuthorization } from '../../plugins/billing/ledger/authorization-rows.ts';
 import type { EntryRow } from '../../plugins/billing/ledger/entry-rows.ts';
-import type { KeySpend } from '../../plugins/billing/ledger/store.ts';
 import type { AttemptNote, EndRecord, JournalRecord } from '../../plugins/billing/model/records.ts';
-import { money } from '../../plugins/common/domain/money.ts';
 
 /** A row of the ledger. */
 export interface Row {
@@ -84,17 +83,18 @@ export function mayHaveRun(record: EndRecord): boolean {
   return attemptsIn(record).some(({ result }) => result !== 'refused' && result !== 'not_sent');
 }
 
-/** What a key was charged since `from`, and what is set aside for its orders. */
+/** What a scope was charged since `from`, and what is set aside for its orders. */
 export function spentIn(
   calls: Iterable<EndRecord>,
-  deposits: Iterable<StoredAuthorization>,
-  keyId: string,
+  deposits: Iterable<StoredAuthorization & { readonly account: string }>,
+  { accountId, key }: Spending,
   from: number,
-): KeySpend {
-  let [settled, ordered] = [0n, 0n];
-  for (const call of calls) if (call.key === keyId && call.at >= from) settled += costIn(call);
-  for (const { terms, held } of deposits) {
-    if ((JSON.parse(terms) as { key?: string }).key === keyId) ordered += held;
+): { readonly spent: bigint; readonly ordered: bigint } {
+  let [spent, ordered] = [0n, 0n];
+  const counts = (account: string, by: string | undefined) => (key === undefined ? account === accountId : by === key);
+  for (const call of calls) if (counts(call.account, call.key) && call.at >= from) spent += costIn(call);
+  for (const { account, terms, held } of deposits) {
+    if (counts(account, (JSON.parse(terms) as { key?: string }).key)) ordered += held;
   }
-  return { settled: money(settled), ordered: money(ordered) };
+  return { spent, ordered };
 }

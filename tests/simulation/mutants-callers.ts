@@ -1,7 +1,6 @@
 /** Faults in how API keys are looked up, remembered, and counted. */
 import { money } from '../../plugins/common/domain/money.ts';
 import type { Mutant } from './mutants.ts';
-import { opened } from './mutants-tools.ts';
 
 export const callerMutants: Readonly<Record<string, Mutant>> = {
   'revocation-untold': {
@@ -27,9 +26,17 @@ export const callerMutants: Readonly<Record<string, Mutant>> = {
   },
   'spend-of-others-ignored': {
     summary: 'what an API key has spent at other processes does not count against its cap',
-    link: (store) => ({
-      ...opened(store),
-      spentBy: async () => ({ settled: money(0n), ordered: money(0n) }),
-    }),
+    ledger: ({ budgets }) => {
+      const stateOf = budgets.stateOf.bind(budgets);
+      budgets.stateOf = (node, request) => ({ ...stateOf(node, request), others: 0n });
+    },
+  },
+  'share-returned-and-spent': {
+    summary: 'a share is returned although calls that run here need it',
+    ledger: ({ budgets }) => {
+      const take = budgets.take.bind(budgets);
+      budgets.take = (node, round) =>
+        take(node, { ...round, requests: round.requests.map((request) => ({ ...request, pending: money(0n) })) });
+    },
   },
 };

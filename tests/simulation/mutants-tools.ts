@@ -13,7 +13,7 @@ export function opened(store: Store): Store {
     funds: (accountIds, at) => store.funds(accountIds, at),
     expired: (before, after, limit) => store.expired(before, after, limit),
     endOf: (requestId) => store.endOf(requestId),
-    spentBy: (keyId, from) => store.spentBy(keyId, from),
+    budgets: store.budgets,
     transact: (accountId, at, work) => store.transact(accountId, at, work),
     leases: store.leases,
   };

@@ -335,7 +335,6 @@ export class Oracle {
     trace.expected = trace.served === undefined ? due : dueForCached(trace, outcome);
     this.#schedule.trace(Number(trace.expected & 0xffffffn));
     this.charge(view, trace.expected);
-    this.callers.ended(trace);
     if (trace.expected > cover) {
       // Money that is on its way out was set aside before this was known.
       view.excess += trace.expected - cover;

@@ -6,8 +6,9 @@ import type { Authorization } from '../../common/domain/ledger.ts';
 import type { Money } from '../../common/domain/money.ts';
 import { maxCount } from '../../common/domain/usage.ts';
 import { admitted } from '../../common/wire/admission-rules.ts';
+import { scopeOfKey } from '../budgets/scope.ts';
+import type { Tallies } from '../budgets/tallies.ts';
 import { type HoldRules, otherTerms, termsOf } from '../reservations/call-terms.ts';
-import type { Caps } from '../reservations/caps.ts';
 import { firstHold } from '../reservations/charge.ts';
 import { withReservations } from './admitted.ts';
 import type { AuthorizationStore } from './authorizations.ts';
@@ -15,11 +16,11 @@ import type { AuthorizationStore } from './authorizations.ts';
 /** Deferred work is held in full. */
 const fullOrder: HoldRules = { stepTokens: maxCount, nonStreaming: 'estimate' };
 
-/** The authorization of deferred work, within the cap of its key. */
+/** The authorization of deferred work, within its scopes. */
 export function authorizationOf(
   exchange: Exchange,
   authorizationStore: AuthorizationStore,
-  caps: Caps,
+  tallies: Tallies,
   at: number,
 ): Authorization {
   const terms = termsOf(exchange, fullOrder, at);
@@ -27,7 +28,8 @@ export function authorizationOf(
   const offer = authorizationStore.offer(terms);
   const reserved = exchange.find(admitted);
   const kept = reserved === undefined ? offer : withReservations(offer, reserved);
-  return cap === undefined ? kept : caps.guard(kept, cap, offer.amount);
+  const { accountId, keyId } = terms;
+  return cap === undefined ? kept : tallies.guard(kept, [scopeOfKey(accountId, keyId, cap)], offer.amount);
 }
 
 /** Its money is set aside by an authorization. */

@@ -25,6 +25,8 @@ export interface LeaseLifecycleOptions {
   readonly host: Host;
   readonly database: Database;
   readonly leases: Leases;
+  /** Shares of scopes, which begin and end with the leases. */
+  readonly shares: Pick<Leases, 'returnAll'> & { reclaim(node: Node): Promise<void> };
   readonly manager: LeaseManager;
   readonly node: Node;
   /** The most nodes that may live at once. */
@@ -32,7 +34,7 @@ export interface LeaseLifecycleOptions {
 }
 
 export function openLeaseLifecycle(options: LeaseLifecycleOptions): LeaseLifecycle {
-  const { host, database, leases, manager, node, nodeLimit } = options;
+  const { host, database, leases, shares, manager, node, nodeLimit } = options;
   let living = false;
   return {
     begin: async () => {
@@ -44,6 +46,7 @@ export function openLeaseLifecycle(options: LeaseLifecycleOptions): LeaseLifecyc
         );
       }
       await leases.returnAll(node);
+      await shares.returnAll(node);
       living = true;
       database.onChange('lease wanted', (subject) => manager.wanted(subject));
       database.onChange('lease returned', (subject) => manager.returned(subject));
@@ -54,12 +57,14 @@ export function openLeaseLifecycle(options: LeaseLifecycleOptions): LeaseLifecyc
       });
       host.every(reclaimMs, 'reclaim forgotten leases', async () => {
         manager.reclaim(await leases.accountsOf(node));
+        await shares.reclaim(node);
       });
     },
     drain: () => manager.drain(),
     end: async () => {
       living = false;
       await leases.returnAll(node);
+      await shares.returnAll(node);
       await leases.heartbeat(node, false);
     },
   };

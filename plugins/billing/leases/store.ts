@@ -238,11 +238,14 @@ export async function listNodes(orm: Orm, schema: string): Promise<NodeView[]> {
 
 /** Returns the leases of a node that will not return, unless one of them is unexpired. Resolves with their count. */
 export async function releaseNode(orm: Orm, schema: string, node: string): Promise<number> {
-  const leases = tablesOf(schema)('leases');
+  const [leases, shares] = [tablesOf(schema)('leases'), tablesOf(schema)('scope_leases')];
+  const isRunning = sql`exists (select from ${leases} as running where running.node = ${node} and running.expires_at > clock_timestamp()
+    union all select from ${shares} as running where running.node = ${node} and running.expires_at > clock_timestamp())`;
+  await orm.execute(sql`delete from ${shares} where node = ${node} and not ${isRunning}`);
   const rows = await rowsOf(
     orm,
     sql`delete from ${leases} where node = ${node}
-          and not exists (select from ${leases} as running where running.node = ${node} and running.expires_at > clock_timestamp())
+          and not ${isRunning}
         returning account_id`,
   );
   return rows.length;

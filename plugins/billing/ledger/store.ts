@@ -3,13 +3,11 @@ import { sql } from 'drizzle-orm';
 import packageFile from '../../../package.json' with { type: 'json' };
 import type { Database, Orm } from '../../common/domain/database.ts';
 import type { Ledger } from '../../common/domain/ledger.ts';
-import { type Money, money } from '../../common/domain/money.ts';
-import { readSums } from '../../common/rollups/read.ts';
+import type { Money } from '../../common/domain/money.ts';
 import type { SumTable } from '../../common/rollups/table.ts';
 import { type Funds, readExpired, readFunds } from '../grants/funds.ts';
 import { rowsOf, tablesOf } from '../model/sql.ts';
 import { applyBatch, type Cursor } from './batch.ts';
-import { callSums } from './call-sums.ts';
 import { Entries } from './entries.ts';
 
 /**
@@ -32,24 +30,12 @@ export interface LedgerStore {
   expired(before: number, after: string, limit: number): Promise<string[]>;
   /** The end of a request; `open`: it has not ended. `in_vain`: it was not charged, though a vendor may have worked. */
   endOf(requestId: string): ReturnType<Ledger['endOf']>;
-  /** A key's charges since wall-clock milliseconds `from`, and its open authorizations. */
-  spentBy(keyId: string, from: number): Promise<KeySpend>;
   /**
    * Runs `work` under the account's lock; all of its entries have one time: `at`, by this node's wall clock, or
    * slightly later.
    */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
 }
-
-/** The database's values for a key. */
-export interface KeySpend {
-  /** Charged since the requested time. */
-  readonly settled: Money;
-  /** Held by open authorizations. */
-  readonly ordered: Money;
-}
-
-const endOfTime = Date.UTC(9999, 0, 1);
 
 /** The ledger in SQL. `requestSums`: where requests are summed up. */
 export function sqlLedgerStore(place: Database, requestSums: () => SumTable | undefined): LedgerStore {
@@ -81,18 +67,6 @@ export function sqlLedgerStore(place: Database, requestSums: () => SumTable | un
     funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
     expired: (before, after, limit) => readExpired(orm, schema, { before, after, limit }),
     endOf: (requestId) => readEnd(orm, schema, requestId),
-    spentBy: async (keyId, from) => {
-      const spent = await readSums(orm, schema, callSums, {
-        bounds: [from, endOfTime],
-        conditions: [['key_id', keyId]],
-        measures: [{ name: 'cost', of: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
-      });
-      const [row] = await rowsOf<{ ordered: string }>(
-        orm,
-        sql`select coalesce(sum(held), 0)::text as ordered from ${table('deposits')} where terms->>'key' = ${keyId}`,
-      );
-      return { settled: money(BigInt(spent[0]?.['cost'] ?? '0')), ordered: money(BigInt(row!.ordered)) };
-    },
     transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
   };
 }

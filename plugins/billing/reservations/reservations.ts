@@ -218,7 +218,10 @@ export class Reservations {
     if (!isSoon || hold.preparedOutput === coveredOutput || balance === undefined) return;
     hold.preparedOutput = coveredOutput;
     const bound = boundOf(terms, coveredOutput + this.stepTokens);
-    if (bound > hold.held) this.#options.topUp.prepare(balance, money(bound - hold.held));
+    if (bound <= hold.held) return;
+    const amount = money(bound - hold.held);
+    this.#options.topUp.prepare(balance, amount);
+    terms.cap?.prepare(amount);
   }
 
   /** Extends the hold: one step ahead of the seen tokens, or the part of a step that the balance allows. */
@@ -244,9 +247,11 @@ export class Reservations {
     if (amount <= 0n || balance === undefined) return undefined;
     const extend = (funded: Balance) => {
       if (hold.ended) return;
-      if (terms.cap?.covers(amount) === false) throw terms.cap.refusal();
+      if (terms.cap?.covers(amount) === false) throw terms.cap.refusal(amount);
       this.#postExtension(hold, funded, hold.coveredOutput, amount);
     };
+    if (terms.cap?.covers(amount) === false)
+      return terms.cap.whenCovered(amount, () => {}).then(() => this.cover(hold, cost));
     if (!balance.covers(amount)) return this.#funded(terms.accountId, terms.plan, amount, extend);
     extend(balance);
     return undefined;

@@ -4,8 +4,8 @@ import type { Attribution } from '../../common/domain/accounts.ts';
 import type { Model } from '../../common/domain/models.ts';
 import type { PieceBounds, Ratio } from '../../common/domain/money.ts';
 import type { PriceContext, PriceVersion } from '../../common/domain/prices.ts';
+import type { ScopeShare } from '../budgets/tallies.ts';
 import type { CallPlan } from '../ledger/terms.ts';
-import type { CapShare } from './caps.ts';
 
 /** Everything that the price of a request depends on, fixed when the hold is taken. */
 export interface Terms {
@@ -31,8 +31,8 @@ export interface Terms {
   readonly entry: Model | undefined;
   /** The plan that the call is made on; it may grant money. */
   readonly plan?: CallPlan | undefined;
-  /** Its share of the key's spend cap, if any. */
-  readonly cap?: CapShare;
+  /** Its share of the scopes that it lies in, if any. */
+  readonly cap?: ScopeShare;
   /** Terms of other models that may serve the call; the hold covers each of them. */
   readonly others?: readonly Terms[];
   /** The model that was asked before this one, and the number of its last attempt. */

@@ -4,12 +4,13 @@ import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
-import type { KeySpend } from '../../../plugins/billing/ledger/store.ts';
-import { type CapShare, Caps } from '../../../plugins/billing/reservations/caps.ts';
+import { scopeOfKey } from '../../../plugins/billing/budgets/scope.ts';
+import { keyOf, type ShareRequest } from '../../../plugins/billing/budgets/shares.ts';
+import { type ScopeShare, Tallies } from '../../../plugins/billing/budgets/tallies.ts';
 import { caller, type KeyCap } from '../../../plugins/common/domain/accounts.ts';
 import { type Authorization, authorization, authorizations } from '../../../plugins/common/domain/ledger.ts';
-import { money, zero } from '../../../plugins/common/domain/money.ts';
-import { type FakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
+import { type Money, money, zero } from '../../../plugins/common/domain/money.ts';
+import { type FakeExchange, type FakeHost, fakeHost, okAnswer } from '../../helpers/fakes.ts';
 import { fc } from '../../helpers/properties.ts';
 import {
   answer,
@@ -36,10 +37,39 @@ const startOf: Record<KeyCap['every'], (at: number) => number> = {
   ever: () => 0,
 };
 
+interface KeySpend {
+  readonly settled: Money;
+  readonly ordered: Money;
+}
+
+interface OpenOptions {
+  readonly spentSince: (keyId: string, from: number) => Promise<KeySpend>;
+  readonly limit?: number;
+}
+
+/** Caps of keys as one process has them that spends all. */
+function openCaps(host: FakeHost, { spentSince, limit = 10 }: OpenOptions) {
+  const read = async ({ accountId, scope, counted }: ShareRequest) => {
+    const { settled, ordered } = await spentSince(counted!.spending.key!, counted!.from);
+    const left = money(counted!.amount - settled - ordered);
+    return [keyOf(accountId, scope), { amount: left, rest: left, elsewhere: zero, ordered }] as const;
+  };
+  const tallies = new Tallies({
+    ...{ clock: host.clock, log: host.log, limit, times: undefined },
+    drained: async () => {},
+    take: async (requests) => new Map(await Promise.all(requests.map(read))),
+    recall: () => assert.fail('there are no others'),
+    returned: () => assert.fail('there are no others'),
+  });
+  return {
+    enter: (keyId: string, cap: KeyCap, amount: Money) => tallies.enter([scopeOfKey('alice', keyId, cap)], amount),
+  };
+}
+
 /** The truth beside the caps: what ended when, and what the database would say of it. */
 class Truth {
   readonly ends: { at: number; cost: bigint }[] = [];
-  readonly running = new Map<CapShare, bigint>();
+  readonly running = new Map<ScopeShare, bigint>();
   ordered = 0n;
 
   settledSince(from: number): bigint {
@@ -82,10 +112,10 @@ const step = fc.oneof(
 
 test('no hold is admitted by which a key exceeds its cap, and none that fits is refused', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.boolean(), async (steps, shared) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const host = fakeHost();
       const truth = new Truth();
-      const open = () => new Caps({ ...host, shared, limit: 10, spentSince: async (_key, from) => truth.spend(from) });
+      const open = () => openCaps(host, { spentSince: async (_key, from) => truth.spend(from) });
       let caps = open();
       let cap: KeyCap = { amount: money(1_000n), every: 'day' };
       for (const action of steps) {
@@ -130,7 +160,7 @@ test('a known key needs no query, and all calls before it is known share one', a
     await setImmediate();
     return { settled: money(900n), ordered: zero };
   };
-  const caps = new Caps({ ...host, shared: false, limit: 10, spentSince });
+  const caps = openCaps(host, { spentSince });
   const cap: KeyCap = { amount: money(1_000n), every: 'day' };
   const first = await Promise.allSettled(Array.from({ length: 8 }, () => caps.enter('key', cap, money(30n))));
   assert.equal(requestCount, 1);
@@ -143,49 +173,20 @@ test('a known key needs no query, and all calls before it is known share one', a
   assert.equal(requestCount, 1);
 });
 
-test('holds of other processes are known within seconds, and before a refusal', async () => {
-  const host = fakeHost();
-  let elsewhere = 0n;
-  const spentSince = async () => ({ settled: money(elsewhere), ordered: zero });
-  const caps = new Caps({ ...host, shared: true, limit: 10, spentSince });
-  const cap: KeyCap = { amount: money(1_000n), every: 'ever' };
-  (await caps.enter('key', cap, money(100n))).end(zero, host.clock.now());
-  elsewhere = 950n;
-  (caps.enter('key', cap, money(100n)) as CapShare).end(zero, host.clock.now());
-  host.advance(2_500);
-  (caps.enter('key', cap, money(100n)) as CapShare).end(zero, host.clock.now());
-  await setImmediate();
-  await assert.rejects(async () => caps.enter('key', cap, money(100n)), { code: 'key_cap_reached' });
-  elsewhere = 0n;
-  host.advance(1_000);
-  await caps.enter('key', cap, money(100n));
-});
-
-test('a key unused for five seconds is read again before it admits a call', async () => {
-  const host = fakeHost();
-  let elsewhere = 0n;
-  const spentSince = async () => ({ settled: money(elsewhere), ordered: zero });
-  const caps = new Caps({ ...host, shared: true, limit: 10, spentSince });
-  const cap: KeyCap = { amount: money(1_000n), every: 'ever' };
-  (await caps.enter('key', cap, money(100n))).end(zero, host.clock.now());
-  elsewhere = 950n;
-  host.advance(5_000);
-  await assert.rejects(async () => caps.enter('key', cap, money(100n)), { code: 'key_cap_reached' });
-});
-
 test("while a key's spend cannot be read it gets 503, and a known key is served", async () => {
   const host = fakeHost();
   let away = true;
   const spentSince = async () => {
     if (away) throw new Error('away');
-    return { settled: zero, ordered: zero };
+    return { settled: zero, ordered: money(1n) };
   };
-  const caps = new Caps({ ...host, shared: true, limit: 10, spentSince });
+  const caps = openCaps(host, { spentSince });
   const cap: KeyCap = { amount: money(1_000n), every: 'day' };
   await assert.rejects(async () => caps.enter('key', cap, money(1n)), { status: 503, code: 'key_spend_unavailable' });
   away = false;
   await caps.enter('key', cap, money(1n));
   away = true;
+  // What an order holds may be free again, so it is read before long.
   host.advance(60_000);
   (await caps.enter('key', cap, money(1n))).end(zero, host.clock.now());
   assert.match(host.lines.at(-1)!.message, /could not be refreshed/);
@@ -199,7 +200,7 @@ test('keys in memory are bounded; those that run calls stay', async () => {
     requests.push(keyId);
     return { settled: zero, ordered: zero };
   };
-  const caps = new Caps({ ...host, shared: false, limit: 2, spentSince });
+  const caps = openCaps(host, { spentSince, limit: 2 });
   const cap: KeyCap = { amount: money(1_000n), every: 'day' };
   const busy = await caps.enter('busy', cap, money(600n));
   (await caps.enter('idle', cap, money(1n))).end(zero, host.clock.now());

@@ -19,6 +19,7 @@ function openWith(others: number) {
     host: fakeHost(),
     database: { onChange: () => {} } as Partial<Database> as Database,
     leases,
+    shares: { returnAll: async () => void done.push('returned shares'), reclaim: async () => {} },
     manager: {} as LeaseManager,
     node: { journal: 'a', owner: 'a', epoch: 1 } as never,
     nodeLimit: 4,
@@ -29,9 +30,9 @@ function openWith(others: number) {
 test('the last node within the setting begins; one more does not, and is no longer counted', async () => {
   const last = openWith(3);
   await last.lifecycle.begin();
-  assert.deepEqual(last.done, ['returned all']);
+  assert.deepEqual(last.done, ['returned all', 'returned shares']);
   await last.lifecycle.end();
-  assert.deepEqual(last.done, ['returned all', 'returned all', 'has left']);
+  assert.deepEqual(last.done, ['returned all', 'returned shares', 'returned all', 'returned shares', 'has left']);
   const tooMany = openWith(4);
   await assert.rejects(tooMany.lifecycle.begin(), /4 other processes .* billing\.nodes is 4: raise it/);
   assert.deepEqual(tooMany.done, ['has left']);
