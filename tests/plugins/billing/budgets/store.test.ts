@@ -85,7 +85,7 @@ test('shares are cut as the oracle cuts them, of what the kept sums say', async 
           if (step.cost === 0n) continue;
           spent.push({ key, cost: step.cost, at: endedAt });
           const text = lineOf(index + 1, charge(key, step.cost, endedAt)).toString();
-          await applyBatch(database, text, new Map([[accountId, money(0n)]]));
+          await applyBatch(database, text, new Map([[accountId, money(0n)]]), undefined);
           continue;
         }
         const { pending, keep, need, wish } = step.sums;
@@ -113,7 +113,7 @@ test('shares are cut as the oracle cuts them, of what the kept sums say', async 
 test('a request of an earlier run, and one that a later one has overtaken, change nothing', async () => {
   await using database = await openDatabase({ plugins: ['billing'] });
   const { orm, schema } = database;
-  const [journal, owner] = [randomUUID(), randomUUID()];
+  const [journal, owner] = [randomUUID() as string, randomUUID() as string];
   const cursors = tablesOf(schema)('journal_cursor');
   await orm.execute(sql`insert into ${cursors} (journal, owner, updated_at) values (${journal}, ${owner}, now())`);
   const shares = sqlShares(orm, schema);
