@@ -2,7 +2,7 @@
 import type { Period } from '../grants/periods.ts';
 
 export const everyNames = ['day', 'week', 'month', 'quarter', 'year', 'ever'] as const;
-export type Every = (typeof everyNames)[number];
+type Every = (typeof everyNames)[number];
 
 export interface Calendar {
   readonly every: Every;

@@ -39,7 +39,7 @@ export interface FleetNode {
 }
 
 /** Whether a charge counts in a scope of these. */
-export const isWithin = (charge: Spending, scope: Spending): boolean =>
+const isWithin = (charge: Spending, scope: Spending): boolean =>
   Object.entries(scope).every(([name, value]) => value === undefined || charge[name as keyof Spending] === value);
 
 export class Fleet {
