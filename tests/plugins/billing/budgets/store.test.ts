@@ -57,7 +57,7 @@ const steps = fc.array(
   { minLength: 10, maxLength: 25 },
 );
 
-test('shares are cut as the oracle cuts them, of what the kept sums say', async () => {
+test('shares are cut as the oracle cuts them, of what the rollups say', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (history) => {
       await using database = await openDatabase({ plugins: ['billing'] });
