@@ -72,6 +72,7 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
       'six goals of the guide in a fresh clone, by a script that does only what the pages say',
     ],
     ['pictures', '2 minutes', 'takes the console’s screenshots again, into plugins/console/pictures/'],
+    ['recording', '10 seconds', 'takes the recording of a terminal again, into plugins/docs/recordings/'],
   ],
   'With clients of others': [
     ['test:clients [-- --fleet]', '2 minutes', 'real coding clients, offline; installs their packages'],
