@@ -60,7 +60,9 @@ export class Stage {
   }
 
   /** A load with a new bill at the vendor. */
-  begin(customers: readonly Customer[], options: LoadOptions = {}): Load {
+  async begin(customers: readonly Customer[], options: LoadOptions = {}): Promise<Load> {
+    // That of a test that has failed would be in this one's bill.
+    await Promise.all(this.#loads.splice(0).map((load) => load.stop()));
     this.vendor.resetBill();
     this.#chargedBefore = this.#charges();
     const load = startLoad(this.fleet, customers, options);
@@ -88,7 +90,7 @@ export class Stage {
     options: LoadOptions = {},
   ): Promise<void> {
     const customers = await this.customers();
-    const load = this.begin(customers, options);
+    const load = await this.begin(customers, options);
     try {
       await load.more(80);
       await fault(load, customers);

@@ -83,7 +83,7 @@ plans: { default: free, offers: { free: { price: 0, limits: { rpm: 1000000 } } }
 providers: { painter: { keys: key, speaks: { openai-images: "http://127.0.0.1:${(vendor.address() as AddressInfo).port}/v1" } } }
 models: { paint: { owned_by: tests, kind: image, targets: [painter/p1], price: { image: 0.01 } } }
 files: { fetch: { allow_private: true } }
-task-store: { lease: 1s, poll: { first: 20ms, longest: 50ms }, retry: { first: 20ms, longest: 100ms } }
+task-store: { lease: 5s, poll: { first: 20ms, longest: 50ms }, retry: { first: 20ms, longest: 100ms } }
 `);
   alice = await clientOf(gateway, 'alice');
 });
