@@ -8,6 +8,7 @@ const inside = [
   '/',
   '/keys',
   '/keys?new=1',
+  '/projects',
   '/usage',
   '/models',
   '/models?compare=1',

@@ -21,6 +21,25 @@ async function cacheIsShown(page: Page): Promise<void> {
 
 const day = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
+test('a client makes a project from the page of keys, calls it otherwise, archives and restores it', async () => {
+  const page = await stage.page('client');
+  await page.goto('/console/keys');
+  await page.getByRole('link', { name: 'Projects', exact: true }).click();
+  await page.getByRole('button', { name: 'New project', exact: true }).click();
+  const form = page.getByRole('dialog').first();
+  await form.getByLabel('Name', { exact: true }).fill('evals');
+  await form.getByRole('button', { name: 'New project', exact: true }).click();
+  const row = page.getByRole('row').filter({ hasText: 'evals' });
+  await row.getByRole('button', { name: 'Change evals' }).click();
+  await form.getByLabel('Name', { exact: true }).fill('evals of spring');
+  await form.getByRole('button', { name: 'Save', exact: true }).click();
+  await row.filter({ hasText: 'evals of spring' }).getByRole('button', { name: 'Archive' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Archive', exact: true }).click();
+  await row.getByText('Archived', { exact: true }).waitFor();
+  await row.getByRole('button', { name: 'Restore' }).click();
+  await row.getByText('In use', { exact: true }).waitFor();
+});
+
 test('a new key is put into a project, and usage is filtered by it', async () => {
   const page = await stage.page('client');
   const { keys } = stage.testbed.world;

@@ -1,7 +1,12 @@
 /** Projects by the API of clients and operators, on a whole gateway: made, changed, archived, and never another account's. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
+import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import type { Browser } from './browser.ts';
+import { caller } from './caller.ts';
+import { fakeConsole } from './fake-console.ts';
+import { clientAccount } from './fakes/world.ts';
 import { clientOf, operatorOf, startConsole, type TestConsole } from './start-console.ts';
 
 let testbed: TestConsole;
@@ -69,4 +74,32 @@ test("another account's project is not found by any route, as one that is not th
   }
   const [left] = (await call(ada, '/projects?archived=false')).json.rows.filter((row: { id: string }) => row.id === id);
   assert.equal(left.name, 'secret');
+});
+
+test('the cost of a project is that of the calls that name it, for clients and operators, and zero where none does', async () => {
+  const services = fakeConsole();
+  const asked: unknown[] = [];
+  const client = caller(services, 'client');
+  const [first, second] = (await client('GET /projects')).json.rows as { id: string }[];
+  services.host.provide(ledgerQueries, {
+    ...services.host.get(ledgerQueries),
+    async spendTable({ accountId, by, bounds }) {
+      asked.push([accountId, by, bounds.at(-1)! - bounds[0]!]);
+      return [{ slot: 0, group: [first!.id], requests: 3, cost: parseUsd('1.25'), ownCost: parseUsd('1'), usage: {} }];
+    },
+  });
+  const wanted = [
+    [first!.id, '1.25'],
+    [second!.id, '0.00'],
+  ];
+  for (const reply of [
+    await client('GET /projects'),
+    await caller(services, 'auditor')(`GET /admin/accounts/${clientAccount}/projects`),
+  ])
+    assert.deepEqual(
+      reply.json.rows.map(({ id, cost30d }: { id: string; cost30d: string }) => [id, cost30d]),
+      wanted,
+    );
+  const query = [clientAccount, ['project'], 30 * 86_400_000 + 1];
+  assert.deepEqual(asked, [query, query]);
 });

@@ -1,12 +1,14 @@
 /** An account's projects: its own for clients, and any for operators. */
 import { z } from '@hono/zod-openapi';
+import type { PageRequest } from '../../../common/domain/admin/pages.ts';
+import { zero } from '../../../common/domain/money.ts';
 import type { ProjectTerms } from '../../../common/domain/organizations/projects.ts';
-import { projectAdmin } from '../../services.ts';
+import { ledgerQueries, projectAdmin } from '../../services.ts';
 import { knownAccount } from '../admin/accounts.ts';
 import { changesBetween, changesOf } from '../routing/audit-changes.ts';
 import { type ConsoleServices, need, nothingHere, ownAccount, type RequestContext } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, id, instant, pageOf, pageQuery, takes, writerOf } from '../schemas.ts';
+import { answers, dayMs, id, instant, pageOf, pageQuery, takes, usd, writerOf } from '../schemas.ts';
 
 const projectRow = z
   .object({
@@ -27,7 +29,12 @@ const projectTerms = z
   })
   .openapi('ProjectTerms');
 
+const spentRow = projectRow.extend({
+  cost30d: usd.nullable().describe('Charges of calls that were made in it, whatever became of their keys.'),
+});
+
 const projectJson = writerOf(projectRow);
+const spentJson = writerOf(spentRow);
 const termsJson = writerOf(projectRow.pick({ name: true, owner: true, models: true }));
 const termsOf = ({ name, owner, models }: z.output<typeof projectTerms>): ProjectTerms => ({
   name,
@@ -37,7 +44,7 @@ const termsOf = ({ name, owner, models }: z.output<typeof projectTerms>): Projec
 
 const params = z.object({ id });
 const query = pageQuery.extend({ archived: z.enum(['true', 'false']).optional() });
-const list = route('get', '/projects', 'Own projects, by name', answers(pageOf(projectRow)), { query });
+const list = route('get', '/projects', 'Own projects, by name', answers(pageOf(spentRow)), { query });
 const create = route('post', '/projects', 'Make a project', answers(projectRow), { body: takes(projectTerms) });
 const change = route(
   'patch',
@@ -54,7 +61,7 @@ const ofAccount = route(
   'get',
   '/admin/accounts/{id}/projects',
   "An account's projects, by name",
-  answers(pageOf(projectRow)),
+  answers(pageOf(spentRow)),
   { params, query },
 );
 
@@ -76,9 +83,7 @@ export function ownProjectRoutes(services: ConsoleServices) {
     };
   };
   return new Routes(services)
-    .list(list, projectJson, async ({ c, query }, page) =>
-      admin().list(await ownAccount(services, c), filterOf(query), page),
-    )
+    .list(list, spentJson, async ({ c, query }, page) => costed(services, await ownAccount(services, c), query, page))
     .action(create, async ({ c, json }) => {
       const accountId = await ownAccount(services, c);
       const terms = termsOf(json);
@@ -94,11 +99,23 @@ export function ownProjectRoutes(services: ConsoleServices) {
     })
     .action(archive, ({ c, param }) => archiving(c, param.id, true))
     .action(restore, ({ c, param }) => archiving(c, param.id, false))
-    .list(ofAccount, projectJson, async ({ param, query }, page) =>
-      admin().list((await knownAccount(services, param.id)).id, filterOf(query), page),
+    .list(ofAccount, spentJson, async ({ param, query }, page) =>
+      costed(services, (await knownAccount(services, param.id)).id, query, page),
     );
 }
 
-const filterOf = ({ archived }: z.output<typeof query>) => ({
-  archived: archived === undefined ? undefined : archived === 'true',
-});
+/** By the calls themselves, so that keys that were moved or revoked change nothing. */
+async function costed(
+  services: ConsoleServices,
+  accountId: string,
+  { archived }: z.output<typeof query>,
+  page: PageRequest,
+) {
+  const filter = { archived: archived === undefined ? undefined : archived === 'true' };
+  const { rows, next } = await need(services, projectAdmin).list(accountId, filter, page);
+  const now = services.clock.now();
+  const wanted = { accountId, bounds: [now - 30 * dayMs, now + 1], by: ['project'] } as const;
+  const cells = await services.find(ledgerQueries)?.spendTable(wanted);
+  const costs = cells && new Map(cells.map(({ group, cost }) => [group[0], cost]));
+  return { rows: rows.map((row) => ({ ...row, cost30d: costs && (costs.get(row.id) ?? zero) })), next };
+}

@@ -38,6 +38,7 @@ export type Redemption = Answer<Routes['wallet']['redeem']['$post']>;
 export type Purchase = Answer<Routes['wallet']['plans'][':name']['$post']>;
 export type PaymentPage = Get<'payments'>;
 
+export type ProjectRow = RowOf<Get<'projects'>>;
 export type KeyRow = RowOf<Get<'keys'>>;
 export type CapPeriod = NonNullable<KeyRow['cap']>['every'];
 /** The terms of a key, as a form sends them. */

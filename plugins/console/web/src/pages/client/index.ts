@@ -21,6 +21,7 @@ export const clientPages: readonly PageEntry[] = [
     link: { text: () => i18next.t('shell.word.keys'), icon: IconKey },
     needs: ['accounts'],
   },
+  { path: '/projects', load: () => import('./projects.tsx'), needs: ['accounts'] },
   {
     path: '/usage',
     load: () => import('./usage.tsx'),

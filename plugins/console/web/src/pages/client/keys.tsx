@@ -11,7 +11,9 @@ import { keysQuery } from '../../api/models.ts';
 import type { KeyRow, KeyTerms, NewKey } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
+import { TextLink } from '../../parts/entry-frame.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
+import '../../parts/project-texts.ts';
 import { useSearchState } from '../../parts/search-state.ts';
 import { SecretOnce } from '../../parts/secret-once.tsx';
 import SetUp from '../../parts/set-up.tsx';
@@ -32,7 +34,16 @@ export default function Keys() {
     </Button>
   );
   return (
-    <Page title={t('shell.word.keys')} hint={t('client.keys.hint')} actions={create}>
+    <Page
+      title={t('shell.word.keys')}
+      hint={t('client.keys.hint')}
+      actions={
+        <>
+          <TextLink to="/projects">{t('client.projects.title')}</TextLink>
+          {create}
+        </>
+      }
+    >
       <Panel flush>
         <DataTable
           label={t('shell.word.keys')}

@@ -8,12 +8,18 @@ import type insights from './insights.ts';
 import type operator from './operator.ts';
 import type playground from './playground.ts';
 import type profile from './profile.ts';
+import type projects from './projects.ts';
 import shell from './shell.ts';
 
 /** What the first page needs; texts of the operator, the profile, the playground, files and batches come with their pages. */
 const texts = { shell, entry, client: { ...client, ...account } };
 export default texts;
 export type English = typeof texts & {
-  readonly client: typeof playground & typeof files & typeof insights & typeof profile & typeof connect;
+  readonly client: typeof playground &
+    typeof files &
+    typeof insights &
+    typeof profile &
+    typeof connect &
+    typeof projects;
   readonly operator: typeof operator;
 };

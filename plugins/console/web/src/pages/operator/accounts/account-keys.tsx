@@ -1,19 +1,21 @@
 /** The keys of one account; an operator can revoke them. */
 
-import { ActionIcon, Autocomplete, Text } from '@mantine/core';
+import { ActionIcon, Autocomplete, Stack, Text } from '@mantine/core';
 import { IconEdit, IconKey } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
+import type { ProjectRow } from '../../../api/types.ts';
 import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
 import { type Column, DataTable, listKey } from '../../../parts/data-table.tsx';
 import { countText, exactMoneyText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
+import { useProjectColumns } from '../../../parts/project-columns.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
 import { Word } from '../parts/badges.tsx';
-import { answerKey } from '../parts/load.tsx';
+import { answerKey, useAnswer } from '../parts/load.tsx';
 import { RowLink } from '../parts/names.tsx';
 import { useProjects } from '../parts/projects.tsx';
 import type { AccountKey } from '../types.ts';
@@ -35,7 +37,35 @@ const csvColumns = [
   'revokedAt',
 ];
 
+/** The account's keys, and its projects where it has any. */
 export function AccountKeys({ id }: { readonly id: string }) {
+  return (
+    <Stack>
+      <Keys id={id} />
+      <Projects path={`/admin/accounts/${encodeURIComponent(id)}/projects`} />
+    </Stack>
+  );
+}
+
+function Projects({ path }: { readonly path: string }) {
+  const { t } = useTranslation();
+  const columns = useProjectColumns();
+  const first = useAnswer<{ readonly rows: readonly ProjectRow[] }>(path, { limit: '1' });
+  if ((first.data?.rows.length ?? 0) === 0) return null;
+  return (
+    <Panel flush title={t('client.projects.title')}>
+      <DataTable<ProjectRow>
+        label={t('client.projects.title')}
+        path={path}
+        columns={columns}
+        rowKey={(row) => row.id}
+        empty={null}
+      />
+    </Panel>
+  );
+}
+
+function Keys({ id }: { readonly id: string }) {
   const { t } = useTranslation();
   const acts = useActs();
   const [revoked, setRevoked] = useState<AccountKey>();

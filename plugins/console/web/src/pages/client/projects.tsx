@@ -1,0 +1,187 @@
+/** The client's projects: made, changed, archived, with what their calls cost. */
+import { Button, Drawer, Group, MultiSelect, Stack, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { notifications } from '@mantine/notifications';
+import { IconFolder, IconPlus } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { askAgain } from '../../api/again.ts';
+import { ApiError, send } from '../../api/client.ts';
+import { keysQuery, modelsQuery } from '../../api/models.ts';
+import { usePerson } from '../../api/session.ts';
+import type { ProjectRow } from '../../api/types.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { DataTable, listKey } from '../../parts/data-table.tsx';
+import { Page, Panel } from '../../parts/page.tsx';
+import { useProjectColumns } from '../../parts/project-columns.tsx';
+import type { Column } from '../../parts/rows-table.tsx';
+import { EmptyState, ErrorState } from '../../parts/states.tsx';
+import { useWork } from '../../parts/use-work.ts';
+
+export default function Projects() {
+  const { t } = useTranslation();
+  const [edited, setEdited] = useState<ProjectRow | 'new'>();
+  const [archived, setArchived] = useState<ProjectRow>();
+  const changed = useProjectsChanged();
+  const restore = async ({ id }: ProjectRow) => {
+    await send('POST', `/projects/${id}/restore`);
+    await changed(t('client.projects.restored'));
+  };
+  const actions: Column<ProjectRow> = {
+    key: 'actions',
+    title: t('shell.word.actions'),
+    right: true,
+    cell: (row) => <RowActions row={row} onEdit={setEdited} onArchive={setArchived} onRestore={restore} />,
+  };
+  return (
+    <Page
+      title={t('client.projects.title')}
+      hint={t('client.projects.hint')}
+      actions={
+        <Button leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
+          {t('client.projects.create')}
+        </Button>
+      }
+    >
+      <Panel flush>
+        <DataTable
+          label={t('client.projects.title')}
+          path="/projects"
+          columns={[...useProjectColumns(), actions]}
+          rowKey={({ id }) => id}
+          empty={
+            <EmptyState icon={IconFolder} title={t('client.projects.none')} hint={t('client.projects.noneHint')} />
+          }
+        />
+      </Panel>
+      <Edit of={edited} onClose={() => setEdited(undefined)} />
+      <Confirm
+        opened={archived !== undefined}
+        title={t('client.projects.archiveTitle', { name: archived?.name ?? '' })}
+        action={t('client.projects.archive')}
+        danger
+        onConfirm={async () => {
+          await send('POST', `/projects/${archived!.id}/archive`);
+          await changed(t('client.projects.archiveDone'));
+        }}
+        onClose={() => setArchived(undefined)}
+      >
+        {t('client.projects.archiveWords')}
+      </Confirm>
+    </Page>
+  );
+}
+
+function useProjectsChanged() {
+  const queries = useQueryClient();
+  return (message: string) => {
+    notifications.show({ message, color: 'teal' });
+    return Promise.all([
+      askAgain(queries, listKey('/projects')),
+      askAgain(queries, listKey('/keys')),
+      askAgain(queries, keysQuery.queryKey),
+    ]);
+  };
+}
+
+interface RowActionsProps {
+  readonly row: ProjectRow;
+  readonly onEdit: (row: ProjectRow) => void;
+  readonly onArchive: (row: ProjectRow) => void;
+  readonly onRestore: (row: ProjectRow) => Promise<void>;
+}
+
+function RowActions({ row, onEdit, onArchive, onRestore }: RowActionsProps) {
+  const { t } = useTranslation();
+  const { busy, run } = useWork((error) => {
+    notifications.show({ message: error instanceof Error ? error.message : String(error), color: 'red' });
+    return undefined;
+  });
+  return (
+    <Group justify="flex-end" gap={4} wrap="nowrap">
+      <Button
+        size="compact-xs"
+        variant="subtle"
+        aria-label={t('client.projects.editNamed', { name: row.name })}
+        onClick={() => onEdit(row)}
+      >
+        {t('shell.edit')}
+      </Button>
+      {row.archivedAt === null ? (
+        <Button size="compact-xs" variant="subtle" color="red" onClick={() => onArchive(row)}>
+          {t('client.projects.archive')}
+        </Button>
+      ) : (
+        <Button size="compact-xs" variant="subtle" loading={busy} onClick={() => void run(() => onRestore(row))}>
+          {t('client.projects.restore')}
+        </Button>
+      )}
+    </Group>
+  );
+}
+
+function Edit({ of, onClose }: { readonly of: ProjectRow | 'new' | undefined; readonly onClose: () => void }) {
+  const { t } = useTranslation();
+  const isNew = of === 'new';
+  return (
+    <Drawer
+      opened={of !== undefined}
+      onClose={onClose}
+      title={t(isNew ? 'client.projects.create' : 'client.projects.edit')}
+    >
+      {of !== undefined && <Form row={isNew ? undefined : of} onClose={onClose} />}
+    </Drawer>
+  );
+}
+
+/** Who makes a project is in charge of it. */
+function Form({ row, onClose }: { readonly row: ProjectRow | undefined; readonly onClose: () => void }) {
+  const { t } = useTranslation();
+  const person = usePerson();
+  const changed = useProjectsChanged();
+  const models = useQuery(modelsQuery).data?.rows.map(({ id }) => id) ?? [];
+  const form = useForm({
+    initialValues: { name: row?.name ?? '', models: row?.models ?? [] },
+    validate: { name: (value) => (value.trim() === '' ? t('client.keys.nameMissing') : null) },
+  });
+  const { busy, problem, run } = useWork((error) => {
+    if (!(error instanceof ApiError) || error.field !== 'name') return error;
+    form.setFieldError('name', error.message);
+    return undefined;
+  });
+  const save = async ({ name, models }: { name: string; models: string[] }) => {
+    const owner = row === undefined ? person.id : row.owner;
+    const terms = { name, owner, models: models.length === 0 ? null : models };
+    await (row === undefined ? send('POST', '/projects', terms) : send('PATCH', `/projects/${row.id}`, terms));
+    onClose();
+    await changed(t(row === undefined ? 'client.projects.made' : 'client.projects.saved'));
+  };
+  return (
+    <form onSubmit={form.onSubmit((fields) => run(() => save(fields)))}>
+      <Stack>
+        <TextInput
+          label={t('shell.word.name')}
+          description={row === undefined ? undefined : t('client.projects.nameHint')}
+          maxLength={100}
+          data-autofocus
+          {...form.getInputProps('name')}
+        />
+        <MultiSelect
+          label={t('client.projects.models')}
+          data={models}
+          searchable
+          clearable
+          placeholder={form.values.models.length === 0 ? t('client.projects.allModels') : ''}
+          {...form.getInputProps('models')}
+        />
+        {problem !== undefined && <ErrorState error={problem} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={busy}>
+            {row === undefined ? t('client.projects.create') : t('shell.save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
