@@ -7,7 +7,7 @@ import type { Log } from '../contract/host-tools.ts';
 import type { Fault } from '../contract/remarks.ts';
 import { secretSources } from '../contract/secret.ts';
 import type { InstalledPlugin } from '../http/chain.ts';
-import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
+import { ConfigError, type GatewayFile, readGatewayFile, readSections, schemaOf } from './config.ts';
 import { GatewayConfigFiles } from './files/config-files.ts';
 import { createLog } from './log.ts';
 import { lineOfNotice } from './notices/notices.ts';
@@ -191,11 +191,12 @@ function logWarnings(runtime: GatewayRuntime): void {
 async function loadPlugins(file: GatewayFile, mode: Host['mode']): Promise<Plugin[]> {
   const plugins: Plugin[] = [];
   const problems = [];
+  const place = { directory: file.directory, schema: schemaOf(file.settings) };
   for (const [index, name] of file.settings.plugins.entries()) {
     try {
       const plugin = await loadPlugin(name, file.file);
       plugins.push(plugin);
-      if (mode === 'serve' && file.yaml.wanted.size === 0) plugin.warmUp?.(file.sections[plugin.name]);
+      if (mode === 'serve' && file.yaml.wanted.size === 0) plugin.warmUp?.(file.sections[plugin.name], place);
     } catch (error) {
       problems.push({ where: file.yaml.where(['plugins', index]), message: (error as Error).message });
     }

@@ -91,9 +91,9 @@ export default definePlugin({
       ),
   }),
   services: { optional: [ledgerQueries], provides: [database, counters] },
-  warmUp(section) {
+  warmUp(section, { directory, schema }) {
     const { database = 'embedded' } = (section ?? {}) as { database?: unknown };
-    if (database === 'embedded') warmUpEmbedded();
+    if (database === 'embedded') warmUpEmbedded(directory, schema);
   },
   async setup(host, config) {
     if (host.mode === 'check') {

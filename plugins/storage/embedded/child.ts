@@ -4,6 +4,7 @@ import { getPriority, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { makeDirectory, unwritableSentence } from '../../../core/tools/unwritable.ts';
 import type { EmbeddedBackend } from './backend.ts';
+import { Early } from './early.ts';
 import { lockDirectory, readOwner } from './lock.ts';
 import { cheapStart, type FromChild, type Open, type ToChild } from './messages.ts';
 import type { EmbeddedServer } from './server.ts';
@@ -23,12 +24,26 @@ let copy: () => Promise<void> = async () => undefined;
 let stop: () => Promise<void> = async () => undefined;
 let stopping = false;
 let isCopying = false;
+/** Said once somebody listens. */
+const notices: string[] = [];
+let isHeard = false;
+const early = new Early({
+  lock: async ({ directory, waitMs }) => {
+    makeWritable(directory);
+    return lockDirectory(directory, waitMs);
+  },
+  open: async ({ directory, schema }) => {
+    const [{ openBackend }] = await parts;
+    return openBackend(directory, notice, { isSmall: isCheap, schema });
+  },
+});
 
 // Who stops the gateway by its process group must not stop the database before it: only the gateway does that.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('disconnect', () => void end(0));
 process.on('message', (message: ToChild) => {
-  if (message.kind === 'open') open(message);
+  if (message.kind === 'prepare') early.begin(message);
+  else if (message.kind === 'open') open(message);
   // A copy that is being made would go on in a directory that is given up.
   else if (message.kind === 'close') void (message.keep && !isCopying ? stopKept() : end(0));
   else if (message.kind === 'copy') void makeCopy();
@@ -64,16 +79,22 @@ function makeWritable(path: string): void {
   }
 }
 
-async function run({ directory, address, waitMs, holdTimeoutMs, schema }: Open): Promise<void> {
-  makeWritable(directory);
-  const lock = await lockDirectory(directory, waitMs);
-  if (lock === undefined) {
+function notice(text: string): void {
+  if (isHeard) send({ kind: 'notice', text });
+  else notices.push(text);
+}
+
+async function run(message: Open): Promise<void> {
+  isHeard = true;
+  const { directory, address, holdTimeoutMs } = message;
+  const taken = await early.open(message);
+  for (const text of notices.splice(0)) notice(text);
+  if (taken === undefined) {
     send({ kind: 'held', owner: readOwner(directory) });
     return end(0);
   }
-  const [{ openBackend }, { EmbeddedServer: Server }] = await parts;
-  const notice = (text: string) => send({ kind: 'notice', text });
-  const backend = await openBackend(directory, notice, { isSmall: isCheap, schema });
+  const { lock, backend } = taken;
+  const [, { EmbeddedServer: Server }] = await parts;
   const server = new Server({
     backend,
     settings: backend.settings,
@@ -134,6 +155,7 @@ async function end(code: number): Promise<void> {
   stopping = true;
   setTimeout(() => process.exit(1), closeTimeoutMs);
   await stop().catch(() => undefined);
+  await early.undo().catch(() => undefined);
   process.exit(code);
 }
 

@@ -55,9 +55,15 @@ const keepers = new Map<string, Keeper>();
 const ready: ChildProcess[] = [];
 let areKept = false;
 
-/** Starts the process that the first database is opened by, while this one is still busy loading. It touches no file. */
-export function warmUpEmbedded(): void {
-  if (ready.length === 0 && keepers.size === 0) makeReady(forkChild());
+/**
+ * Starts the process that the first database is opened by, while this one is still busy loading. A new database of `directory`
+ * is made meanwhile, and taken away if this process ends without opening it.
+ */
+export function warmUpEmbedded(directory: string, schema: string): void {
+  if (ready.some(({ connected }) => connected) || keepers.size > 0) return;
+  const child = forkChild();
+  child.send({ kind: 'prepare', directory: resolve(directory), waitMs: defaultWaitMs, schema }, () => undefined);
+  makeReady(child);
 }
 
 /** For programs that open hundreds of small databases, one after the other: processes are used again, and each start is cheap. */

@@ -1,5 +1,5 @@
 /** One owner for each data directory: a lock of the kernel, which ends with its process, and a file that names the owner. */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,13 +40,16 @@ export function readOwner(directory: string): Owner | undefined {
  * an empty file beside it is the lock: the kernel gives it up when the process ends, however that happens.
  */
 export async function lockDirectory(directory: string, waitMs: number): Promise<DirectoryLock | undefined> {
-  const guard = new DatabaseSync(join(directory, 'postgres.guard'), { timeout: 0 });
-  for (let waitedMs = 0; !tryLock(guard); waitedMs += retryMs) {
+  let guard = openGuard(directory);
+  for (let waitedMs = 0; !guard.tryLock(); waitedMs += retryMs) {
     if (waitedMs >= waitMs) {
       guard.close();
       return undefined;
     }
     await sleep(retryMs);
+    if (guard.isCurrent()) continue;
+    guard.close();
+    guard = openGuard(directory);
   }
   const publish = (address: string) => writeOwner(directory, address);
   publish('');
@@ -59,7 +62,24 @@ export async function lockDirectory(directory: string, waitMs: number): Promise<
   };
 }
 
-function tryLock(guard: DatabaseSync): boolean {
+interface Guard {
+  /** Locks the file, if it is still the directory's. */
+  tryLock(): boolean;
+  isCurrent(): boolean;
+  close(): void;
+}
+
+function openGuard(directory: string): Guard {
+  const path = guardPath(directory);
+  const database = new DatabaseSync(path, { timeout: 0 });
+  const fileOf = () => statSync(path, { throwIfNoEntry: false })?.ino;
+  const file = fileOf();
+  // An owner that takes away a database which was never used takes the file with it.
+  const isCurrent = () => file !== undefined && fileOf() === file;
+  return { isCurrent, tryLock: () => begin(database) && isCurrent(), close: () => database.close() };
+}
+
+function begin(guard: DatabaseSync): boolean {
   try {
     guard.exec('begin exclusive');
     return true;
@@ -67,6 +87,10 @@ function tryLock(guard: DatabaseSync): boolean {
     if ((error as { errcode?: number }).errcode === sqliteBusy) return false;
     throw error;
   }
+}
+
+export function guardPath(directory: string): string {
+  return join(directory, 'postgres.guard');
 }
 
 function ownerFile(directory: string): string {

@@ -4,7 +4,21 @@ import type { Owner } from './lock.ts';
 /** Argument of the process: its databases are small, live for seconds, and are many. */
 export const cheapStart = 'cheap-start';
 
-export type ToChild = Open | Close | { readonly kind: 'ping' | 'copy' };
+export type ToChild = Prepare | Open | Close | { readonly kind: 'ping' | 'copy' };
+
+/** What is said of a directory, before or when it is opened. */
+export interface Place {
+  readonly directory: string;
+  /** How long the directory's owner is waited for. */
+  readonly waitMs: number;
+  /** A new directory may be made with the tables of this schema. */
+  readonly schema: string | undefined;
+}
+
+/** A directory that is likely to be opened: if it has no database, one is made, and taken away if none is opened in the end. */
+interface Prepare extends Place {
+  readonly kind: 'prepare';
+}
 
 interface Close {
   readonly kind: 'close';
@@ -12,18 +26,13 @@ interface Close {
   readonly keep: boolean;
 }
 
-/** The first message. Until then the process only gets ready. */
-export interface Open {
+/** Until then the process only gets ready. */
+export interface Open extends Place {
   readonly kind: 'open';
-  readonly directory: string;
   /** Where the server is to listen. */
   readonly address: string;
-  /** How long the directory's owner is waited for. */
-  readonly waitMs: number;
   /** Longest silence of a client inside a transaction. */
   readonly holdTimeoutMs: number;
-  /** A new directory may be made with the tables of this schema. */
-  readonly schema: string | undefined;
 }
 
 export type FromChild =
