@@ -2,6 +2,7 @@
 import type { Notice } from '../../core/contract/contract.ts';
 import { count, duration, size, z } from '../../core/contract/schema.ts';
 import { leastAfterMs } from './archive/format.ts';
+import { budgetsSchema } from './budgets/settings.ts';
 import type { HoldRules } from './reservations/call-terms.ts';
 
 const holdSchema = z.strictObject({
@@ -49,6 +50,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('Old calls in files of the store of files; what they cost stays in the ledger.'),
+  budgets: budgetsSchema,
   nodes: count()
     .optional()
     .describe(

@@ -34,7 +34,7 @@ import { audit } from './audit/audit.ts';
 import { endingReservations } from './authorizations/admitted.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { amountOf, authorizationOf, isOrder } from './authorizations/offers.ts';
-import { scopeOfKey } from './budgets/scope.ts';
+import { BudgetBook } from './budgets/book.ts';
 import type { Tallies } from './budgets/tallies.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { type Config, configSchema, nodesOf, noticesOf, rulesOf } from './config.ts';
@@ -99,7 +99,7 @@ export async function setUpBilling(
   const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
   const storage = { store, rows, files, archive: openArchive(host, store, config.archive.after, nodesOf(config)) };
-  const { ledgerService, authorizationStore, tallies, commands, watch } = provideAll(host, state, storage);
+  const { ledgerService, authorizationStore, scoped, commands, watch } = provideAll(host, state, storage);
   const estimates = new Estimates();
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
@@ -122,10 +122,10 @@ export async function setUpBilling(
       if (stage === 'answer') return next();
       if (stage === 'estimate') return estimateHold(exchange, rules, host.clock.now());
       if ((stage !== undefined || exchange.endpoint.deferred === true) && isOrder(exchange)) {
-        exchange.set(authorization, authorizationOf(exchange, authorizationStore, tallies, host.clock.now()));
+        exchange.set(authorization, authorizationOf(exchange, authorizationStore, scoped, host.clock.now()));
         return next();
       }
-      const opening = startHold(exchange, { reservations: runtime.reservations, tallies, rules, host, estimates });
+      const opening = startHold(exchange, { reservations: runtime.reservations, ...scoped, rules, host, estimates });
       // The account is normally in memory, and no wait is needed.
       return opening === undefined ? next() : opening.then(() => next());
     },
@@ -199,7 +199,10 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
     endingReservations(authorizationStore, () => host.find(admittedOrders)),
   );
   host.provide(callRows, openCallRows(store));
-  const tallies = openTallies(host, store, state.config.accounts, () => state.runtime);
+  const scoped = {
+    tallies: openTallies(host, store, state.config.accounts, () => state.runtime),
+    book: new BudgetBook(state.config.budgets),
+  };
   const check = auditWith(rows.restores, (days) =>
     audit(store.orm, store.schema, { days, archive: archive.reader, requestSums: host.find(requestSumsAudit) }),
   );
@@ -217,7 +220,7 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
     audit: check,
     journal: { files, directory, cursorOf: (name) => rows.cursorOf(name) },
   });
-  return { ledgerService, authorizationStore, tallies, commands, watch };
+  return { ledgerService, authorizationStore, scoped, commands, watch };
 }
 
 function noticesFor(host: Host, { config, rules }: State, isShared: boolean): Notice[] {
@@ -266,6 +269,7 @@ async function estimateHold(exchange: Exchange, rules: HoldRules, at: number): P
 interface CallServices {
   readonly reservations: Reservations;
   readonly tallies: Tallies;
+  readonly book: BudgetBook;
   readonly rules: HoldRules;
   readonly host: Host;
   readonly estimates: Estimates;
@@ -273,18 +277,19 @@ interface CallServices {
 
 /** Holds the money, and ensures that the hold ends with the exchange. */
 function startHold(exchange: Exchange, services: CallServices): undefined | Promise<void> {
-  const { reservations, tallies, rules, host } = services;
+  const { reservations, tallies, book, rules, host } = services;
   const at = host.clock.now();
   const terms = termsOf(exchange, rules, at);
-  const { cap } = exchange.get(caller);
+  const identity = exchange.get(caller);
+  const isUnlimited = identity.cap === undefined && book.isEmpty;
   const take = (requested: Terms) =>
-    cap === undefined
+    isUnlimited
       ? reservations.create(requested)
-      : holdWithin(tallies, [scopeOfKey(terms.accountId, terms.keyId, cap)], requested, reservations);
+      : holdWithin(tallies, book.scopesOf(identity, requested), requested, reservations);
   const substitutes = exchange.find(instead);
   const taken =
     substitutes === undefined
-      ? cap === undefined
+      ? isUnlimited
         ? reservations.create(terms)
         : take(terms)
       : takeForAll(take, { ...terms, others: otherTerms(exchange, rules, at) }, substitutes);

@@ -121,6 +121,12 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The balance does not cover the call.',
     'Top up, or lower `max_tokens`.',
   ),
+  budget_reached: of(
+    'insufficient_balance',
+    'A budget that the call lies in is used up.',
+    'Wait for its next period, or ask for a larger one.',
+  ),
+  budget_unavailable: of('overloaded', 'What is left of a budget cannot be read at the moment.', waits),
   invalid_api_key: of(
     'unauthenticated',
     'The key is missing, wrong, revoked or expired.',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { money } from '../../plugins/common/domain/money.ts';
+import { formatUsd, money } from '../../plugins/common/domain/money.ts';
 import { type RunningVendor, startVendor as startSandbox } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl, testOnServer } from '../helpers/database.ts';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
@@ -49,6 +49,7 @@ async function start(): Promise<void> {
       replay: { keys: 'key', speaks: speaks(replay.origin) },
     },
     models: { sandbox: modelAt('sandbox'), replay: modelAt('replay') },
+    billing: { budgets: [{ of: 'project', name: 'eval', amount: formatUsd(money(evalBudget)), every: 'month' }] },
   };
   fleet = await gather(sections, 4);
   ends.push(() => fleet.close());
@@ -126,29 +127,32 @@ testOnServer('400 parallel calls over four processes on a balance for 20: exactl
   assert.equal((await balanceOf(customer)).balance, nanoUsd - 20n * wholeCost);
 });
 
-/** A key of the customer's that may spend so much. */
-async function capped({ accountId }: Customer, amount: bigint): Promise<Customer> {
+/** What a call here sets aside: the budget of the project `eval` is for 50 of them. */
+const holdNanoUsd = 141_000n;
+const evalBudget = 51n * holdNanoUsd - 1n;
+
+/** A key of the customer's in the project with a budget. */
+async function inProject({ accountId }: Customer): Promise<Customer> {
   const { key } = await fleet.runAsCommand(async ({ gateway }) => {
     const { accountAdmin } = await import('../../plugins/common/domain/admin/accounts.ts');
-    const terms = { name: 'capped', cap: { amount: money(amount), every: 'day' as const } };
-    return gateway.gateway.find(accountAdmin)!.createKey(accountId, terms);
+    return gateway.gateway.find(accountAdmin)!.createKey(accountId, { name: 'eval', project: 'eval' });
   });
   return { accountId, key };
 }
 
 testOnServer(
-  '2,000 parallel calls over two processes by a key with a cap for 50, on a balance for 500: exactly 50 are admitted',
+  '2,000 parallel calls over two processes in a project with a budget for 50, on a balance for 500: exactly 50 are admitted',
   async () => {
-    const hold = await holdOf(await fleet.runAsCommand((gateway) => gateway.customer()));
-    const rich = await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd: 500n * hold }));
-    const customer = await capped(rich, 51n * hold - 1n);
+    assert.equal(await holdOf(await fleet.runAsCommand((gateway) => gateway.customer())), holdNanoUsd);
+    const nanoUsd = 500n * holdNanoUsd;
+    const customer = await inProject(await fleet.runAsCommand((gateway) => gateway.customer({ nanoUsd })));
     const { promise: allRefused, resolve: release } = Promise.withResolvers<void>();
     replay.play({ body: wholeAnswer, after: allRefused });
     let refused = 0;
     const statuses = await Promise.all(
       Array.from({ length: 2_000 }, async (_, index) => {
         const { status, text } = await send(originOf(index % 2), customer, 'replay', 'Hello', { max_tokens: 50 });
-        if (status === 402) assert.match(text, /key_cap_reached/);
+        if (status === 402) assert.match(text, /budget of the project eval.*budget_reached/);
         if (status === 402 && ++refused >= 1_950) release();
         return status;
       }),
@@ -156,10 +160,10 @@ testOnServer(
     assert.equal(statuses.filter((status) => status === 200).length, 50);
     assert.equal(refused, 1_950);
     await settled(customer, 50);
-    assert.equal((await balanceOf(customer)).balance, 500n * hold - 50n * wholeCost);
+    assert.equal((await balanceOf(customer)).balance, nanoUsd - 50n * wholeCost);
     // What the calls did not cost of their holds can be spent on any process.
-    const left = (51n * hold - 1n - 50n * wholeCost) / hold;
-    for (let index = 0; index < Number(left); index++)
+    const left = Number((evalBudget - 50n * wholeCost) / holdNanoUsd);
+    for (let index = 0; index < left; index++)
       assert.equal((await send(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 })).status, 200);
   },
 );

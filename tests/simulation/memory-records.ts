@@ -1,9 +1,10 @@
 /** What the records of a batch become in the database in memory: postings, by the meaning of the batch statement. */
 
-import type { Spending } from '../../plugins/billing/budgets/scope.ts';
+import { countsModel, type Spending } from '../../plugins/billing/budgets/scope.ts';
 import type { StoredAuthorization } from '../../plugins/billing/ledger/authorization-rows.ts';
 import type { EntryRow } from '../../plugins/billing/ledger/entry-rows.ts';
 import type { AttemptNote, EndRecord, JournalRecord } from '../../plugins/billing/model/records.ts';
+import type { Attribution } from '../../plugins/common/domain/accounts.ts';
 
 /** A row of the ledger. */
 export interface Row {
@@ -87,14 +88,20 @@ export function mayHaveRun(record: EndRecord): boolean {
 export function spentIn(
   calls: Iterable<EndRecord>,
   deposits: Iterable<StoredAuthorization & { readonly account: string }>,
-  { accountId, key }: Spending,
+  spending: Spending,
   from: number,
 ): { readonly spent: bigint; readonly ordered: bigint } {
   let [spent, ordered] = [0n, 0n];
-  const counts = (account: string, by: string | undefined) => (key === undefined ? account === accountId : by === key);
-  for (const call of calls) if (counts(call.account, call.key) && call.at >= from) spent += costIn(call);
+  const { accountId, key, person, project } = spending;
+  const counts = (call: Pick<EndRecord, 'account' | 'key' | 'model' | 'person' | 'project'>) =>
+    (key === undefined ? call.account === accountId : call.key === key) &&
+    (person === undefined || call.person === person) &&
+    (project === undefined || call.project === project) &&
+    countsModel(spending, call.model);
+  for (const call of calls) if (call.at >= from && counts(call)) spent += costIn(call);
   for (const { account, terms, held } of deposits) {
-    if (counts(account, (JSON.parse(terms) as { key?: string }).key)) ordered += held;
+    const { attribution, ...call } = JSON.parse(terms) as { key: string; model: string; attribution?: Attribution };
+    if (counts({ account, person: attribution?.person, project: attribution?.project, ...call })) ordered += held;
   }
   return { spent, ordered };
 }

@@ -1,8 +1,9 @@
 /** The shares of scopes in memory: the meaning of the statements, with runs, numbers of requests and times. */
+
+import { keyOf } from '../../plugins/billing/budgets/scope.ts';
 import {
   type BudgetShares,
   cutShare,
-  keyOf,
   type ShareAnswer,
   type ShareRequest,
   type ShareRound,

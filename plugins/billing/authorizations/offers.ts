@@ -6,7 +6,7 @@ import type { Authorization } from '../../common/domain/ledger.ts';
 import type { Money } from '../../common/domain/money.ts';
 import { maxCount } from '../../common/domain/usage.ts';
 import { admitted } from '../../common/wire/admission-rules.ts';
-import { scopeOfKey } from '../budgets/scope.ts';
+import type { BudgetBook } from '../budgets/book.ts';
 import type { Tallies } from '../budgets/tallies.ts';
 import { type HoldRules, otherTerms, termsOf } from '../reservations/call-terms.ts';
 import { firstHold } from '../reservations/charge.ts';
@@ -16,20 +16,25 @@ import type { AuthorizationStore } from './authorizations.ts';
 /** Deferred work is held in full. */
 const fullOrder: HoldRules = { stepTokens: maxCount, nonStreaming: 'estimate' };
 
+export interface ScopeServices {
+  readonly tallies: Tallies;
+  readonly book: BudgetBook;
+}
+
 /** The authorization of deferred work, within its scopes. */
 export function authorizationOf(
   exchange: Exchange,
   authorizationStore: AuthorizationStore,
-  tallies: Tallies,
+  { tallies, book }: ScopeServices,
   at: number,
 ): Authorization {
   const terms = termsOf(exchange, fullOrder, at);
-  const { cap } = exchange.get(caller);
+  const identity = exchange.get(caller);
   const offer = authorizationStore.offer(terms);
   const reserved = exchange.find(admitted);
   const kept = reserved === undefined ? offer : withReservations(offer, reserved);
-  const { accountId, keyId } = terms;
-  return cap === undefined ? kept : tallies.guard(kept, [scopeOfKey(accountId, keyId, cap)], offer.amount);
+  const scopes = book.scopesOf(identity, terms);
+  return scopes.length === 0 ? kept : tallies.guard(kept, scopes, offer.amount);
 }
 
 /** Its money is set aside by an authorization. */

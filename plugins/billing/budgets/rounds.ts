@@ -1,7 +1,8 @@
 /** Asks the database for shares of scopes, all that are wanted at a time in one round, behind everything that has ended here. */
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import { zero } from '../../common/domain/money.ts';
-import { keyOf, type ShareAnswer, type ShareRequest } from './shares.ts';
+import { keyOf } from './scope.ts';
+import type { ShareAnswer, ShareRequest } from './shares.ts';
 import type { Tally } from './tally.ts';
 
 export interface RoundsOptions {

@@ -5,44 +5,72 @@ import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import type { Period } from '../grants/periods.ts';
 import type { Calendar } from './calendar.ts';
 
-/** Which charges count. */
+/** Which charges count: those of the account that have all of these. */
 export interface Spending {
   readonly accountId: string;
   readonly key?: string | undefined;
+  readonly person?: string | undefined;
+  readonly project?: string | undefined;
+  /** Ids of models, with * for any part. */
+  readonly models?: readonly string[] | undefined;
 }
 
 export interface Scope {
   /** Names it among the scopes of its account, in all processes and all periods; without spaces. */
   readonly id: string;
+  /** Names it among those of all accounts. */
+  readonly key: string;
   readonly spending: Spending;
   readonly amount: Money;
   readonly calendar: Calendar;
+  /** The budget as a message names it; undefined: it is the cap of a key. */
+  readonly name?: string;
 }
+
+export const keyOf = (accountId: string, scope: string): string => `${accountId} ${scope}`;
 
 export const keyScope = (keyId: string): string => `key:${keyId}`;
 
 export function scopeOfKey(accountId: string, keyId: string, { amount, every }: KeyCap): Scope {
-  return { id: keyScope(keyId), spending: { accountId, key: keyId }, amount, calendar: { every } };
+  const id = keyScope(keyId);
+  return { id, key: keyOf(accountId, id), spending: { accountId, key: keyId }, amount, calendar: { every } };
+}
+
+/** Whether a charge for this model counts. */
+export function countsModel({ models }: Spending, model: string): boolean {
+  return models === undefined || models.some((pattern) => matches(pattern, model));
+}
+
+function matches(pattern: string, model: string): boolean {
+  if (!pattern.includes('*')) return pattern === model;
+  const parts = pattern.split('*').map((part) => part.replace(/[\\^$.+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`).test(model);
 }
 
 const spans = { day: ' a day', week: ' a week', month: ' a month', quarter: ' a quarter', year: ' a year', ever: '' };
 
-export function reached({ amount, calendar: { every } }: Scope, { end }: Period, now: number): GatewayError {
+/** `left`: what calls could take, as far as is known. */
+export function reached(
+  { amount, name, calendar: { every } }: Scope,
+  left: Money,
+  { end }: Period,
+  now: number,
+): GatewayError {
   const until = every === 'ever' || end <= now ? '' : ` It frees at ${new Date(end).toISOString()}.`;
-  const message = `The rest of this key's spend cap, ${formatUsd(amount)} USD${spans[every]}, does not cover this call.${until}`;
-  return new GatewayError('insufficient_balance', message, { code: 'key_cap_reached', shouldRetry: false });
+  const ceiling = `${formatUsd(amount)} USD${spans[every]}`;
+  const message =
+    name === undefined
+      ? `The rest of this key's spend cap, ${ceiling}, does not cover this call.${until}`
+      : `The budget ${name}, ${ceiling}, has ${formatUsd(left)} USD left, which does not cover this call.${until}`;
+  const code = name === undefined ? 'key_cap_reached' : 'budget_reached';
+  return new GatewayError('insufficient_balance', message, { code, shouldRetry: false });
 }
 
-export function unavailable(cause?: unknown): GatewayError {
-  return new GatewayError(
-    'overloaded',
-    'What this key has spent cannot be read at the moment; please try again soon.',
-    {
-      code: 'key_spend_unavailable',
-      retryAfterMs: 1_000,
-      cause,
-    },
-  );
+export function unavailable({ name }: Scope, cause?: unknown): GatewayError {
+  const what = name === undefined ? 'What this key has spent' : `What is left of the budget ${name}`;
+  const code = name === undefined ? 'key_spend_unavailable' : 'budget_unavailable';
+  const message = `${what} cannot be read at the moment; please try again soon.`;
+  return new GatewayError('overloaded', message, { code, retryAfterMs: 1_000, cause });
 }
 
 export const least = (left: bigint, right: bigint): Money => money(left < right ? left : right);

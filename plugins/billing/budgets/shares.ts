@@ -64,8 +64,6 @@ export interface BudgetShares {
   reclaim(node: Node): Promise<void>;
 }
 
-export const keyOf = (accountId: string, scope: string): string => `${accountId} ${scope}`;
-
 /** A process that asks for no particular amount gets this part of its fair share. */
 const usualPart = 16n;
 

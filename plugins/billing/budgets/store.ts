@@ -1,5 +1,5 @@
 /** Shares of scopes in SQL: what is charged is read and divided in one transaction under the account's lock. */
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 import { money } from '../../common/domain/money.ts';
 import { type Condition, readSums } from '../../common/rollups/read.ts';
@@ -7,11 +7,10 @@ import type { Node } from '../leases/store.ts';
 import { FencedError, lockBalances } from '../ledger/batch.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
-import type { Spending } from './scope.ts';
+import { countsModel, keyOf, type Spending } from './scope.ts';
 import {
   type BudgetShares,
   cutShare,
-  keyOf,
   type ScopeState,
   type ShareAnswer,
   type ShareRequest,
@@ -169,23 +168,51 @@ async function chargedIn(
 ): Promise<Pick<ScopeState, 'spent' | 'ordered'>> {
   if (counted === undefined) return { spent: 0n, ordered: 0n };
   const { spending, from } = counted;
-  const [charged] = await readSums(runner, schema, callSums, {
-    bounds: [from, endOfTime],
-    conditions: conditionsOf(spending),
-    measures: [{ name: 'cost', of: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
-  });
-  const [row] = await rowsOf<{ ordered: string }>(
+  const models = await modelsOf(runner, schema, spending);
+  const [charged] =
+    models?.length === 0
+      ? []
+      : await readSums(runner, schema, callSums, {
+          bounds: [from, endOfTime],
+          conditions: conditionsOf(spending, models),
+          measures: [{ name: 'cost', of: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
+        });
+  const orders = await rowsOf<{ model: string; held: string }>(
     runner,
-    sql`select coalesce(sum(held), 0)::text as ordered from ${tablesOf(schema)('deposits')} where ${ordersOf(spending)}`,
+    sql`select terms->>'model' as model, sum(held)::text as held from ${tablesOf(schema)('deposits')}
+        where ${ordersOf(spending)} group by 1`,
   );
-  return { spent: BigInt(charged?.['cost'] ?? '0'), ordered: BigInt(row!.ordered) };
+  const ordered = orders.filter(({ model }) => countsModel(spending, model));
+  return {
+    spent: BigInt(charged?.['cost'] ?? '0'),
+    ordered: ordered.reduce((sum, { held }) => sum + BigInt(held), 0n),
+  };
 }
 
 /** A key counts wherever it is. */
-function conditionsOf({ accountId, key }: Spending): Condition[] {
-  return key === undefined ? [['account_id', accountId]] : [['key_id', key]];
+function conditionsOf(
+  { accountId, key, person, project }: Spending,
+  models: readonly string[] | undefined,
+): Condition[] {
+  const all = { account_id: key === undefined ? accountId : undefined, key_id: key, person, project, model: models };
+  return Object.entries(all).flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
 }
 
-function ordersOf({ accountId, key }: Spending) {
-  return key === undefined ? sql`account_id = ${accountId}` : sql`terms->>'key' = ${key}`;
+function ordersOf({ accountId, key, person, project }: Spending): SQL {
+  const all = [
+    key === undefined ? sql`account_id = ${accountId}` : sql`terms->>'key' = ${key}`,
+    person === undefined ? sql`true` : sql`terms->'attribution'->>'person' = ${person}`,
+    project === undefined ? sql`true` : sql`terms->'attribution'->>'project' = ${project}`,
+  ];
+  return sql.join(all, sql` and `);
+}
+
+/** Models of the account's calls that count; undefined: all do. */
+async function modelsOf(runner: Runner, schema: string, spending: Spending): Promise<string[] | undefined> {
+  if (spending.models === undefined) return undefined;
+  const called = await rowsOf<{ model: string }>(
+    runner,
+    sql`select distinct model from ${tablesOf(schema)('call_sums_groups')} where account_id = ${spending.accountId} and model <> ''`,
+  );
+  return called.map(({ model }) => model).filter((model) => countsModel(spending, model));
 }

@@ -4,8 +4,7 @@ import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import type { Authorization } from '../../common/domain/ledger.ts';
 import { type Money, money, zero } from '../../common/domain/money.ts';
 import { Rounds, type RoundsOptions } from './rounds.ts';
-import { keyScope, reached, type Scope, unavailable } from './scope.ts';
-import { keyOf } from './shares.ts';
+import { countsModel, keyOf, keyScope, reached, type Scope, unavailable } from './scope.ts';
 import { type ShareTimes, Tally } from './tally.ts';
 
 export interface TalliesOptions extends RoundsOptions {
@@ -32,8 +31,8 @@ export interface ScopeShare {
   prepare(amount: Money): void;
   /** Why so much more is not held. */
   refusal(amount: Money): GatewayError;
-  /** Ends the share with the call's cost; it holds nothing afterwards. */
-  end(cost: Money, at: number): void;
+  /** Ends the share with the call's cost, for the model that has served it; it holds nothing afterwards. */
+  end(cost: Money, at: number, model: string): void;
 }
 
 interface Parties {
@@ -72,7 +71,7 @@ export class Tallies {
       tally.roll(now);
       tallies.push(tally);
       if (!isReady || tally.admits(amount, at)) continue;
-      if (tally.refuses(amount, at)) throw reached(tally.scope, tally.period, now);
+      if (tally.refuses(amount, at)) throw reached(tally.scope, tally.left, tally.period, now);
       isReady = false;
     }
     return isReady ? this.#take(tallies, amount, at) : this.#enterLater(tallies, amount);
@@ -137,7 +136,7 @@ export class Tallies {
         for (const tally of tallies) tally.roll(now);
         const lacking = tallies.find((tally) => !tally.admits(amount, at));
         if (lacking === undefined) return use(at);
-        if (lacking.refuses(amount, at)) throw reached(lacking.scope, lacking.period, now);
+        if (lacking.refuses(amount, at)) throw reached(lacking.scope, lacking.left, lacking.period, now);
         await this.#obtain(lacking, amount, since);
       }
     } finally {
@@ -153,24 +152,24 @@ export class Tallies {
       await this.#rounds.ask(tally);
     } catch (error) {
       // What is known is old, but can be used.
-      if (!tally.isUsable(amount)) throw unavailable(error);
+      if (!tally.isUsable(amount)) throw unavailable(tally.scope, error);
       this.#noteFailure(tally, error);
     } finally {
       tally.waited(amount);
     }
     const at = clock.monotonic();
     // Another period has begun meanwhile, or the ceiling was changed.
-    if (!tally.isKnown || tally.admits(amount, at)) return this.#hasPatience(since, at);
+    if (!tally.isKnown || tally.admits(amount, at)) return this.#hasPatience(tally, since, at);
     if (!tally.isObtainable(amount)) {
       tally.confirmRefusal(amount, at);
-      throw reached(tally.scope, tally.period, clock.now());
+      throw reached(tally.scope, tally.left, tally.period, clock.now());
     }
-    this.#hasPatience(since, at);
+    this.#hasPatience(tally, since, at);
     if (tally.elsewhere > 0n) await this.#recall(tally, at);
   }
 
-  #hasPatience(since: number, at: number): void {
-    if (at - since >= patienceMs) throw unavailable();
+  #hasPatience({ scope }: Tally, since: number, at: number): void {
+    if (at - since >= patienceMs) throw unavailable(scope);
   }
 
   /** Asks the other processes for what they do not need, and waits for one of them, or for a moment. */
@@ -207,19 +206,19 @@ export class Tallies {
 
   refusalBy(tallies: readonly Tally[], amount: Money): GatewayError {
     const tally = tallies.find((one) => !one.covers(amount)) ?? tallies[0]!;
-    return reached(tally.scope, tally.period, this.#options.clock.now());
+    return reached(tally.scope, tally.left, tally.period, this.#options.clock.now());
   }
 
   #noteFailure(tally: Tally, error: unknown): void {
     tally.postpone(this.#options.clock.monotonic());
     this.#options.log.warn(
       { error, scope: tally.scope.id },
-      'the spending of a key could not be refreshed; its last known value is used',
+      'the spending of a key or budget could not be refreshed; its last known value is used',
     );
   }
 
   #tallyOf(scope: Scope): Tally {
-    const key = keyOf(scope.spending.accountId, scope.id);
+    const { key } = scope;
     let tally = this.#tallies.get(key);
     if (tally === undefined) {
       this.#makeRoom();
@@ -241,7 +240,9 @@ export class Tallies {
       triesLeft -= 1;
     }
     if (this.#tallies.size < this.#options.limit) return;
-    throw new GatewayError('overloaded', 'Too many keys are active at the moment.', { retryAfterMs: 1_000 });
+    throw new GatewayError('overloaded', 'Too many keys and budgets are active at the moment.', {
+      retryAfterMs: 1_000,
+    });
   }
 
   #giveBack({ scope }: Tally): void {
@@ -282,10 +283,10 @@ class Share implements ScopeShare {
     return this.#owner.refusalBy(this.#tallies, amount);
   }
 
-  end(cost: Money, at: number): void {
+  end(cost: Money, at: number, model: string): void {
     const held = this.#held;
     this.#held = zero;
-    for (const tally of this.#tallies) tally.end(held, cost, at);
+    for (const tally of this.#tallies) tally.end(held, countsModel(tally.scope.spending, model) ? cost : zero, at);
   }
 
   /** An order has it from here on. */

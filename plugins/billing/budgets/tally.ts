@@ -3,7 +3,7 @@ import { type Money, money, zero } from '../../common/domain/money.ts';
 import type { Period } from '../grants/periods.ts';
 import { periodOf } from './calendar.ts';
 import { least, most, type Scope } from './scope.ts';
-import { keyOf, type ShareAnswer, type ShareRequest } from './shares.ts';
+import type { ShareAnswer, ShareRequest } from './shares.ts';
 
 /** A share is asked for so many holds of the call that needs it. */
 const usualHolds = 16n;
@@ -70,7 +70,7 @@ export class Tally {
   readonly #times: ShareTimes;
 
   constructor(scope: Scope, times: ShareTimes) {
-    this.key = keyOf(scope.spending.accountId, scope.id);
+    this.key = scope.key;
     this.scope = scope;
     this.#times = times;
   }

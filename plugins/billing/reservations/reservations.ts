@@ -289,7 +289,7 @@ export class Reservations {
       journal.append(settleText(hold, at, settlement, charge, shares));
     }
     this.#open.delete(hold);
-    hold.terms.cap?.end(spent, at);
+    hold.terms.cap?.end(spent, at, hold.terms.model);
     if (hold.balance === undefined) backlog.endRecovered(hold.terms.accountId, hold.sequence);
     else backlog.end(hold.balance, hold.held, spent, hold.sequence);
   }

@@ -23,7 +23,7 @@ export function holdWithin(
 
 function holdBy(share: ScopeShare, terms: Terms, reservations: Reservations): Hold | Promise<Hold> {
   const releaseShare = (error: unknown): never => {
-    share.end(zero, terms.at);
+    share.end(zero, terms.at, terms.model);
     throw error;
   };
   try {

@@ -4,8 +4,8 @@ import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
-import { scopeOfKey } from '../../../plugins/billing/budgets/scope.ts';
-import { keyOf, type ShareRequest } from '../../../plugins/billing/budgets/shares.ts';
+import { keyOf, scopeOfKey } from '../../../plugins/billing/budgets/scope.ts';
+import type { ShareRequest } from '../../../plugins/billing/budgets/shares.ts';
 import { type ScopeShare, Tallies } from '../../../plugins/billing/budgets/tallies.ts';
 import { caller, type KeyCap } from '../../../plugins/common/domain/accounts.ts';
 import { type Authorization, authorization, authorizations } from '../../../plugins/common/domain/ledger.ts';
@@ -130,7 +130,7 @@ test('no hold is admitted by which a key exceeds its cap, and none that fits is 
         } else if (action.do === 'end' && share !== undefined) {
           truth.running.delete(share);
           truth.ends.push({ at: host.clock.now(), cost: action.cost });
-          share.end(money(action.cost), host.clock.now());
+          share.end(money(action.cost), host.clock.now(), 'm');
         } else if (action.do === 'grow' && share !== undefined) {
           if (!share.covers(money(action.amount))) continue;
           share.grow(money(action.amount));
@@ -188,7 +188,7 @@ test("while a key's spend cannot be read it gets 503, and a known key is served"
   away = true;
   // What an order holds may be free again, so it is read before long.
   host.advance(60_000);
-  (await caps.enter('key', cap, money(1n))).end(zero, host.clock.now());
+  (await caps.enter('key', cap, money(1n))).end(zero, host.clock.now(), 'm');
   assert.match(host.lines.at(-1)!.message, /could not be refreshed/);
   assert.ok(!(caps.enter('key', cap, money(1n)) instanceof Promise), 'no one else waits for the time being');
 });
@@ -203,13 +203,13 @@ test('keys in memory are bounded; those that run calls stay', async () => {
   const caps = openCaps(host, { spentSince, limit: 2 });
   const cap: KeyCap = { amount: money(1_000n), every: 'day' };
   const busy = await caps.enter('busy', cap, money(600n));
-  (await caps.enter('idle', cap, money(1n))).end(zero, host.clock.now());
+  (await caps.enter('idle', cap, money(1n))).end(zero, host.clock.now(), 'm');
   const other = await caps.enter('other', cap, money(1n));
   assert.throws(() => caps.enter('busy', cap, money(600n)), { code: 'key_cap_reached' });
   assert.throws(() => caps.enter('fourth', cap, money(1n)), { kind: 'overloaded' });
-  other.end(zero, host.clock.now());
+  other.end(zero, host.clock.now(), 'm');
   await caps.enter('fourth', cap, money(1n));
-  busy.end(zero, host.clock.now());
+  busy.end(zero, host.clock.now(), 'm');
   assert.deepEqual(requests, ['busy', 'idle', 'other', 'fourth']);
 });
 

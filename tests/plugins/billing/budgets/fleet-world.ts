@@ -2,7 +2,7 @@
 import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { GatewayError } from '../../../../core/contract/errors.ts';
-import type { Scope, Spending } from '../../../../plugins/billing/budgets/scope.ts';
+import { countsModel, type Scope, type Spending } from '../../../../plugins/billing/budgets/scope.ts';
 import type { ShareRequest } from '../../../../plugins/billing/budgets/shares.ts';
 import { type ScopeShare, Tallies } from '../../../../plugins/billing/budgets/tallies.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
@@ -12,14 +12,14 @@ import { MemoryShares } from '../../../simulation/memory-shares.ts';
 
 export interface Running {
   readonly node: FleetNode;
-  readonly spending: Spending;
+  readonly spending: Call;
   readonly scopes: readonly Scope[];
   readonly share: ScopeShare;
   held: bigint;
 }
 
 export interface Charge {
-  readonly spending: Spending;
+  readonly spending: Call;
   readonly at: number;
   readonly cost: bigint;
   readonly held: bigint;
@@ -38,9 +38,15 @@ export interface FleetNode {
   fate: Fate;
 }
 
-/** Whether a charge counts in a scope of these. */
-const isWithin = (charge: Spending, scope: Spending): boolean =>
-  Object.entries(scope).every(([name, value]) => value === undefined || charge[name as keyof Spending] === value);
+/** Whom a call is for. */
+export interface Call extends Omit<Spending, 'models'> {
+  readonly model: string;
+}
+
+/** Whether a charge counts in a scope. */
+const isWithin = (charge: Call, { models, ...scope }: Spending): boolean =>
+  countsModel({ accountId: '', models }, charge.model) &&
+  Object.entries(scope).every(([name, value]) => value === undefined || charge[name as keyof Call] === value);
 
 export class Fleet {
   readonly host = fakeHost();
@@ -132,7 +138,7 @@ export class Fleet {
   /** undefined: refused by 402; throws on anything else. */
   async enter(
     node: FleetNode,
-    spending: Spending,
+    spending: Call,
     scopes: readonly Scope[],
     amount: bigint,
   ): Promise<Running | undefined | 'unknown'> {
@@ -171,7 +177,7 @@ export class Fleet {
     this.running.delete(call);
     const at = this.host.clock.now();
     call.node.ended.push({ spending: call.spending, at, cost, held: call.held });
-    call.share.end(cost as Money, at);
+    call.share.end(cost as Money, at, call.spending.model);
   }
 
   /** The process dies and is started again: its journal is applied, and what ran is charged by its hold. With a power cut ended calls are, too. */

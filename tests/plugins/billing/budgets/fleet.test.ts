@@ -1,11 +1,13 @@
 /** What scopes may spend over a fleet: never passed by a hold, and no call is refused while all of its scopes have room. */
 import assert from 'node:assert/strict';
 import { after, before, mock, test } from 'node:test';
+import { BudgetBook } from '../../../../plugins/billing/budgets/book.ts';
 import { type Calendar, everyNames, periodOf } from '../../../../plugins/billing/budgets/calendar.ts';
 import type { Scope } from '../../../../plugins/billing/budgets/scope.ts';
+import { type Budget, budgetsSchema } from '../../../../plugins/billing/budgets/settings.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { type Fate, Fleet } from './fleet-world.ts';
+import { type Call, type Fate, Fleet } from './fleet-world.ts';
 
 before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 after(() => mock.timers.reset());
@@ -17,6 +19,27 @@ const calendar: fc.Arbitrary<Calendar> = fc.record({
   first: fc.constantFrom(undefined, '2025-04-06', '2024-01-31'),
 });
 const ceiling = fc.record({ amount: fc.bigInt(1n, 3_000n), calendar });
+
+/** Two of a person's keys in one project, one of theirs in another, and a service's. */
+const keys = [
+  { keyId: 'k0', project: 'x', attribution: { person: 'p', project: 'x' } },
+  { keyId: 'k1', project: 'x', attribution: { person: 'p', project: 'x' } },
+  { keyId: 'k2', project: 'y', attribution: { person: 'p', project: 'y' } },
+  { keyId: 'k3', project: 'x', attribution: { project: 'x' } },
+];
+const models = ['dear-1', 'dear-2', 'plain'];
+/** Budgets of four kinds, and the cap of each key. */
+const kinds = [
+  { of: 'account' },
+  { of: 'project' },
+  { of: 'person' },
+  { of: 'models', models: ['dear-*'], by: 'person' },
+];
+
+function callOf(index: number): Call {
+  const { keyId, attribution } = keys[index % keys.length]!;
+  return { accountId: 'a', key: keyId, ...attribution, model: models[index % models.length]! };
+}
 const node = fc.nat(2);
 const rush = fc.record({
   do: fc.constant('rush' as const),
@@ -26,7 +49,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: rush },
   {
     weight: 8,
-    arbitrary: fc.record({ do: fc.constant('enter' as const), node, key: fc.nat(2), amount: fc.bigInt(0n, 400n) }),
+    arbitrary: fc.record({ do: fc.constant('enter' as const), node, key: fc.nat(11), amount: fc.bigInt(0n, 400n) }),
   },
   {
     weight: 5,
@@ -56,24 +79,28 @@ const step = fc.oneof(
 
 const property = fc.asyncProperty(
   fc.integer({ min: 1, max: 3 }),
-  fc.array(ceiling, { minLength: 2, maxLength: 2 }),
+  fc.array(ceiling, { minLength: 5, maxLength: 5 }),
   fc.array(step, { minLength: 20, maxLength: 50 }),
   async (size, ceilings, steps) => {
     const fleet = new Fleet(size);
-    const [ofKey, ofAccount] = ceilings.map(({ amount, calendar }) => ({ amount: money(amount), calendar }));
-    const account: Scope = { id: 'account', spending: { accountId: 'a' }, ...ofAccount! };
-    const keys = [0, 1, 2].map(
-      (key): Scope => ({ id: `key:${key}`, spending: { accountId: 'a', key: `${key}` }, ...ofKey! }),
+    const book = new BudgetBook(
+      kinds.map((kind, index) => ({ ...kind, ...flat(ceilings[index]!) }) as unknown as Budget),
     );
+    const { every } = ceilings[4]!.calendar;
+    const cap = { amount: money(ceilings[4]!.amount), every: every === 'quarter' || every === 'year' ? 'ever' : every };
+    const scopesOf = (call: Call) => {
+      const key = keys.find(({ keyId }) => keyId === call.key)!;
+      return book.scopesOf({ accountId: 'a', ...key, cap }, call);
+    };
     for (const action of steps) {
       const at = 'node' in action ? fleet.nodes[action.node % size]! : undefined;
       const call = 'which' in action ? [...fleet.running][action.which] : undefined;
       if (action.do === 'wait') fleet.host.advance(action.ms);
       else if (action.do === 'rush') {
         const enterAt = (amount: bigint, index: number) =>
-          fleet.enter(fleet.nodes[index % size]!, keys[0]!.spending, [keys[0]!, account], amount);
+          fleet.enter(fleet.nodes[index % size]!, callOf(index), scopesOf(callOf(index)), amount);
         await Promise.all(action.amounts.map(enterAt));
-        for (const scope of [keys[0]!, account]) check(fleet, scope);
+        for (const index of action.amounts.keys()) for (const scope of scopesOf(callOf(index))) check(fleet, scope);
       } else if (action.do === 'crash') await fleet.crash(at!, action.isPowerCut);
       else if (action.do === 'fault') at!.fate = action.fate;
       else if (action.do === 'end' && call !== undefined) fleet.end(call, action.cost);
@@ -82,10 +109,10 @@ const property = fc.asyncProperty(
         call.held += action.amount;
         for (const scope of call.scopes) check(fleet, scope);
       } else if (action.do === 'enter') {
-        const scopes = [keys[action.key]!, account];
+        const scopes = scopesOf(callOf(action.key));
         // For so long a refusal is repeated without asking.
         fleet.host.advance(200);
-        const entered = await fleet.enter(at!, keys[action.key]!.spending, scopes, action.amount);
+        const entered = await fleet.enter(at!, callOf(action.key), scopes, action.amount);
         if (entered === 'unknown') continue;
         if (entered !== undefined) for (const scope of scopes) check(fleet, scope);
         else
@@ -97,6 +124,11 @@ const property = fc.asyncProperty(
     }
   },
 );
+
+const flat = ({ amount, calendar }: { readonly amount: bigint; readonly calendar: Calendar }) => ({
+  amount,
+  ...calendar,
+});
 
 function left(fleet: Fleet, { spending, amount, calendar }: Scope): bigint {
   const { start } = periodOf(calendar, fleet.host.clock.now());
@@ -112,4 +144,55 @@ function check(fleet: Fleet, { id, spending, amount, calendar }: Scope): void {
 
 test('no scope is passed over a fleet with crashes and lost answers, and no call is refused while all scopes have room', async () => {
   await fc.assert(property, { numRuns: 400 });
+});
+
+test('budgets are found by person, project and model, the narrowest first; a named project has its own', () => {
+  const budgets = budgetsSchema.parse([
+    { of: 'account', amount: 9, every: 'month' },
+    { of: 'project', amount: 5, every: 'month' },
+    { of: 'project', name: 'x', amount: 7, every: 'month' },
+    { of: 'person', amount: 3, every: 'week' },
+    { of: 'models', models: ['dear-*'], amount: 2, every: 'day' },
+  ]);
+  const found = (identity: object, model: string) =>
+    new BudgetBook(budgets).scopesOf({ accountId: 'a', keyId: 'k', ...identity }, { model }).map(({ name }) => name);
+  assert.deepEqual(found(keys[0]!, 'dear-1'), ['of dear-*', 'of this person', 'of the project x', 'of this account']);
+  assert.deepEqual(found(keys[3]!, 'plain'), ['of the project x', 'of this account']);
+  assert.deepEqual(found({}, 'plain'), ['of this account']);
+  const ofX = new BudgetBook(budgets).scopesOf({ accountId: 'a', ...keys[3]! }, { model: 'plain' })[0]!;
+  assert.equal(ofX.amount, 7_000_000_000n);
+});
+
+test('budgets that count the same, zones that are none and budgets of tags are refused', () => {
+  const budget = { of: 'account', amount: 9, every: 'month' };
+  const refused = (given: unknown) =>
+    budgetsSchema
+      .safeParse(given)
+      .error?.issues.map(({ message }) => message)
+      .join();
+  assert.match(refused([budget, { ...budget, amount: 5 }])!, /counts the same calls/);
+  assert.match(refused([{ ...budget, zone: '+02:00' }])!, /time zone/);
+  assert.match(refused([{ ...budget, first: '2026-02-30' }])!, /a day such as/);
+  assert.match(refused([{ ...budget, of: 'tag', tag: 'env=dev' }])!, /Invalid/);
+});
+
+test('periods begin with the days of their zone, of 23 and 25 hours too, and with a first day', () => {
+  const at = (text: string) => Date.parse(text);
+  const starts = (given: Calendar, instant: string) => {
+    const { start, end } = periodOf(given, at(instant));
+    return [new Date(start).toISOString(), (end - start) / 3_600_000];
+  };
+  const zone = 'Europe/Berlin';
+  assert.deepEqual(starts({ every: 'day', zone }, '2026-03-29T12:00:00Z'), ['2026-03-28T23:00:00.000Z', 23]);
+  assert.deepEqual(starts({ every: 'day', zone }, '2026-10-25T12:00:00Z'), ['2026-10-24T22:00:00.000Z', 25]);
+  assert.deepEqual(starts({ every: 'week' }, '2026-11-29T12:00:00Z'), ['2026-11-23T00:00:00.000Z', 168]);
+  assert.deepEqual(
+    starts({ every: 'year', first: '2025-04-06' }, '2026-04-05T12:00:00Z')[0],
+    '2025-04-06T00:00:00.000Z',
+  );
+  assert.deepEqual(
+    starts({ every: 'month', first: '2024-01-31' }, '2026-02-28T12:00:00Z')[0],
+    '2026-02-28T00:00:00.000Z',
+  );
+  assert.deepEqual(starts({ every: 'quarter' }, '2026-06-30T23:59:59Z'), ['2026-04-01T00:00:00.000Z', 91 * 24]);
 });
