@@ -73,9 +73,13 @@ async function requestsOf(code: string): Promise<[string, number][]> {
     .map(({ operation, status }) => [operation, status]);
 }
 
-test('the first call with curl is answered', async () => {
-  const { stdout } = await run('bash', ['-c', here(example('First call', 'sh'))], { env: environment() });
-  assert.match(JSON.parse(stdout).choices[0].message.content, /Hello/);
+test('the first calls with curl, of a model and of a tool, are answered', async () => {
+  const calls = here(example('First call', 'sh')).split(/^(?=curl )/m);
+  const made = calls.map((call) => run('bash', ['-c', call], { env: environment() }));
+  const [chat, tool, ...none] = (await Promise.all(made)).map(({ stdout }) => stdout);
+  assert.match(JSON.parse(chat!).choices[0].message.content, /Hello/);
+  assert.match(tool!, /"structuredContent":\{"city":"Oslo"/);
+  assert.deepEqual(none, []);
 });
 
 test('the first calls with an SDK run as written, and the image is returned at once', async () => {

@@ -10,7 +10,7 @@ import { type StoredResponseRoute, storedResponseRouteOf } from './stored-respon
 export type Route =
   | StoredResponseRoute
   | ServiceRoute
-  | { readonly kind: 'bill' | 'reset' | 'file' }
+  | { readonly kind: 'bill' | 'reset' | 'file' | 'tools' }
   | { readonly kind: 'images'; readonly protocol: PictureProtocol; readonly edits: boolean }
   /** `id` of a task to get or cancel. */
   | { readonly kind: 'videos'; readonly protocol: VideoProtocol; readonly id: string | undefined }
@@ -31,6 +31,7 @@ const fixed: Record<string, Route> = table({
   'POST /messages/count_tokens': { kind: 'call', protocol: 'messages', operation: 'count' },
   'POST /images/generations': { kind: 'images', protocol: 'openai-images', edits: false },
   'POST /images/edits': { kind: 'images', protocol: 'openai-images', edits: true },
+  'POST /mcp': { kind: 'tools' },
   'GET /bill': { kind: 'bill' },
   'POST /bill/reset': { kind: 'reset' },
 });

@@ -11,10 +11,11 @@ import { servePictures } from './media/pictures.ts';
 import { VideoJobs } from './media/video-jobs.ts';
 import { serveVideos } from './media/videos.ts';
 import type { Call } from './protocol.ts';
-import { routeOf } from './routes.ts';
+import { type Route, routeOf } from './routes.ts';
 import { serve } from './serve.ts';
 import { serveStoredResponse } from './stored-response-routes.ts';
 import { StoredResponses } from './stored-responses.ts';
+import { serveTools } from './tools/serve.ts';
 import { sendJson, type Vendor } from './vendor-state.ts';
 
 export interface VendorOptions {
@@ -118,8 +119,7 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
     return;
   }
   if (route?.kind === 'service') return void serveService(vendor, route.service, route, request, answer);
-  if (route?.kind === 'images') return void servePictures(vendor, route.protocol, route.edits, request, answer);
-  if (route?.kind === 'videos') return void serveVideos(vendor, route.protocol, route.id, request, answer);
+  if (route !== undefined && readsBody(vendor, route, request, answer)) return;
   request.resume();
   if (route?.kind === 'stored-response') return void serveStoredResponse(vendor, route, query, request, answer);
   if (route?.kind === 'file') {
@@ -129,6 +129,15 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
   if (route?.kind === 'reset') vendor.bill.reset();
   const body = route === undefined ? '{"error":{"message":"The sandbox has nothing here."}}' : billJson(vendor);
   sendJson(answer, route === undefined ? 404 : 200, {}, body);
+}
+
+/** Whether it is a route that reads the request itself; it then answers. */
+function readsBody(vendor: Vendor, route: Route, request: IncomingMessage, answer: ServerResponse): boolean {
+  if (route.kind === 'tools') void serveTools(vendor, request, answer);
+  else if (route.kind === 'images') void servePictures(vendor, route.protocol, route.edits, request, answer);
+  else if (route.kind === 'videos') void serveVideos(vendor, route.protocol, route.id, request, answer);
+  else return false;
+  return true;
 }
 
 /** Needs no key: the URL itself grants access to the file. */
