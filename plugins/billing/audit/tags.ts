@@ -13,14 +13,15 @@ const mostRead = 100;
 export async function checkTagSums(runner: Runner, schema: string, days?: number): Promise<{ subject: string }[]> {
   const from = await tagsKeptFrom(runner, schema);
   const found: { subject: string }[] = [];
-  for (const day of await daysOf(runner, schema, days)) {
+  for (const day of await taggedDays(runner, schema, days)) {
     const range: Range = [Math.max(day * dayMs, from), (day + 1) * dayMs];
     if (range[0] < range[1]) found.push(...(await rowsOf<{ subject: string }>(runner, differences(schema, range))));
   }
   return found;
 }
 
-async function daysOf(runner: Runner, schema: string, most: number | undefined): Promise<number[]> {
+/** Days since the epoch with tagged calls or sums by tag; `most`: so many that have sums, by chance. */
+export async function taggedDays(runner: Runner, schema: string, most?: number): Promise<number[]> {
   const table = tablesOf(schema);
   const day = (at: SQL) => sql`select floor(extract(epoch from ${at}) / 86400)::int as day`;
   const ofSums = sql`${day(sql`at`)} from ${table('tag_sums')}`;

@@ -10,6 +10,7 @@ import { readCount, type Usage } from '../../common/domain/usage.ts';
 import type { Values } from '../../common/kit/commands/arguments.ts';
 import { type RebuildProgress, rebuildSums } from '../../common/rollups/rebuild.ts';
 import { withArchivedCalls } from '../archive/commands.ts';
+import { rebuildTagSums } from '../audit/tag-rebuild.ts';
 import { decodePrice, decodeRatio } from '../model/records.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import { type CommandTools, findAccount } from './arguments.ts';
@@ -158,6 +159,7 @@ async function showAudit(tools: CommandTools, values: Values): Promise<CommandRe
     await withArchivedCalls(store.orm, store.schema, archive.reader.contents, (sums) =>
       rebuildSums(store.orm, store.schema, sums, { from, progress: printed('calls') }),
     );
+    await rebuildTagSums(store.orm, store.schema, from);
     await host.find(requestSumsAudit)?.rebuild({ from, progress: printed('requests') });
   }
   await watch?.look();

@@ -15,8 +15,8 @@ import { callRecordsIn } from './call-texts.ts';
 export const tagsMember = ',"tags":"';
 
 /** Different tags that an account has sums of in an hour; further values of a name are summed up as one, and so are further names. */
-const mostTags = 200;
-const mostNames = 50;
+export const mostTags = 200;
+export const mostNames = 50;
 export const otherValues = '*';
 
 const tagSums: SumNames = {
