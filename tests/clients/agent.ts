@@ -1,4 +1,5 @@
 /** The scripted model that the loopback vendor plays: it reads a file with a tool of the client's, and quotes it. */
+import { basename } from 'node:path';
 
 /** What a protocol's reader has found in a request. */
 export interface AgentRequest {
@@ -36,8 +37,8 @@ export const signature = Buffer.from('only for the vendor that signed it').toStr
 /** What every answer reports: totals, with `cached` in `input` and `reasoning` in `output`. */
 export const reported = { input: 1_200, cached: 200, output: 50, reasoning: 10 } as const;
 
-/** Reads the file with the first tool that can; quotes the result; answers side requests (a title) in the form asked for. */
-export function moveFor({ tools, result, schema }: AgentRequest, file: string): Move {
+/** Reads the file with the first tool that can; quotes the result; edits a file that a request without tools brings along; answers side requests (a title) in the form asked for. */
+export function moveFor({ tools, result, schema }: AgentRequest, file: string, prompt: string): Move {
   if (result !== undefined) return { kind: 'text', text: `The file says: ${result}` };
   for (const [name, input] of waysToRead(file)) {
     const tool = tools.find((offer) => offer.name === name || offer.name.endsWith(`__${name}`));
@@ -46,6 +47,10 @@ export function moveFor({ tools, result, schema }: AgentRequest, file: string): 
     const isWrapped = typeof input === 'string' && tool.custom !== true;
     return { kind: 'call', tool, input: isWrapped ? { input } : input };
   }
+  const [, secret] = tools.length === 0 ? (/The word of the day is ([\w-]+)/.exec(prompt) ?? []) : [];
+  // A whole file, as clients without tools take their edits.
+  if (secret !== undefined)
+    return { kind: 'text', text: `${basename(file)}\n\`\`\`\nThe word was ${secret}.\n\`\`\`\n` };
   return { kind: 'text', text: schema === undefined ? 'Reading a file' : JSON.stringify(exampleOf(schema)) };
 }
 

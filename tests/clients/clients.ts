@@ -20,6 +20,8 @@ export interface Client {
   prepare(turn: Turn): Promise<Started>;
   /** The final answer, out of what it printed. */
   answerIn(stdout: string): string;
+  /** It has no tools: the file goes with the prompt, and the answer is an edit of it that the client makes, in one request. */
+  readonly edits?: true;
 }
 
 interface Connected {
@@ -31,6 +33,8 @@ interface Connected {
 export interface Turn {
   readonly home: string;
   readonly prompt: string;
+  /** The file that it is about. */
+  readonly file: string;
   readonly origin: string;
   readonly key: string;
 }
@@ -174,6 +178,28 @@ const opencode: Client = {
   answerIn: plain,
 };
 
+const aider: Client = {
+  name: 'Aider',
+  protocol: 'chat',
+  model: 'kimi-k2.6',
+  usesWebSocket: false,
+  edits: true,
+  // A public list of models, where it does not know this one; without the list it asks all the same.
+  wantsAnyway: /^CONNECT raw\.githubusercontent\.com:443$/,
+  connects: {
+    program: 'aider',
+    before: { '.aider.conf.yml': '# mine\nanalytics-disable: true\ncheck-update: false   # never\n' },
+  },
+  async prepare({ prompt, file }) {
+    const words = ['--yes-always', '--no-git', '--no-show-model-warnings', '--edit-format', 'whole'];
+    return {
+      words: [process.env['AIDER_BINARY']!, ...words, '--message', prompt, file],
+      environment: { LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
+    };
+  },
+  answerIn: plain,
+};
+
 /** With newer models Codex declares its tools in namespaces within the input, and works by scripts: a tool of free text. */
 export const clients: readonly Client[] = [
   claudeCode,
@@ -184,4 +210,6 @@ export const clients: readonly Client[] = [
   geminiCli,
   qwenCode,
   opencode,
+  // CI takes the fleet alone, and has no time for its 690 MB.
+  ...(isFleet ? [] : [aider]),
 ];

@@ -1,19 +1,21 @@
 /** Installs the coding clients in their pinned versions, outside the repository, from whatever registry npm is set up with. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-type ClientName = 'claude-code' | 'codex' | 'copilot' | 'gemini-cli' | 'qwen-code' | 'opencode';
+type ClientName = 'claude-code' | 'codex' | 'copilot' | 'gemini-cli' | 'qwen-code' | 'opencode' | 'aider';
 
 interface Distribution {
   readonly version: string;
   /** npm specification of the package that holds the program, for this platform where there are several. */
   readonly package: string;
-  /** The binary, or the script for Node, inside of `node_modules`. */
+  /** The binary, or the script for Node, inside of `node_modules` or of Python's environment. */
   readonly binary: string;
+  /** The package is one of pip. */
+  readonly isPython?: true;
 }
 
 const platform = `${process.platform}-${process.arch}`;
@@ -56,6 +58,7 @@ const distributions: Readonly<Record<ClientName, Distribution>> = {
     package: `opencode-${platform}@1.18.33`,
     binary: `opencode-${platform}/bin/opencode`,
   },
+  aider: { version: '0.86.2', package: 'aider-chat==0.86.2', binary: 'bin/aider', isPython: true },
 };
 
 export const clientNames = Object.keys(distributions) as ClientName[];
@@ -65,9 +68,10 @@ export class NotInstalled extends Error {}
 
 /** The path of the client's binary; downloads 100 to 180 MB when this version is not in the cache. Throws NotInstalled. */
 export async function install(name: ClientName): Promise<string> {
-  const { version, package: specification, binary } = distributions[name];
+  const { version, package: specification, binary, isPython } = distributions[name];
   const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'model-gateway/clients');
   const folder = join(cache, `${name}-${version}`);
+  if (isPython) return installPython(folder, specification, binary);
   const path = join(folder, 'node_modules', binary);
   if (existsSync(path)) return path;
   // Under its final name stands only what is whole.
@@ -96,6 +100,24 @@ export async function install(name: ClientName): Promise<string> {
     throw new NotInstalled(`${specification} cannot be installed: ${(error as Error).message.slice(0, 500)}`);
   } finally {
     await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** Environments hold their own path, so it is made where it stays; the mark says that it is whole. */
+async function installPython(folder: string, specification: string, binary: string): Promise<string> {
+  const mark = join(folder, 'whole');
+  if (existsSync(mark)) return join(folder, binary);
+  const run = promisify(execFile);
+  const words = ['install', '--quiet', '--retries=1', '--disable-pip-version-check', specification];
+  try {
+    await rm(folder, { recursive: true, force: true });
+    await run('python3', ['-m', 'venv', folder], { timeout: 60_000 });
+    await run(join(folder, 'bin/pip'), words, { timeout: 300_000 });
+    await writeFile(mark, '');
+    return join(folder, binary);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw new NotInstalled(`${specification} cannot be installed: ${(error as Error).message.slice(0, 500)}`);
   }
 }
 

@@ -22,7 +22,9 @@ const sealing = !fleet ? ['-rn'] : process.getuid?.() === 0 ? ['-n'] : ['-cn', '
 try {
   if (fleet && !(hasPostgresPrograms && hasRedis)) throw new NotInstalled('PostgreSQL or Redis is not installed.');
   const binaries = await Promise.all(
-    clientNames.map(async (name) => [`${name.toUpperCase().replace('-', '_')}_BINARY`, await install(name)] as const),
+    clientNames
+      .filter((name) => !fleet || name !== 'aider')
+      .map(async (name) => [`${name.toUpperCase().replace('-', '_')}_BINARY`, await install(name)] as const),
   );
   process.exitCode = await runTurns({
     ...Object.fromEntries(binaries),

@@ -1,7 +1,7 @@
 /** Coding clients each read a file through the gateway, whatever protocol the model behind it speaks. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -51,13 +51,16 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
     after(() => scene.close());
 
     for (const client of clients)
-      test(`${client.name} reads a file with its own tool and reports its content`, { timeout }, async (context) => {
+      test(`${client.name} ${client.edits ? 'edits' : 'reads'} a file by its own means and reports its content`, {
+        timeout,
+      }, async (context) => {
         const turned = await scene.turn(client);
         const { finished, handed } = turned;
         const reply = replyOf(turned);
         context.diagnostic(`${finished.tookMs} ms, handed ${handed.join(' and ')}, ${outcomesOf(turned)}`);
         assert.equal(finished.exitCode, 0, reply);
         assert.ok(client.answerIn(finished.stdout).includes(turned.secret), reply);
+        if (client.edits) assert.equal(turned.file, `The word was ${turned.secret}.\n`);
         assert.deepEqual(finished.strayed, []);
         assertRequested(client, protocol, turned);
         assertSettled(client, turned);
@@ -103,7 +106,7 @@ const replyOf = ({ finished, requests }: Turned) =>
 /** What the vendor was asked, and by way of which processes. */
 function assertRequested(client: Client, protocol: ProtocolName, turned: Turned): void {
   const { requests, handed, upgrades } = turned;
-  assert.ok(requests.length >= 2 && requests.length <= mostRequests, replyOf(turned));
+  assert.ok(requests.length >= fewestOf(client) && requests.length <= mostRequests, replyOf(turned));
   assert.deepEqual(
     requests.filter(({ status }) => status !== 200),
     [],
@@ -112,10 +115,14 @@ function assertRequested(client: Client, protocol: ProtocolName, turned: Turned)
   assert.equal(upgrades > 0, client.usesWebSocket);
   // What the model has signed comes back to it, through a client of another protocol too. Chat has no signatures.
   const isLost = isFleet && client.dropsSignatures === true;
-  if (protocol !== 'chat' && !isLost) assert.ok(JSON.stringify(requests.at(-1)!.body).includes(signature));
+  if (protocol !== 'chat' && !isLost && !client.edits)
+    assert.ok(JSON.stringify(requests.at(-1)!.body).includes(signature));
   if (client.validates && protocol === 'gemini')
     for (const { body } of requests) assert.equal(body.toolConfig.functionCallingConfig.mode, 'VALIDATED');
 }
+
+/** One that calls a tool, and one with its result. */
+const fewestOf = ({ edits }: Client) => (edits ? 1 : 2);
 
 const operationOf = (protocol: ProtocolName) => (protocol === 'gemini' ? 'generate-content' : protocol);
 
@@ -128,7 +135,7 @@ function assertSettled(client: Client, { rows, requests, connecting }: Turned): 
     ({ operation, model, streamed }) =>
       operation === operationOf(client.protocol) && model === client.model && streamed,
   );
-  assert.ok(turns.length >= 2, `${turns.length} of ${rows.length} requests are turns`);
+  assert.ok(turns.length >= fewestOf(client), `${turns.length} of ${rows.length} requests are turns`);
   for (const { usage, usage_estimated } of turns) {
     assert.equal(usage_estimated, false);
     const { input, cached, output, reasoning } = reported;
@@ -140,6 +147,8 @@ function assertSettled(client: Client, { rows, requests, connecting }: Turned): 
 interface Turned {
   readonly finished: Finished;
   readonly secret: string;
+  /** What the file holds when the turn has ended. */
+  readonly file: string;
   /** What the vendor was asked in the turn. */
   readonly requests: AgentVendor['requests'];
   /** How many requests `connect` made before it. */
@@ -184,7 +193,7 @@ async function openScene(protocol: ProtocolName): Promise<Scene> {
       const prompt = `Read the file ${file} and tell me what it says.`;
       vendor.requests.length = 0;
       let before = { handed: ground.handed, upgrades: 0, asked: 0 };
-      const finished = await run(client, directory, { prompt, origin: ground.origin, key }, () => {
+      const finished = await run(client, directory, { prompt, file, origin: ground.origin, key }, () => {
         before = { handed: [...ground.handed], upgrades: ground.upgrades(), asked: vendor.requests.length };
       });
       asked.set(accountId, vendor.requests.length);
@@ -195,7 +204,16 @@ async function openScene(protocol: ProtocolName): Promise<Scene> {
       const handed = ground.handed.map((count, index) => count - before.handed[index]!);
       const requests = vendor.requests.slice(before.asked);
       const upgrades = ground.upgrades() - before.upgrades;
-      return { finished, secret, requests, connecting: before.asked, rows, handed, upgrades };
+      return {
+        finished,
+        secret,
+        file: await readFile(file, 'utf8'),
+        requests,
+        connecting: before.asked,
+        rows,
+        handed,
+        upgrades,
+      };
     },
     async assertNoneCameLate() {
       for (const [accountId, count] of asked) assert.equal((await rowsOf(accountId)).length, count);

@@ -89,7 +89,7 @@ function answerTo(speech: Speech, url: URL, body: Json, file: string): Answer {
     if (!speech.isRequest(url.pathname)) return json(404, { error: { message: 'Not found', code: 404 } }, 'not found');
     const requested = speech.read(body, url);
     must(requested.model === upstreamModel, `the model is called ${requested.model}`);
-    const move = moveFor(requested, file);
+    const move = moveFor(requested, file, JSON.stringify(body));
     const outcome = move.kind === 'call' ? `called ${move.tool.name}` : move.text;
     if (!requested.stream) return json(200, speech.whole(move), outcome);
     return { status: 200, type: 'text/event-stream', text: speech.stream(move), outcome };

@@ -70,7 +70,7 @@ const suites: readonly Shown[] = [
   {
     suite: 'clients',
     title: 'Coding clients',
-    says: 'The programs themselves, without a network but loopback: asked for the content of a file, they call their own tool and report the secret word in it, before a vendor of each of the four protocols. All but Copilot have the settings that `connect` writes, which `connect --undo` takes back byte for byte. [What must hold](../../../tests/clients/README.md#what-must-hold).',
+    says: 'The programs themselves, without a network but loopback: asked for the content of a file, they call their own tool and report the secret word in it (Aider, which has none, edits the file), before a vendor of each of the four protocols. All but Copilot have the settings that `connect` writes, which `connect --undo` takes back byte for byte. [What must hold](../../../tests/clients/README.md#what-must-hold).',
     of: 'client',
     command: 'npm run test:clients -- --fleet',
   },
