@@ -175,7 +175,7 @@ function accountView(row: AccountRow): AccountView {
 }
 
 function keyView(row: KeyDetails): KeyView {
-  const { id, accountId, prefix, createdAt, lastUsedAt, revokedAt, person } = row;
+  const { id, accountId, prefix, createdAt, lastUsedAt, revokedAt, person, access } = row;
   return {
     ...termsOfRow(row),
     id,
@@ -185,5 +185,6 @@ function keyView(row: KeyDetails): KeyView {
     lastUsedAt: lastUsedAt?.getTime(),
     revokedAt: revokedAt?.getTime(),
     person: person ?? undefined,
+    ...(access === 'organization' ? { access } : {}),
   };
 }

@@ -24,6 +24,7 @@ export interface KeyDetails extends TermsRow {
   revokedAt: Date | null;
   /** null: it is a service's. */
   person: string | null;
+  access: string | null;
 }
 
 /** No row is newer; the database does not parse years of five digits. */
@@ -188,7 +189,7 @@ function projectStatements({ orm }: Database, { keys }: AuthTables) {
 
 function columnsOf(keys: AuthTables['keys']) {
   const { id, accountId, name, prefix, hash, models, expiresAt, revokedAt, createdAt, lastUsedAt } = keys;
-  const { addresses, limits, capAmount, capEvery, project, images, tags, person } = keys;
-  const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt, person };
+  const { addresses, limits, capAmount, capEvery, project, images, tags, person, access } = keys;
+  const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt, person, access };
   return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery, project, images, tags };
 }

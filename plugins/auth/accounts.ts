@@ -48,17 +48,7 @@ export interface AccountDependencies {
 
 export function openAccounts({ store, peppers, clock, random }: AccountDependencies): AccountService {
   const today = () => new Date(clock.now());
-  const issueKey = async (accountId: string, terms: KeyTerms, person?: string) => {
-    const row = rowOfTerms(terms);
-    checkExpiry(row.expiresAt, clock.now());
-    if ((await store.findAccount(accountId)) === undefined) throw noAccount(accountId);
-    const key = makeKey(random);
-    const prefix = displayPrefix(key);
-    const [hash] = peppers.hashesOf(key);
-    const made = { ...row, accountId, prefix, hash, createdAt: today(), person: person ?? null };
-    const id = await store.insertKey(made, peppers.digestsOf(key));
-    return { id, key, prefix };
-  };
+  const issueKey = issuing({ store, peppers, clock, random });
   return {
     async create(name, plan): Promise<Account> {
       const row = { name: validName(name, 'name'), plan, createdAt: today() };
@@ -100,6 +90,34 @@ export function openAccounts({ store, peppers, clock, random }: AccountDependenc
       return { id, prefix, revokedAt };
     },
   };
+}
+
+function issuing({ store, peppers, clock, random }: AccountDependencies): AccountService['makeKey'] {
+  return async (accountId, terms, person) => {
+    const row = rowOfTerms(terms);
+    checkExpiry(row.expiresAt, clock.now());
+    if ((await store.findAccount(accountId)) === undefined) throw noAccount(accountId);
+    const key = makeKey(random);
+    const prefix = displayPrefix(key);
+    const [hash] = peppers.hashesOf(key);
+    const made = {
+      ...row,
+      accountId,
+      prefix,
+      hash,
+      createdAt: new Date(clock.now()),
+      person: person ?? null,
+      access: accessOf(terms),
+    };
+    const id = await store.insertKey(made, peppers.digestsOf(key));
+    return { id, key, prefix };
+  };
+}
+
+/** Throws invalid_request. */
+function accessOf({ access }: KeyTerms): string | null {
+  if (access === undefined || access === 'organization') return access ?? null;
+  throw invalid('A key is for calls, or with "organization" for the administration of its account.', 'access');
 }
 
 async function keyNamed(store: Store, idOrPrefix: string): Promise<FoundKey> {

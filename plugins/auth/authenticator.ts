@@ -18,6 +18,7 @@ import {
   invalidKey,
   keysUnavailable,
   missingKey,
+  organizationKey,
   projectArchived,
   tooManyFailures,
   wrongAddress,
@@ -47,6 +48,8 @@ export interface AuthenticatorDependencies {
   readonly onOldHash: (keyId: string, digest: string) => void;
 }
 
+/** What keys of an organization may ask. */
+const organizationPaths = '/v1/organization/';
 /** How long a hash that is no key is not looked up again. */
 const unknownForMs = 5_000;
 const maxUnknown = 1_000;
@@ -160,6 +163,7 @@ export class Authenticator {
       cachedKey = await this.#readAgain(cachedKey, load, () => this.#cachedIds.has(keyId));
     else if (clock.monotonic() - cachedKey.checkedAtMs >= recheckMs) this.#recheck(cachedKey, load);
     if (cachedKey === undefined || cachedKey.expiresAtMs <= clock.now()) throw invalidKey();
+    if (cachedKey.caller.access !== undefined) throw organizationKey();
     return this.#use(cachedKey, remoteAddress, headers);
   }
 
@@ -198,6 +202,7 @@ export class Authenticator {
   #admit(cachedKey: CachedKey, request: ClientRequest): Caller {
     const now = this.#dependencies.clock.now();
     if (cachedKey.expiresAtMs <= now) throw this.#failed(request, invalidKey());
+    if (cachedKey.caller.access !== undefined && !request.path.startsWith(organizationPaths)) throw organizationKey();
     return this.#use(cachedKey, request.remoteAddress, request.headers);
   }
 

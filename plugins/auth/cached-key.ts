@@ -37,6 +37,7 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
       planEndsAt: row.planEndsAt?.getTime(),
       models: row.models === null ? undefined : new Set(row.models),
       ...attributionOf(row),
+      ...(row.access === 'organization' ? { access: row.access } : {}),
       ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
       ...(row.limits === null ? {} : { keyLimits: row.limits }),
       ...(cap === undefined ? {} : { cap }),

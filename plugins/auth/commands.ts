@@ -5,6 +5,7 @@ import type { Host } from '../../core/contract/contract.ts';
 import { count, duration } from '../../core/contract/schema.ts';
 import { invalid } from '../../core/json/request-body.ts';
 import type { ImageAnswer, KeyCap } from '../common/domain/accounts.ts';
+import type { KeyTerms } from '../common/domain/admin/accounts.ts';
 import { type Ledger, ledger } from '../common/domain/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../common/domain/money.ts';
@@ -60,6 +61,8 @@ export function keyCommands(host: Host, accountService: AccountService): Command
         '--cap <usd>': 'USD that it may spend, such as 20, or 5/day, 50/week, 100/month',
         '--tags <list>':
           'what its calls are for, separated by commas: team=search for all of them, env for a value that requests say',
+        '--access <what>':
+          'organization: a key that administers its account below /v1/organization/, and calls nothing',
         '--images <task|wait>': 'what orders of images are answered with: their task, or after a wait the images',
       },
       run: (values) => createKey(host, accountService, values),
@@ -204,6 +207,7 @@ async function createKey(host: Host, accountService: AccountService, values: Val
     cap: cap === undefined ? undefined : readCap(cap),
     images: text(values, 'images') as ImageAnswer | undefined,
     tags: listed(values, 'tags'),
+    access: text(values, 'access') as KeyTerms['access'],
   };
   const created = await accountService.makeKey(account.id, terms);
   return {

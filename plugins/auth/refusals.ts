@@ -39,6 +39,11 @@ export const invalidKey = () => unauthenticated('The API key is not valid.');
 export const disabledAccount = () =>
   new GatewayError('forbidden', 'The account of this API key is disabled.', { code: 'account_disabled' });
 
+export const organizationKey = () =>
+  new GatewayError('forbidden', 'This key administers an organization, and may ask for nothing else.', {
+    code: 'organization_key',
+  });
+
 export const projectArchived = (name: string) =>
   new GatewayError('forbidden', `The project "${name}" of this API key is archived.`, { code: 'project_archived' });
 

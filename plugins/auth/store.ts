@@ -50,6 +50,7 @@ export interface ValidKey {
   projectModels: string[] | null;
   projectArchivedAt: Date | null;
   person: string | null;
+  access: string | null;
   tags: string[] | null;
 }
 
@@ -68,6 +69,8 @@ export interface NewKey extends TermsRow {
   createdAt: Date;
   /** null: it is a service's. */
   person: string | null;
+  /** null: it is for calls. */
+  access: string | null;
 }
 
 /** Keys per update statement of last uses. */
@@ -158,6 +161,7 @@ function keyReads({ orm }: Database, { accounts, keys, projects, digests }: Auth
         disabled: accounts.disabled,
         multiplier: accounts.multiplier,
         person: keys.person,
+        access: keys.access,
         projectId: projects.id,
         projectModels: projects.models,
         projectArchivedAt: projects.archivedAt,

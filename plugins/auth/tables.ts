@@ -35,6 +35,7 @@ export function authTables(schema: string) {
     images: text('images'),
     tags: text('tags').array(),
     person: text('person'),
+    access: text('access'),
   });
   const projects = space.table('projects', {
     accountId: uuid('account_id').notNull(),

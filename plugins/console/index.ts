@@ -44,6 +44,7 @@ export default definePlugin<ConsoleConfig>({
     optional: [
       services.accounts,
       services.accountAdmin,
+      services.projectAdmin,
       services.requestQueries,
       services.recordedBodies,
       services.ledgerQueries,

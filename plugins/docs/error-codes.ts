@@ -189,6 +189,16 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'Whether the order was taken is not known.',
     'Look for the task before you order again.',
   ),
+  organization_key: of(
+    'forbidden',
+    'The key administers an organization, and calls nothing.',
+    'Call with another key.',
+  ),
+  organization_key_required: of(
+    'forbidden',
+    'The address takes keys of an organization alone.',
+    'Make one: `keys create --access organization`, or by the API of the console.',
+  ),
   other_model: of('invalid_request', 'The object belongs to another model.', 'Name that model.'),
   outcome_unknown: of(
     'internal',

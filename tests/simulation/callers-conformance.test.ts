@@ -114,6 +114,7 @@ function script(chance: Chance, length: number): Step[] {
           hash: `hash of ${label}`,
           createdAt: at,
           person: null,
+          access: null,
         };
         keys.set(label, await stores.store.insertKey(row, []));
       }

@@ -65,6 +65,7 @@ export class CallerTable {
       projectModels: null,
       projectArchivedAt: null,
       person: null,
+      access: null,
       tags,
     };
   }

@@ -24,6 +24,8 @@ export interface Caller {
   readonly models: ReadonlySet<string> | undefined;
   /** Models that keys of its project may call; absent: all. */
   readonly projectModels?: ReadonlySet<string>;
+  /** It administers its account below `/v1/organization/`, and calls nothing else; absent: it is for calls. */
+  readonly access?: 'organization';
   /** Price ratio of the account, on top of plan and model; absent: 1. */
   readonly multiplier?: Ratio;
   /** Limits of the key alone, beside those of the plan; absent: none. */

@@ -51,6 +51,10 @@ export const keyRow = z
       .describe(
         'What its calls are for: `team=search` on each, `env` with a value that requests say in x-gateway-tags.',
       ),
+    access: z
+      .enum(['organization'])
+      .nullable()
+      .describe('organization: it administers the account below `/v1/organization/`, and calls nothing.'),
     person: z
       .string()
       .nullable()
@@ -74,6 +78,10 @@ export const keyTerms = z
     expiresAt: instantInput.nullish(),
     images: z.enum(imageAnswers).nullish(),
     tags: z.array(z.string().min(1).max(100)).max(8).nullish(),
+    access: z
+      .enum(['organization'])
+      .nullish()
+      .describe('For a new key: it administers the account, and calls nothing.'),
   })
   .openapi('KeyTerms');
 
@@ -97,7 +105,7 @@ const ownKeyJson = ({ row, spent, capSpent }: OwnKey) => ({
 });
 
 export function termsOf(body: z.output<typeof keyTerms>): KeyTerms {
-  const { name, project, models, addresses, limits, cap, expiresAt, images, tags } = body;
+  const { name, project, models, addresses, limits, cap, expiresAt, images, tags, access } = body;
   return {
     name,
     project: project ?? undefined,
@@ -112,6 +120,7 @@ export function termsOf(body: z.output<typeof keyTerms>): KeyTerms {
     expiresAt: expiresAt ?? undefined,
     images: images ?? undefined,
     tags: tags ?? undefined,
+    access: access ?? undefined,
   };
 }
 

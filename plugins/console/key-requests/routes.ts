@@ -207,7 +207,7 @@ async function makeKey(services: ConsoleServices, c: RequestContext, granted: Gr
     address: c.env.address,
   });
   try {
-    const { key } = await need(services, accountAdmin).createKey(await people.accountOf(person.id), terms);
+    const { key } = await need(services, accountAdmin).createKey(await people.accountOf(person.id), terms, person.id);
     await end('done');
     return key;
   } catch (error) {

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import { caller, keyring } from '../../../plugins/common/domain/accounts.ts';
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
 import { projectAdmin } from '../../../plugins/common/domain/organizations/projects.ts';
+import { fakeExchange, okAnswer } from '../../helpers/fakes.ts';
 import { closeEmbedded } from './embedded.ts';
 import { openGate } from './setup.ts';
 
@@ -125,4 +127,25 @@ test('commands create, list, change, archive and restore a project by its name',
   await command('projects restore', { account, project: 'site' });
   assert.match((await command('projects list', { account })).text, /^site .* in use /m);
   await assert.rejects(command('projects archive', { account, project: 'web' }), refused('not_found', 'project'));
+});
+
+test('a key of an organization is admitted below its own addresses alone, and never for work that outlives a request', async () => {
+  const { admin, accountId, host, part } = await openProjects();
+  const { id, key } = await admin.createKey(accountId, { name: 'admin', access: 'organization' });
+  const ask = async (path: string) => {
+    const exchange = fakeExchange({ request: { headers: { authorization: `Bearer ${key}` }, path } });
+    await part.handle!(exchange, async () => okAnswer);
+    return exchange.get(caller).access;
+  };
+  for (const path of ['/v1/organization/projects', '/v1/organization/costs'])
+    assert.equal(await ask(path), 'organization');
+  for (const path of ['/v1/chat/completions', '/v1/organization', '/v1/organizations/projects', '/'])
+    await assert.rejects(ask(path), refused('organization_key'));
+  await assert.rejects(host.get(keyring).callerOf(id, '192.0.2.1'), refused('organization_key'));
+  const kept = await admin.updateKey(accountId, id, { name: 'called otherwise' });
+  assert.equal(kept.access, 'organization');
+  await assert.rejects(
+    admin.createKey(accountId, { name: 'x', access: 'all' as 'organization' }),
+    refused('invalid_request', 'access'),
+  );
 });

@@ -30,6 +30,8 @@ export interface KeyTerms {
   readonly cap?: KeyCap | undefined;
   /** undefined: `task`. */
   readonly images?: ImageAnswer | undefined;
+  /** `organization`: it administers its account, and calls nothing. Never changed. */
+  readonly access?: 'organization' | undefined;
   /** `team=search`: on each of its calls; `env`: requests may say its value. At most 8. */
   readonly tags?: readonly string[] | undefined;
 }
