@@ -96,23 +96,30 @@ function isOneText(last: PromptText, text: PromptText): boolean {
   return isMessage && last.turn === text.turn && last.kind === text.kind && last.role === text.role;
 }
 
+/** Takes the changes of a part from the end of the list; one that goes on behind it stays for the next part. */
+function changesIn(rest: Change[], start: number, end: number): Change[] {
+  const own: Change[] = [];
+  for (let next = rest.at(-1); next !== undefined && next.start < end; next = rest.at(-1)) {
+    // What stands for a place is written to the part that it begins in.
+    const by = next.start >= start ? next.by : '';
+    own.push({ start: Math.max(0, next.start - start), end: Math.min(end, next.end) - start, by });
+    if (next.end > end) break;
+    rest.pop();
+  }
+  return own;
+}
+
 function messagePiece(prompt: PromptTexts, parts: readonly PromptText[]): Piece {
   const text = parts.map((part) => part.text).join('');
   return {
     texts: [{ role: parts[0]!.role, text }],
     write(changes) {
-      let at = 0;
+      const rest = [...(changes.get(0) ?? [])].reverse();
+      let end = 0;
       for (const part of parts) {
-        const [start, end] = [at, at + part.text.length];
-        at = end;
-        const own = (changes.get(0) ?? [])
-          .filter((change) => change.start < end && change.end > start)
-          // What stands for a place is written to the part that it begins in.
-          .map((change) => ({
-            start: Math.max(0, change.start - start),
-            end: Math.min(end, change.end) - start,
-            by: change.start >= start ? change.by : '',
-          }));
+        const start = end;
+        end += part.text.length;
+        const own = changesIn(rest, start, end);
         if (own.length > 0) prompt.replace(part, changed(part.text, own));
       }
     },

@@ -35,19 +35,14 @@ function isRead({ settings: { on } }: OpenCheck, { kind }: PromptText): boolean 
 }
 
 async function judged(call: GuardedCall, check: OpenCheck, pieces: readonly Piece[], unread: number): Promise<void> {
-  const starts: number[] = [];
-  const texts = pieces.flatMap((piece, index) => {
-    starts[index] = index === 0 ? 0 : starts[index - 1]! + pieces[index - 1]!.texts.length;
-    return piece.texts;
-  });
+  const owners: { readonly piece: Piece; readonly index: number }[] = [];
+  for (const piece of pieces) for (const index of piece.texts.keys()) owners.push({ piece, index });
+  const texts = pieces.flatMap((piece) => piece.texts);
   const places = await call.judge(check, 'prompt', { texts, unread });
-  for (const [index, piece] of pieces.entries()) {
-    const start = starts[index]!;
-    const own = places.filter(({ text }) => text >= start && text < start + piece.texts.length);
+  for (const [piece, own] of Map.groupBy(places, ({ text }) => owners[text]!.piece))
     call.mask(
       piece,
-      own.map((place) => ({ ...place, text: place.text - start })),
+      own.map((place) => ({ ...place, text: owners[place.text]!.index })),
       true,
     );
-  }
 }

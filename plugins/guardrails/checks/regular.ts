@@ -29,6 +29,21 @@ export class Regular {
   }
 }
 
+/** Expressions of our own that no text makes slow, in the engine's own form, which is many times faster. */
+export class Native {
+  readonly #pattern: RegExp;
+
+  /** `pattern` has the flag `g`. */
+  constructor(pattern: RegExp) {
+    this.#pattern = pattern;
+  }
+
+  *matches(text: string): Generator<Match> {
+    for (const { 0: found, index } of text.matchAll(this.#pattern))
+      if (found !== '') yield { start: index, end: index + found.length, text: found };
+  }
+}
+
 /** Whether the pattern is one of RE2. */
 export function isRegular(pattern: string): boolean {
   try {
