@@ -4,7 +4,7 @@ import type { Clock, Log } from '../../../core/contract/host-tools.ts';
 import type { Authorization } from '../../common/domain/ledger.ts';
 import { type Money, money, zero } from '../../common/domain/money.ts';
 import { Rounds, type RoundsOptions } from './rounds.ts';
-import { countsModel, keyOf, keyScope, reached, type Scope, unavailable } from './scope.ts';
+import { keyOf, keyScope, reached, type Scope, unavailable } from './scope.ts';
 import { type ShareTimes, Tally } from './tally.ts';
 
 export interface TalliesOptions extends RoundsOptions {
@@ -286,7 +286,7 @@ class Share implements ScopeShare {
   end(cost: Money, at: number, model: string): void {
     const held = this.#held;
     this.#held = zero;
-    for (const tally of this.#tallies) tally.end(held, countsModel(tally.scope.spending, model) ? cost : zero, at);
+    for (const tally of this.#tallies) tally.end(held, tally.counts(model) ? cost : zero, at);
   }
 
   /** An order has it from here on. */

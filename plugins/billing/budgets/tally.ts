@@ -2,7 +2,7 @@
 import { type Money, money, zero } from '../../common/domain/money.ts';
 import type { Period } from '../grants/periods.ts';
 import { periodOf } from './calendar.ts';
-import { least, most, type Scope } from './scope.ts';
+import { countsModel, least, most, type Scope } from './scope.ts';
 import type { ShareAnswer, ShareRequest } from './shares.ts';
 
 /** A share is asked for so many holds of the call that needs it. */
@@ -60,6 +60,8 @@ export class Tally {
   #modestUntil = past;
   /** The cheapest of the calls that waited last. */
   #unit = money(1n);
+  #model: string | undefined;
+  #isCounted = true;
   /** Calls that wait for admission, and rounds that ask for it. */
   waiting = 0;
   asked = 0;
@@ -138,25 +140,36 @@ export class Tally {
 
   /** A call has ended that held this much. The end of an earlier period's call does not count in this one. */
   end(held: Money, cost: Money, at: number): void {
+    const counted = this.#times === undefined && at < this.period.start ? zero : cost;
     this.#held = money(this.#held - held);
-    this.#free = money(this.#free + held);
-    this.#bound = money(this.#bound + (held > cost ? held - cost : 0n));
-    this.charge(cost, at);
+    this.#free = money(this.#free + held - counted);
+    if (this.asked > 0) this.#note(counted, held > counted ? held : counted);
   }
 
   /** A call has ended, of which nothing was held here. */
   charge(cost: Money, at: number): void {
-    if (this.#times === undefined && at < this.period.start) return;
-    this.#free = money(this.#free - cost);
+    this.end(zero, cost, at);
+  }
+
+  /** Only while a request is under way: each begins behind all earlier ends. */
+  #note(cost: Money, bound: Money): void {
     this.#ended = money(this.#ended + cost);
-    this.#bound = money(this.#bound + cost);
+    this.#bound = money(this.#bound + bound);
+  }
+
+  /** Whether calls of this model count in it: nearly always the one that ended last. */
+  counts(model: string): boolean {
+    if (model !== this.#model) {
+      this.#model = model;
+      this.#isCounted = countsModel(this.scope.spending, model);
+    }
+    return this.#isCounted;
   }
 
   /** What was held is an order's from here on. `isSure`: it has been placed. */
   order(held: Money, isSure: boolean): void {
     this.#held = money(this.#held - held);
-    this.#ended = money(this.#ended + held);
-    this.#bound = money(this.#bound + held);
+    if (this.asked > 0) this.#note(held, held);
     this.#ordered = money(this.#ordered + held);
     if (!isSure) this.doubt();
   }
