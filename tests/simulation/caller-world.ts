@@ -48,6 +48,7 @@ export class CallerWorld {
     };
     this.table.onAnnounce = (hash) => this.#announce(hash);
     oracle.callers.endOf = (id) => ledger.callOf(id);
+    oracle.callers.budget = profile.budget;
   }
 
   /** Callers come once there are nodes. */

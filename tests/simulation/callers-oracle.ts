@@ -1,9 +1,8 @@
 /** Watches API keys (M15): none admits anybody a second after it was revoked, past its end, or, over all processes, beyond what it may spend. */
 import type { EndRecord } from '../../plugins/billing/model/records.ts';
+import { Ceiling, firstCover } from './ceiling.ts';
 import type { StoredKey } from './memory-callers.ts';
-import { costIn } from './memory-records.ts';
 import type { Schedule } from './schedule.ts';
-import { coverOf } from './tariff.ts';
 import type { Trace } from './trace.ts';
 import type { Violations } from './violations.ts';
 
@@ -27,11 +26,7 @@ interface Absence {
 
 interface KeyView {
   readonly versions: Version[];
-  /** Calls by the key whose money was set aside, of which the ledger has no end. */
-  readonly open: Set<Entry>;
-  /** What others came to, and what of it no one could know before their ends: beyond their holds, or without a cap. */
-  spent: bigint;
-  beyond: bigint;
+  readonly ceiling: Ceiling;
 }
 
 /** A call that auth has let in. */
@@ -45,12 +40,15 @@ interface Entry {
 }
 
 export class CallersOracle {
+  /** What each account may spend; undefined: whatever it has. */
+  budget: bigint | undefined;
   /** The end of a call that the ledger has. */
   endOf: (id: string) => EndRecord | undefined = () => undefined;
   readonly #schedule: Schedule;
   readonly #violations: Violations;
   readonly #keys = new Map<string, KeyView>();
   readonly #entries = new Map<Trace, Entry>();
+  readonly #accounts = new Map<string, Ceiling>();
   /** By node. */
   readonly #absences = new Map<number, Absence[]>();
 
@@ -69,7 +67,7 @@ export class CallersOracle {
     };
     const known = this.#keys.get(id);
     if (known !== undefined) known.versions.push(version);
-    else this.#keys.set(id, { versions: [version], open: new Set(), spent: 0n, beyond: 0n });
+    else this.#keys.set(id, { versions: [version], ceiling: new Ceiling() });
   }
 
   /** Somebody learned that it is revoked: then it is. */
@@ -113,7 +111,7 @@ export class CallersOracle {
     return this.#schedule.now <= until;
   }
 
-  /** Money was set aside for it: then its key's cap covers it beside all that is spent and set aside by the key, in any process. */
+  /** Money was set aside for it: within its key's cap, and its account's budget. */
   held(trace: Trace): void {
     const entry = this.#entries.get(trace);
     if (entry === undefined) return;
@@ -121,41 +119,29 @@ export class CallersOracle {
     // Others may have been set while it waited.
     const later = key.versions.filter(({ from }) => from > at).map(({ cap }) => cap);
     const cap = mostOf([...caps, ...later]);
+    this.#check('the cap of a key', keyId, { ceiling: key.ceiling, amount: cap, trace });
+    key.ceiling.add(trace, !caps.includes(undefined));
+    const account = this.#accounts.get(trace.account) ?? new Ceiling();
+    this.#accounts.set(trace.account, account);
+    this.#check('the budget of an account', trace.account, { ceiling: account, amount: this.budget, trace });
+    account.add(trace, true);
+  }
+
+  /** What is set aside for a call is within the ceiling, beside all that is spent and set aside in any process. */
+  #check(name: string, id: string, { ceiling, amount, trace }: Checked): void {
     const cover = firstCover(trace);
-    this.#post(key);
-    const { spent, beyond } = this.#taken(key);
-    key.open.add(entry);
-    if (cap === undefined || cover === 0n || spent + cover <= cap + beyond) return;
-    const what = `${spent} nano-USD of ${cap} are spent, ${beyond} beyond holds, and ${cover} more were let in`;
-    this.#violations.add('M15', keyId, what);
+    const { spent, beyond } = ceiling.taken(this.endOf);
+    if (amount === undefined || cover === 0n || spent + cover <= amount + beyond) return;
+    const what = `${spent} nano-USD of ${amount} are spent of ${name}, ${beyond} beyond holds, and ${cover} more were let in`;
+    this.#violations.add('M15', id, what);
   }
+}
 
-  /** Calls of which the ledger has the end. */
-  #post(key: KeyView): void {
-    for (const entry of key.open) {
-      const end = this.endOf(entry.trace.id);
-      if (end === undefined) continue;
-      key.open.delete(entry);
-      this.#entries.delete(entry.trace);
-      const cost = costIn(end);
-      const held = entry.caps.includes(undefined) ? 0n : BigInt(end.held);
-      key.spent += cost;
-      if (cost > held) key.beyond += cost - held;
-    }
-  }
-
-  /** All that is spent, and set aside at least. The end of a call that a crash cut off is known when the ledger has it. */
-  #taken({ open, ...key }: KeyView): { readonly spent: bigint; readonly beyond: bigint } {
-    let { spent, beyond } = key;
-    for (const { trace, caps } of open) {
-      const isHeld = !caps.includes(undefined);
-      const held = isHeld ? firstCover(trace) : 0n;
-      const cost = trace.ended && trace.crash === undefined ? trace.expected! : held;
-      spent += cost;
-      if (cost > held) beyond += cost - held;
-    }
-    return { spent, beyond };
-  }
+interface Checked {
+  readonly ceiling: Ceiling;
+  /** undefined: there is none. */
+  readonly amount: bigint | undefined;
+  readonly trace: Trace;
 }
 
 /** undefined: one of them is no cap at all. */
@@ -166,9 +152,4 @@ function mostOf(caps: readonly (bigint | undefined)[]): bigint | undefined {
     if (cap > most) most = cap;
   }
   return most;
-}
-
-/** What is set aside for a call at its beginning, at least. */
-function firstCover({ inputTokens, heldOutput, list, ratio }: Trace): bigint {
-  return coverOf(inputTokens, heldOutput, list, ratio);
 }

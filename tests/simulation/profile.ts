@@ -1,7 +1,7 @@
 /** What a seed's world is like: how many nodes and accounts, how busy, how poor, how unreliable. */
 
 import type { Model } from '../../plugins/common/domain/models.ts';
-import { type Money, money, type Ratio } from '../../plugins/common/domain/money.ts';
+import { formatUsd, type Money, money, type Ratio } from '../../plugins/common/domain/money.ts';
 import type { PlanOffer, PlanTerms } from '../../plugins/common/domain/plans.ts';
 import { flatBook } from '../../plugins/common/domain/prices.ts';
 import type { Timing } from '../../plugins/task-store/engine/dependencies.ts';
@@ -65,7 +65,10 @@ export interface Profile {
   readonly billing: {
     readonly hold: { readonly output_tokens: number; readonly non_streaming: 'estimate' | 'max' };
     readonly journal: object;
+    readonly budgets: readonly object[];
   };
+  /** What each account may spend, where callers are asked for keys; undefined: whatever it has. */
+  readonly budget: bigint | undefined;
 }
 
 export interface CallersProfile {
@@ -111,6 +114,7 @@ export interface OtherChances {
   readonly names: Chance;
   readonly bridges: Chance;
   readonly cached: Chance;
+  readonly budgets: Chance;
 }
 
 export function drawProfile(chance: Chance, others: OtherChances): Profile {
@@ -144,6 +148,7 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     billing: {
       hold: { output_tokens: stepTokens, non_streaming: chance.pick(['estimate', 'max'] as const) },
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
+      budgets: [],
     },
   };
   const callers = others.callers.oneIn(3) ? drawCallers(others.callers) : undefined;
@@ -159,6 +164,34 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
     ...bridged(rest, others.bridges),
     ...(callers === undefined ? {} : calmer(rest.accounts)),
+    ...(callers === undefined ? { budget: undefined } : budgeted(rest, others.budgets)),
+  };
+}
+
+/** In half of the worlds each account may spend only so much, and so much for one of the models. */
+function budgeted(
+  { billing, topUp }: Pick<Profile, 'billing' | 'topUp'>,
+  chance: Chance,
+): Pick<Profile, 'billing' | 'budget'> {
+  if (chance.oneIn(2)) return { billing, budget: undefined };
+  const budget = BigInt(chance.between(1, 4 * Number(topUp)));
+  const amount = formatUsd(budget);
+  const zone = chance.pick(['UTC', 'Europe/Berlin', 'America/New_York']);
+  const models = {
+    of: 'models',
+    models: [chance.pick(['small', 'large'])],
+    every: chance.pick(['day', 'week', 'year']),
+    zone,
+  };
+  return {
+    billing: {
+      ...billing,
+      budgets: [
+        { of: 'account', amount, every: 'ever' },
+        { ...models, amount: formatUsd(budget / 2n) },
+      ],
+    },
+    budget,
   };
 }
 

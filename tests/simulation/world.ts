@@ -97,6 +97,7 @@ class World {
       bridges: new Chance(seed, 7),
       // By this number, hardly a world by which `mutants.test.ts` finds another mutant has a cache.
       cached: new Chance(seed, 1_866),
+      budgets: new Chance(seed, 9),
     });
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
