@@ -43,7 +43,7 @@ const shownBy: Readonly<Record<string, number>> = {
   'revocation-untold': 12,
   'revocation-unheard': 12,
   'spend-of-others-ignored': 18,
-  'share-returned-and-spent': 56,
+  'share-returned-and-spent': 140,
   'code-once-more': 3,
   'code-again-by-one': 4,
   'code-use-of-its-own': 6,
