@@ -26,9 +26,9 @@ let stop: () => Promise<void>;
 let printed = '';
 let key: string;
 
-/** The command below a heading of the README. */
+/** The first command below a heading of the README. */
 function callBelow(heading: string): string {
-  return /```sh\n([\s\S]*?)\n```/.exec(readFileSync('README.md', 'utf8').split(`\n## ${heading}\n`)[1]!)![1]!;
+  return /```sh\n((?:.*\\\n)*.*)\n/.exec(readFileSync('README.md', 'utf8').split(`\n## ${heading}\n`)[1]!)![1]!;
 }
 
 /** The start greets people at a terminal alone. */
