@@ -41,6 +41,7 @@ const rooms: readonly (readonly [folder: string, rooms: readonly string[]])[] = 
         'accounts/',
         'authorizations/',
         'reports/',
+        'statements/',
         'commands/',
       ],
       ...['config.ts', 'timeline.ts', 'index.ts'],

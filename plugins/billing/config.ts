@@ -4,6 +4,7 @@ import { count, duration, size, z } from '../../core/contract/schema.ts';
 import { leastAfterMs } from './archive/format.ts';
 import { budgetsSchema } from './budgets/settings.ts';
 import type { HoldRules } from './reservations/call-terms.ts';
+import { zoneOf } from './statements/months.ts';
 
 const holdSchema = z.strictObject({
   output_tokens: count()
@@ -51,6 +52,20 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe('Old calls in files of the store of files; what they cost stays in the ledger.'),
   budgets: budgetsSchema,
+  statements: z
+    .strictObject({
+      zone: z
+        .string()
+        .refine((name) => zoneOf(name) !== undefined, {
+          error: 'must be a time zone by its IANA name, such as Europe/Berlin',
+        })
+        .optional()
+        .describe(
+          'An hour after each month of this time zone a statement of every account is sealed, by its IANA name. Set it to the zone that you write invoices in. Default: none are made.',
+        ),
+    })
+    .prefault({})
+    .describe('Sealed monthly statements of accounts, which a file of theirs proves.'),
   nodes: count()
     .optional()
     .describe(

@@ -3,7 +3,6 @@
 import {
   definePlugin,
   type Exchange,
-  type Health,
   type Host,
   type Notice,
   type Outcome,
@@ -59,8 +58,9 @@ import { HoldGuard, judged, settle } from './reservations/settle.ts';
 import type { Terms } from './reservations/terms.ts';
 import { holdWithin } from './reservations/within.ts';
 import { auditWith, RestoreWatch } from './restores/watch.ts';
-import { type BillingRuntime, journalDirectory, openBillingRuntime } from './runtime.ts';
+import { type BillingRuntime, healthOf, journalDirectory, openBillingRuntime } from './runtime.ts';
 import { openTallies } from './scopes.ts';
+import { openStatements, type Statements } from './statements/statements.ts';
 import { type Store, sqlStore } from './store.ts';
 import { recordEnd, recordHeld } from './timeline.ts';
 
@@ -98,7 +98,7 @@ export async function setUpBilling(
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
   const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
-  const storage = { store, rows, files, archive: openArchive(host, store, config.archive.after, nodesOf(config)) };
+  const storage = { store, rows, files, ...openFiles(host, store, config) };
   const { ledgerService, authorizationStore, scoped, commands, watch } = provideAll(host, state, storage);
   const estimates = new Estimates();
   return {
@@ -134,7 +134,7 @@ export async function setUpBilling(
       notices: () => noticesFor(host, state, store.shared === true),
       problems: storage.archive.problems,
     },
-    health: healthOf(state, watch),
+    health: healthOf(() => state.runtime, watch),
     lifecycle: {
       start: async () => {
         const running = await openBillingRuntime(host, rows, files, {
@@ -144,7 +144,7 @@ export async function setUpBilling(
         });
         state.runtime = running;
         runBackgroundWork(host, store, running, () => ledgerService.changes.bookExpired());
-        storage.archive.start();
+        for (const each of [storage.archive, storage.statements]) each.start();
       },
       drain: () => state.runtime?.leases?.drain(),
       stop: async () => {
@@ -153,15 +153,6 @@ export async function setUpBilling(
         await running?.close();
       },
     },
-  };
-}
-
-function healthOf(state: State, watch: RestoreWatch | undefined): Health {
-  return {
-    ready: () => state.runtime?.reservations.accepting() ?? false,
-    refuses: () => watch?.refuses() ?? {},
-    // A fenced process stays so until the journal is read again at a start; running calls end in the drain before.
-    alive: () => state.runtime?.reservations.fenced !== true,
   };
 }
 
@@ -178,9 +169,15 @@ interface Storage {
   readonly rows: Store;
   readonly files: Files;
   readonly archive: Archive;
+  readonly statements: Statements;
 }
 
-function provideAll(host: Host, state: State, { store, rows, files, archive }: Storage) {
+function openFiles(host: Host, store: Database, config: Config): Pick<Storage, 'archive' | 'statements'> {
+  const archive = openArchive(host, store, config.archive.after, nodesOf(config));
+  return { archive, statements: openStatements(host, store, archive.reader, config.statements.zone) };
+}
+
+function provideAll(host: Host, state: State, { store, rows, files, archive, statements }: Storage) {
   const directory = journalDirectory(host);
   const watch = rows.restores && new RestoreWatch({ host, rows: rows.restores, journal: directory });
   watch?.listen(store);
@@ -215,7 +212,7 @@ function provideAll(host: Host, state: State, { store, rows, files, archive }: S
   host.provide(ledgerQueries, withPages(queries, charges, store.pages));
   host.provide(movedAccounts, openMovedAccounts(store));
   const commands = commandsOf({
-    ...{ host, store, archive, watch, ledger: ledgerService.ledger, pool: ledgerService.pool },
+    ...{ host, store, archive, statements, watch, ledger: ledgerService.ledger, pool: ledgerService.pool },
     statement: (accountId, limit) => statementOf(charges, accountId, limit),
     audit: check,
     journal: { files, directory, cursorOf: (name) => rows.cursorOf(name) },

@@ -3,7 +3,7 @@
  * reservations.
  */
 import { join } from 'node:path';
-import type { Host } from '../../core/contract/contract.ts';
+import type { Health, Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
 import { catalog } from '../common/domain/models.ts';
 import type { ShareAnswer, ShareRequest } from './budgets/shares.ts';
@@ -323,4 +323,13 @@ async function recover(host: Host, runtime: BillingRuntime, { stretches, open }:
   // Returns what the last run had leased and not spent.
   await runtime.leases?.begin();
   if (rows + open.length > 0) host.log.info({ rows, interrupted: open.length }, 'the journal was replayed');
+}
+
+export function healthOf(runtime: () => BillingRuntime | undefined, watch: RestoreWatch | undefined): Health {
+  return {
+    ready: () => runtime()?.reservations.accepting() ?? false,
+    refuses: () => watch?.refuses() ?? {},
+    // A fenced process stays so until the journal is read again at a start; running calls end in the drain before.
+    alive: () => runtime()?.reservations.fenced !== true,
+  };
 }

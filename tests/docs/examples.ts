@@ -211,6 +211,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'price.service': { flex: 0.5, priority: 2 },
   'price.valid_from': '2026-12-01',
   'price.valid_until': '2027-01-01',
+  'billing.statements.zone': 'Europe/Berlin',
   'price.version': 'winter-2026',
   'price.web_fetch': 0,
   'price.web_search': 0.01,

@@ -76,7 +76,7 @@ const checks: readonly Check[] = [
     what: 'the trigger that keeps rows from being changed is missing or off',
     query: (_table, schema) => sql`
       select distinct guarded as subject from (values ('ledger', 'immutable', 56), ('grants', 'immutable', 56), ('allocations', 'immutable', 56),
-        ('movement_references', 'immutable', 56), ('refunds', 'immutable', 56), ('archives', 'immutable', 56), ('archived_charges', 'immutable', 56), ('calls', 'immutable', 48), ('calls', 'archived', 8))
+        ('movement_references', 'immutable', 56), ('refunds', 'immutable', 56), ('archives', 'immutable', 56), ('statements', 'immutable', 56), ('archived_charges', 'immutable', 56), ('calls', 'immutable', 48), ('calls', 'archived', 8))
         as tables (guarded, guard, events)
       where not exists (
         select from pg_trigger where tgrelid = (quote_ident(${schema}::text) || '.' || guarded)::regclass

@@ -12,6 +12,7 @@ import type { Files } from '../journal/segments.ts';
 import type { LedgerStore } from '../ledger/store.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import type { RestoreWatch } from '../restores/watch.ts';
+import type { Statements } from '../statements/statements.ts';
 
 export interface CommandTools {
   readonly host: Host;
@@ -19,6 +20,7 @@ export interface CommandTools {
   readonly ledger: Ledger;
   readonly pool: Pool;
   readonly archive: Archive;
+  readonly statements: Statements;
   /** The account's last movements, newest first. */
   readonly statement: (accountId: string, limit: number) => Promise<StatementRow[]>;
   /** `days`: rollups of so many days, by chance, instead of all. */

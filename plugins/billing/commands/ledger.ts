@@ -18,6 +18,7 @@ import { journalCommands, movedAway } from './journal.ts';
 import { leaseCommands } from './leases.ts';
 import { moneyCommands } from './money.ts';
 import { acceptRestore } from './restores.ts';
+import { statementCommands } from './statements.ts';
 
 export function commandsOf(tools: CommandTools): Command[] {
   return [
@@ -25,6 +26,7 @@ export function commandsOf(tools: CommandTools): Command[] {
     ...leaseCommands(tools.store),
     ...journalCommands(tools),
     ...tools.archive.commands,
+    ...statementCommands(tools),
     {
       name: 'ledger',
       summary: "Shows an account's money, what it is made of, and its last ledger rows",

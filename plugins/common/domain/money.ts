@@ -99,6 +99,31 @@ export function billionthsOf(part: Money, whole: Money): bigint {
   return halfUp(whole * 1_000_000_000n, part);
 }
 
+const nanoPerCent = 10_000_000n;
+
+/** The amounts in whole cents, which add up to their sum, half up: the cents that rounding down leaves go to the largest remainders. */
+export function centsTogether(amounts: readonly bigint[]): bigint[] {
+  const cents = amounts.map((amount) => floor(amount, nanoPerCent));
+  const rest = (index: number) => amounts[index]! - cents[index]! * nanoPerCent;
+  const sum = amounts.reduce((total, amount) => total + amount, 0n);
+  let left = floor(2n * sum + nanoPerCent, 2n * nanoPerCent) - cents.reduce((total, each) => total + each, 0n);
+  const order = [...amounts.keys()].sort((one, other) =>
+    rest(other) > rest(one) ? 1 : rest(other) < rest(one) ? -1 : one - other,
+  );
+  for (const index of order) {
+    if (left <= 0n) break;
+    cents[index]! += 1n;
+    left -= 1n;
+  }
+  return cents;
+}
+
+/** For a divisor above zero; below zero away from it. */
+function floor(amount: bigint, divisor: bigint): bigint {
+  const quotient = amount / divisor;
+  return amount % divisor < 0n ? quotient - 1n : quotient;
+}
+
 function halfUp(numerator: bigint, denominator: bigint): bigint {
   return (2n * numerator + denominator) / (2n * denominator);
 }

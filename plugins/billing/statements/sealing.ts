@@ -1,0 +1,82 @@
+/** Seals the statements of months that have ended, account by account: a bounded part, which the next round goes on with. */
+import { StatementLines } from './format.ts';
+import { type Month, monthAfter, monthAt, monthOf } from './months.ts';
+import {
+  accountAfter,
+  type Bounds,
+  claim,
+  headOf,
+  lastSeqOf,
+  movedBefore,
+  movementsOf,
+  moveOn,
+  openSeqOf,
+  type Place,
+  sealedOf,
+  type Turn,
+} from './rows.ts';
+
+/** After the end of a month: most of what ended in it is in the database by then. What comes later is a correction in the next statement. */
+const settleMs = 3_600_000;
+const mostAccounts = 200;
+/** Longer than a round takes: another process goes on behind one that has died. */
+const claimMs = 600_000;
+
+export interface Round {
+  readonly place: Place;
+  readonly zone: string;
+  /** Id of this process. */
+  readonly owner: string;
+  /** Wall-clock milliseconds. */
+  readonly now: number;
+}
+
+/** Resolves with how many accounts were gone through: 0 where nothing is due, or another process is at it. */
+export async function sealRound(round: Round): Promise<number> {
+  const { place, zone, owner, now } = round;
+  let turn = await claim(place, owner, claimMs, monthAt(now, zone));
+  let accounts = 0;
+  while (turn !== undefined && accounts < mostAccounts) {
+    const month = monthOf(turn.month, zone);
+    if (month.until + settleMs > now) return accounts;
+    turn = await nextTurn(round, turn, month);
+    accounts += 1;
+  }
+  return accounts;
+}
+
+/** Undefined: another process has gone on. */
+async function nextTurn({ place, owner, zone }: Round, turn: Turn, month: Month): Promise<Turn | undefined> {
+  const accountId = await accountAfter(place, turn.accountId);
+  const next =
+    accountId === undefined ? { month: monthAfter(turn.month), accountId: '' } : { month: turn.month, accountId };
+  const sealed = accountId === undefined ? undefined : await statementOf(place, accountId, { month, zone });
+  return (await moveOn(place, owner, [turn, next], sealed)) ? next : undefined;
+}
+
+/**
+ * Undefined: nothing has moved. Its rows are read before the transaction that writes it: up to the last one that there is now, which they
+ * all have come before, they never change.
+ */
+async function statementOf(place: Place, accountId: string, of: { readonly month: Month; readonly zone: string }) {
+  const { name, from, until } = of.month;
+  const before = await sealedOf(place, accountId);
+  const seenSeq = await lastSeqOf(place, accountId);
+  // After a change of the zone a month may have been sealed already.
+  if (seenSeq === undefined || (before !== undefined && (before.month >= name || before.until >= until)))
+    return undefined;
+  const bounds: Bounds = { accountId, month: name, zone: of.zone, from, until, seenSeq, before };
+  const opening = before?.closing ?? (await movedBefore(place, bounds));
+  const lines = new StatementLines(headOf(bounds, opening));
+  for await (const row of movementsOf(place, bounds)) lines.row(row);
+  if (lines.rows === 0) return undefined;
+  const summary = lines.summary();
+  lines.line(summary);
+  const number = (before?.number ?? 0) + 1;
+  const openSeq = await openSeqOf(place, bounds);
+  const { closing, digest } = lines;
+  return {
+    ...{ accountId, number, month: name, zone: of.zone, from, until, seenSeq, openSeq },
+    ...{ opening, closing: String(closing), summary, digest, previous: before?.digest ?? null },
+  };
+}

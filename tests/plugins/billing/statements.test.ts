@@ -1,0 +1,449 @@
+/** Sealed statements: random months against their rows, late rows, a month with hours that clocks skip and repeat, files that were changed. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import type { StatementLines } from '../../../plugins/billing/statements/format.ts';
+import { linesIn } from '../../../plugins/billing/statements/lines.ts';
+import { monthAt, monthOf } from '../../../plugins/billing/statements/months.ts';
+import { verifyStatement } from '../../../plugins/billing/statements/verify.ts';
+import { accounts, caller } from '../../../plugins/common/domain/accounts.ts';
+import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
+import { centsTogether, formatUsd, money } from '../../../plugins/common/domain/money.ts';
+import { fc } from '../../helpers/properties.ts';
+import { answer, enter, leaveWorlds, newCall, newWorld, temporaryDirectory, usd, type World } from './world.ts';
+
+after(leaveWorlds);
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const directory = temporaryDirectory();
+let files = 0;
+
+const worldOf = (zone: string) =>
+  newWorld({
+    section: { statements: { zone } },
+    beside: async (host) => host.provide(accounts, { find: async (id: string) => ({ id, name: id }) } as never),
+  });
+
+const command = (world: World, name: string) => world.part.commandLine!.commands!.find((one) => one.name === name)!;
+
+async function seal(world: World): Promise<void> {
+  const { work } = world.host.intervals.find(({ name }) => name === 'seal statements')!;
+  for (let round = 0; (await work()) !== 'idle'; round++) assert.ok(round < 100, 'sealing has no end');
+}
+
+interface Listed {
+  readonly number: number;
+  readonly month: string;
+  readonly opening: string;
+  readonly closing: string;
+  readonly digest: string;
+}
+
+/** Oldest first. */
+async function statementsOf(world: World, account = 'alice'): Promise<Listed[]> {
+  const { json } = await command(world, 'statements list').run({ account, limit: '100' });
+  return (json as Listed[]).toReversed();
+}
+
+async function exported(world: World, number: number, account = 'alice'): Promise<string> {
+  const out = join(directory, `${files++}.jsonl`);
+  await command(world, 'statements export').run({ account, number: String(number), out });
+  return out;
+}
+
+const verified = (path: string) => verifyStatement(linesIn(path));
+
+interface Moved {
+  readonly seq: string;
+  readonly kind: string;
+  readonly amount: string;
+  readonly at: string;
+  readonly model: string | null;
+  readonly person: string | null;
+  readonly project: string | null;
+}
+
+/** The ledger itself, by its own view. */
+async function movedIn(world: World): Promise<Moved[]> {
+  return world.rows<Moved>(
+    sql`select movements.seq::text as seq, kind, amount::text as amount, (extract(epoch from movements.created_at) * 1000)::text as at, model, person, project
+        from ${world.table('movements')} as movements left join ${world.table('calls')} as calls on calls.id = movements.request_id
+        where movements.account_id = 'alice' and amount <> 0 order by movements.seq`,
+  );
+}
+
+type Line = { kind: string; corrects?: string; project?: string; person?: string; model?: string; amount: string };
+type Last = ReturnType<StatementLines['summary']> & { readonly lines: readonly Line[] };
+
+function contentOf(path: string) {
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+  const rows = lines.slice(1, -1).map((line) => JSON.parse(line) as Record<string, string>);
+  return { head: JSON.parse(lines[0]!) as Record<string, string>, rows, last: JSON.parse(lines.at(-1)!) as Last };
+}
+
+const sumOf = (amounts: readonly string[]) => amounts.reduce((sum, amount) => sum + BigInt(amount), 0n);
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('call' as const),
+      model: fc.constantFrom('small', 'large'),
+      person: fc.option(fc.constantFrom('ann', 'bo'), { nil: undefined }),
+      project: fc.option(fc.constantFrom('web', 'é "lab"'), { nil: undefined }),
+      input: fc.integer({ min: 1, max: 1_000 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('credit' as const), lasts: fc.constantFrom(undefined, 3, 40) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('refund' as const), which: fc.nat(9) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('wait' as const), hours: fc.constantFrom(0.3, 5, 49, 300, 700) }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('write' as const) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('seal' as const) }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
+
+/** Calls so far, for refunds. */
+async function play(world: World, steps: readonly Step[]): Promise<void> {
+  const called: string[] = [];
+  let references = 0;
+  for (const action of steps) {
+    if (action.do === 'wait') world.host.advance(action.hours * hourMs);
+    else if (action.do === 'write') await world.tick('write the ledger');
+    else if (action.do === 'seal') await seal(world);
+    else if (action.do === 'credit') {
+      const expiresAt = action.lasts && world.host.clock.now() + action.lasts * dayMs;
+      const kind = expiresAt === undefined ? 'top-up' : 'promotion';
+      const reference = `credit-${references++}`;
+      await world.host.get(ledger).credit('alice', usd('0.5'), { kind, reason: 'test', reference, expiresAt });
+    } else if (action.do === 'refund') {
+      const id = called[action.which];
+      const entry = { reason: 'test', reference: `refund-${references++}` };
+      // One that the ledger does not have yet, or that was given back, is refused.
+      if (id !== undefined)
+        await world.host
+          .get(pool)
+          .refundRequest('alice', id, money(100n), entry)
+          .catch(() => {});
+    } else {
+      const { person, project, model, input } = action;
+      const attribution = person === undefined && project === undefined ? {} : { attribution: { person, project } };
+      const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined, ...attribution };
+      const exchange = newCall({ model: { id: model }, facts: [[caller, who]] });
+      const isIn = await enter(world, exchange).then(
+        () => true,
+        () => false,
+      );
+      if (!isIn) continue;
+      await answer(exchange, { input, output: 7 });
+      called.unshift(exchange.id);
+    }
+  }
+}
+
+/** Every statement says what its rows say, all of them together what the ledger says, and each begins where the one before has ended. */
+async function checkAll(world: World, zone: string): Promise<void> {
+  const listed = await statementsOf(world);
+  const moved = new Map((await movedIn(world)).map((row) => [row.seq, row]));
+  let closing: string | undefined;
+  let previous: string | null = null;
+  const seen = new Set<string>();
+  for (const [index, { number, month, digest }] of listed.entries()) {
+    assert.equal(number, index + 1);
+    const path = await exported(world, number);
+    const verdict = await verified(path);
+    assert.ok(verdict.ok, verdict.text);
+    assert.equal(verdict.digest, digest);
+    const { head, rows, last } = contentOf(path);
+    assert.equal(head['previous'], previous);
+    if (closing !== undefined) assert.equal(head['opening'], closing);
+    const { from, until } = monthOf(month, zone);
+    const expected = new Map<string, bigint>();
+    for (const row of rows) {
+      const known = moved.get(row['seq']!)!;
+      assert.ok(!seen.has(known.seq), 'a row stands in two statements');
+      seen.add(known.seq);
+      assert.equal(row['amount'], known.amount);
+      const own = monthAt(Number(known.at), zone);
+      assert.equal(row['corrects'], own === month ? undefined : own);
+      assert.ok(Number(known.at) < until && (own !== month || Number(known.at) >= from));
+      const by = known.kind === 'CHARGE' ? [known.project ?? '', known.person ?? '', known.model] : [];
+      const key = JSON.stringify([known.kind, ...by, row['corrects'] ?? null]);
+      expected.set(key, (expected.get(key) ?? 0n) + BigInt(known.amount));
+    }
+    const found = new Map<string, bigint>();
+    for (const { kind, corrects, project, person, model, amount } of last.lines) {
+      const key = JSON.stringify([kind, ...(kind === 'CHARGE' ? [project, person, model] : []), corrects ?? null]);
+      found.set(key, (found.get(key) ?? 0n) + BigInt(amount));
+    }
+    assert.deepEqual(found, expected);
+    const cents = [last.opening.usd, ...last.lines.map((line) => (line as unknown as { usd: string }).usd)];
+    assert.equal(formatUsd(cents.reduce<bigint>((sum, each) => sum + usd(each), 0n)), last.closing.usd);
+    closing = last.closing.amount;
+    assert.equal(closing, String(BigInt(head['opening']!) + sumOf(rows.map((row) => row['amount']!))));
+    previous = digest;
+  }
+  // Everything of a month that has ended is in one of them.
+  assert.equal(seen.size, moved.size);
+  if (closing !== undefined) assert.equal(closing, String(sumOf([...moved.values()].map(({ amount }) => amount))));
+}
+
+test('random months with late rows, refunds and expiries in any zone: statements are the ledger, and a changed byte is found', async () => {
+  const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/Sao_Paulo', 'Australia/Lord_Howe', 'Pacific/Apia');
+  await fc.assert(
+    fc.asyncProperty(zones, fc.array(step, { minLength: 10, maxLength: 60 }), fc.nat(), async (zone, steps, place) => {
+      await using world = await worldOf(zone);
+      await seal(world);
+      await world.credit('5');
+      await play(world, steps);
+      for (let round = 0; round < 4; round++) await world.tick('write the ledger');
+      // A statement for what came late.
+      world.host.advance(32 * dayMs);
+      await world.credit('0.01');
+      world.host.advance(62 * dayMs);
+      await world.tick('book what has expired');
+      world.host.advance(62 * dayMs);
+      await seal(world);
+      await checkAll(world, zone);
+      assert.deepEqual((await world.audit()).violations, []);
+      const path = await exported(world, 1);
+      const bytes = readFileSync(path);
+      const at = place % bytes.length;
+      bytes[at] = bytes[at]! ^ (1 + (place % 7));
+      writeFileSync(path, bytes);
+      const verdict = await verified(path);
+      const line = readFileSync(path).subarray(0, at).toString('latin1').split('\n').length;
+      assert.equal(verdict.ok, false);
+      assert.ok(verdict.line === line || verdict.line === line + 1, `${verdict.text} The byte is in line ${line}.`);
+    }),
+    { numRuns: 12 },
+  );
+});
+
+test('a month of 10,000 calls with an hour that clocks skip: the statement is the sum of the calls, and as it was sealed', async () => {
+  await using world = await worldOf('Europe/Berlin');
+  world.host.advance(Date.parse('2027-02-28T23:30:00Z') - world.host.clock.now());
+  await seal(world);
+  await world.credit('100');
+  // March: from the 1st at midnight, an hour before that of UTC, to the 31st, two hours before.
+  world.host.advance(0.5 * hourMs);
+  for (let count = 0; count < 10_000; count++) {
+    const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined };
+    const attribution = { person: `p${count % 7}`, project: `t${count % 3}` };
+    const exchange = newCall({ facts: [[caller, { ...who, attribution }]] });
+    await enter(world, exchange);
+    await answer(exchange, { input: 1 + (count % 997), output: count % 90 });
+    if (count % 500 === 0) await world.tick('write the ledger');
+    if (count === 9_000) world.host.advance(Date.parse('2027-03-31T21:59:00Z') - world.host.clock.now());
+  }
+  for (let round = 0; round < 8; round++) await world.tick('write the ledger');
+  world.host.advance(3 * hourMs);
+  await seal(world);
+  const listed = await statementsOf(world);
+  assert.deepEqual(
+    listed.map(({ month }) => month),
+    ['2027-02', '2027-03'].slice(-listed.length),
+  );
+  const path = await exported(world, listed.length);
+  assert.ok((await verified(path)).ok);
+  const { last } = contentOf(path);
+  const [sums] = await world.rows<{ n: number; cost: string }>(
+    sql`select count(*)::int as n, sum(cost)::text as cost from ${world.table('calls')}`,
+  );
+  const charges = last.lines.filter(({ kind }) => kind === 'CHARGE');
+  assert.deepEqual([sums!.n, -sumOf(charges.map(({ amount }) => amount))], [10_000, BigInt(sums!.cost)]);
+  assert.equal(charges.length, 21);
+});
+
+test('a call that reached the ledger after its month was sealed is a correction in the next statement, which names the month', async () => {
+  await using world = await worldOf('UTC');
+  await seal(world);
+  await world.credit('5');
+  const exchange = newCall();
+  await enter(world, exchange);
+  await answer(exchange, { input: 10, output: 10 });
+  world.host.advance(31 * dayMs);
+  await seal(world);
+  for (let round = 0; round < 3; round++) await world.tick('write the ledger');
+  world.host.advance(28 * dayMs);
+  await seal(world);
+  const listed = await statementsOf(world);
+  assert.deepEqual(
+    listed.map(({ month, opening, closing }) => [month, opening, closing]),
+    [
+      ['2027-01', '0.00', '5.00'],
+      ['2027-02', '5.00', '4.99988'],
+    ],
+  );
+  const { lines } = contentOf(await exported(world, 2)).last;
+  assert.deepEqual(
+    lines.map(({ kind, corrects, amount }) => [kind, corrects, amount]),
+    [['CHARGE', '2027-01', '-120000']],
+  );
+});
+
+/** A file of one account with a credit and two calls. */
+async function smallFile(): Promise<{ readonly text: string; readonly path: string }> {
+  await using world = await worldOf('UTC');
+  await seal(world);
+  await world.credit('5');
+  for (let count = 0; count < 2; count++) {
+    const exchange = newCall();
+    await enter(world, exchange);
+    await answer(exchange, { input: 10, output: 10 });
+  }
+  for (let round = 0; round < 3; round++) await world.tick('write the ledger');
+  world.host.advance(31 * dayMs);
+  await seal(world);
+  const path = await exported(world, 1);
+  return { path, text: readFileSync(path, 'utf8') };
+}
+
+/** The same lines with digests that follow from them, as someone would make them who knows the format. */
+function forged(lines: readonly string[]): string {
+  let before = '';
+  return lines
+    .map((line) => {
+      const { digest: _, ...value } = JSON.parse(line);
+      before = createHash('sha256')
+        .update(`${before}\n${JSON.stringify(value)}`)
+        .digest('hex');
+      return `${JSON.stringify({ ...value, digest: before })}\n`;
+    })
+    .join('');
+}
+
+test('a forged file names its first line that does not follow from the others, although its digests do', async () => {
+  const { path, text } = await smallFile();
+  const lines = text.trimEnd().split('\n');
+  const forgeries: [string, (all: string[]) => string[], line: number, what: RegExp][] = [
+    [
+      'nothing',
+      (all) => all,
+      0,
+      /^Statement 1 of alice for 2027-01 is as it was sealed: 3 rows, digest [0-9a-f]{64}\.$/,
+    ],
+    [
+      'a charge',
+      (all) => all.with(2, all[2]!.replace('"amount":"-120000"', '"amount":"-1000"')),
+      3,
+      /× ratio is 120000/,
+    ],
+    ['usage', (all) => all.with(2, all[2]!.replace('"input":10', '"input":11')), 3, /× ratio is 122000/],
+    ['no price', (all) => all.with(2, all[2]!.replace('"price"', '"prize"')), 3, /no usage, price and ratio/],
+    ['order', (all) => [all[0]!, all[2]!, all[1]!, ...all.slice(3)], 3, /out of order/],
+    ['a missing row', (all) => all.toSpliced(3, 1), 4, /the rows come to/],
+    [
+      'a sum',
+      (all) => all.with(4, all[4]!.replace('"amount":"5000000000"', '"amount":"6000000000"')),
+      5,
+      /the rows come to/,
+    ],
+    [
+      'a balance',
+      (all) => all.with(4, all[4]!.replace('"closing":{"amount":"4', '"closing":{"amount":"5')),
+      5,
+      /other sums/,
+    ],
+    ['another month', (all) => all.with(0, all[0]!.replace('2027-01"', '2027-02"')), 1, /does not reach/],
+    [
+      'a month that a row does not say',
+      (all) => all.with(1, all[1]!.replace('"at":"2027-01', '"at":"2026-11')),
+      2,
+      /is of 2026-11/,
+    ],
+    ['a later row', (all) => all.with(1, all[1]!.replace('"at":"2027-01', '"at":"2027-03')), 2, /is not of 2027-01/],
+    ['no end', (all) => all.slice(0, -1), 5, /is missing/],
+    ['a row behind the end', (all) => [...all, all[1]!], 6, /behind the sums/],
+    ['another format', (all) => all.with(0, all[0]!.replace('statement 1', 'statement 9')), 1, /no head/],
+  ];
+  for (const [what, forge, line, expected] of forgeries) {
+    const all = forge([...lines]);
+    if (line > 0) assert.notDeepEqual(all, lines, what);
+    writeFileSync(path, forged(all));
+    const verdict = await verified(path);
+    assert.match(verdict.text, expected, what);
+    assert.deepEqual([verdict.ok, verdict.line ?? 0], [line === 0, line], `${what}: ${verdict.text}`);
+  }
+  writeFileSync(path, forged(lines));
+  assert.equal(readFileSync(path, 'utf8'), text);
+});
+
+test('the commands: a file is written once, a missing one and a missing statement are named, and a changed one ends with 1', async () => {
+  await using world = await worldOf('UTC');
+  await seal(world);
+  await world.credit('5');
+  assert.match((await command(world, 'statements list').run({})).text, /^No statements are sealed/);
+  world.host.advance(31 * dayMs);
+  await seal(world);
+  assert.match(
+    (await command(world, 'statements list').run({})).text,
+    /^alice {2}1 {2}2027-01 {2}0\.00 → 5\.00 USD {2}[0-9a-f]{64}$/,
+  );
+  const out = await exported(world, 1);
+  await assert.rejects(
+    command(world, 'statements export').run({ account: 'alice', number: '1', out }),
+    /is there already/,
+  );
+  const other = join(directory, 'other.jsonl');
+  await assert.rejects(
+    command(world, 'statements export').run({ account: 'alice', number: '2', out: other }),
+    /no statement 2/,
+  );
+  assert.equal(existsSync(other) && readFileSync(other, 'utf8') !== '', false);
+  const verify = (file: string) => command(world, 'statements verify').run({ file });
+  assert.equal((await verify(out)).exitCode, 0);
+  await assert.rejects(verify(join(directory, 'none')), /There is no file/);
+  writeFileSync(out, readFileSync(out, 'utf8').replace('\n', '\r\n'));
+  assert.deepEqual((await verify(out)).exitCode, 1);
+  await assert.rejects(world.rows(sql`update ${world.table('statements')} set closing = 0`), (error: Error) =>
+    /immutable/.test(String(error.cause ?? error)),
+  );
+});
+
+test('two processes seal at once: each account has one statement of the month', async () => {
+  await using one = await worldOf('UTC');
+  await using other = await newWorld({
+    section: { statements: { zone: 'UTC' } },
+    schema: one.database.schema,
+    directory: temporaryDirectory(),
+  });
+  await seal(one);
+  for (const account of ['alice', 'bob', 'carol']) await one.credit('1', account);
+  one.host.advance(31 * dayMs);
+  other.host.advance(31 * dayMs);
+  await Promise.all([seal(one), seal(other)]);
+  const rows = await one.rows<{ account_id: string; number: number }>(
+    sql`select account_id, number from ${one.table('statements')} order by 1, 2`,
+  );
+  assert.deepEqual(
+    rows.map(({ account_id, number }) => [account_id, number]),
+    [
+      ['alice', 1],
+      ['bob', 1],
+      ['carol', 1],
+    ],
+  );
+});
+
+test('any amounts in cents add up to their sum, half up, and each is less than a cent away', () => {
+  const amount = fc.bigInt(-(10n ** 18n), 10n ** 18n);
+  fc.assert(
+    fc.property(fc.array(amount, { minLength: 1, maxLength: 40 }), (amounts) => {
+      const cents = centsTogether(amounts);
+      const sum = amounts.reduce((total, each) => total + each, 0n);
+      const off = cents.reduce((total, each) => total + each, 0n) * 10_000_000n - sum;
+      assert.ok(off > -5_000_000n && off <= 5_000_000n, String(off));
+      for (const [index, each] of cents.entries()) {
+        const away = each * 10_000_000n - amounts[index]!;
+        assert.ok(away > -10_000_000n && away <= 10_000_000n);
+      }
+    }),
+  );
+});
