@@ -1,10 +1,12 @@
 /** Answers one request of the protocol, of the stateless revision or an earlier one, by the official library. */
 import {
   createMcpHandler,
+  McpServer,
   ProtocolError,
   SERVER_INFO_META_KEY,
-  Server,
+  type Server,
   type ServerContext,
+  type Tool,
 } from '@modelcontextprotocol/server';
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
@@ -70,9 +72,28 @@ async function* untilCancelled(
   }
 }
 
-function serverOf({ servers, view }: Asked, caller: ToolCaller): Server {
-  const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} };
-  const server = new Server({ name: 'model-gateway', version: '1' }, { capabilities });
+/** The library compares headers with the arguments that the called tool wants in both. */
+class GatewayServer extends McpServer {
+  readonly #found: Asked['found'];
+
+  constructor(found: Asked['found']) {
+    super({ name: 'model-gateway', version: '1' });
+    this.#found = found;
+    this.server.registerCapabilities({ tools: {}, resources: {}, prompts: {}, completions: {} });
+  }
+
+  override toolInputSchemaJson(): Record<string, unknown> | undefined {
+    return this.#found?.tool.inputSchema;
+  }
+}
+
+function serverOf(asked: Asked, caller: ToolCaller): McpServer {
+  const product = new GatewayServer(asked.found);
+  addHandlers(product.server, asked, caller);
+  return product;
+}
+
+function addHandlers(server: Server, { servers, view }: Asked, caller: ToolCaller): void {
   server.setRequestHandler('tools/list', async () => ({ tools: await servers.tools(view) }));
   server.setRequestHandler('resources/list', async () => ({ resources: await servers.resources(view) }));
   server.setRequestHandler('resources/templates/list', async () => ({
@@ -105,7 +126,6 @@ function serverOf({ servers, view }: Asked, caller: ToolCaller): Server {
     const shown = { ...params, ref: { ...ref, ...(isPrompt ? { name: of } : { uri: of }) } };
     return (await relayed(upstream, 'completion/complete', shown, context)) as never;
   });
-  return server;
 }
 
 /** Sends a client's request on, with its progress and its end, and gives the result as clients of the gateway see it. */
@@ -114,6 +134,7 @@ export async function relayed(
   method: Parameters<Upstream['request']>[0],
   params: object,
   { mcpReq }: ServerContext,
+  tool?: Tool,
 ): Promise<object> {
   const { progressToken, ...meta } = (mcpReq._meta ?? {}) as JsonObject;
   const { _meta, ...plain } = params as JsonObject;
@@ -127,6 +148,7 @@ export async function relayed(
   };
   const result = await upstream.request(method, sent, {
     signal: mcpReq.signal,
+    tool,
     onprogress:
       progressToken === undefined
         ? undefined

@@ -104,7 +104,7 @@ class RunningCall {
     const { upstream, tool } = this.#found;
     const since = this.#clock.monotonic();
     try {
-      const result = await relayed(upstream, 'tools/call', { ...params, name: tool.name }, context);
+      const result = await relayed(upstream, 'tools/call', { ...params, name: tool.name }, context, tool);
       if ('resultType' in result && result.resultType === 'input_required') this.#end('refused', 'input_required');
       else if ('isError' in result && result.isError === true) this.#end(this.#ifFailed, 'the tool reports an error');
       else this.#end('answered', undefined);

@@ -1,5 +1,6 @@
 /** One server behind the gateway: its connection, negotiated once and again after errors, its lists, and requests to it. */
 import {
+  type CallToolRequestParams,
   Client,
   type JsonSchemaValidator,
   type JsonSchemaValidatorResult,
@@ -43,6 +44,8 @@ export class Unavailable extends Error {
 
 export interface RequestOptions {
   readonly signal: AbortSignal;
+  /** The called tool: some of its arguments are headers too. */
+  readonly tool?: Tool | undefined;
   readonly onprogress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -90,7 +93,9 @@ export class Upstream {
       const { signal, onprogress } = options;
       const progress = onprogress === undefined ? {} : { onprogress, resetTimeoutOnProgress: true };
       const bounds = { signal, timeout: within, maxTotalTimeout: within, allowInputRequired: true, ...progress };
-      return client.request({ method, params: params as Record<string, unknown> }, bounds);
+      if (options.tool === undefined)
+        return client.request({ method, params: params as Record<string, unknown> }, bounds);
+      return client.callTool(params as CallToolRequestParams, { ...bounds, toolDefinition: options.tool });
     };
     try {
       return await send();

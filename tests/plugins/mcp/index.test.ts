@@ -38,7 +38,7 @@ for (const client of eras) {
   test(`a ${client} client lists tools of all servers in one order, and resources, templates and prompts`, async () => {
     const { key } = await world.account('0');
     const connected = await world.client(key, client);
-    const names = ['big', 'echo', 'fails', 'slow', 'throws', 'zeta'];
+    const names = ['big', 'echo', 'fails', 'routed', 'slow', 'throws', 'zeta'];
     const { tools } = await connected.listTools();
     assert.deepEqual(
       tools.map(({ name }) => name),
@@ -94,6 +94,15 @@ for (const client of eras) {
     await connected.close();
   });
 
+  test(`an argument that is a header too reaches a modern server as both from a ${client} client`, async () => {
+    const { key } = await world.account('10');
+    const connected = await world.client(key, client);
+    await connected.listTools();
+    await connected.callTool({ name: 'new__routed', arguments: { text: 'north' } });
+    assert.equal(world.servers.modern.seen.at(-1)!.headers['mcp-param-region'], 'north');
+    await connected.close();
+  });
+
   test(`an unknown tool is the protocol's error for a ${client} client, and costs nothing`, async () => {
     const { id, key } = await world.account('1');
     const connected = await world.client(key, client);
@@ -132,7 +141,7 @@ test('a server that was away is used again at once, and its tools stay listed me
   for (const server of Object.values(world.servers)) server.status = 503;
   for (const name of ['new__echo', 'old__echo'])
     await assert.rejects(connected.callTool({ name }), /server of this tool/);
-  assert.equal((await connected.listTools()).tools.length, 12);
+  assert.equal((await connected.listTools()).tools.length, 14);
   for (const server of Object.values(world.servers)) server.status = undefined;
   for (const name of ['new__echo', 'old__echo']) await connected.callTool({ name });
   world.servers.legacy.restart();
@@ -150,7 +159,7 @@ test('tools are narrowed by a bundle, a header and the models of a key, in lists
     await connected.close();
     return tools.map(({ name }) => name).join(' ');
   };
-  const all = 'big echo fails slow throws zeta';
+  const all = 'big echo fails routed slow throws zeta';
   const old = all.split(' ').map((name) => `old__${name}`);
   assert.equal(await listed(key, { path: '/mcp/some' }), ['new__echo', ...old].join(' '));
   const header = (value: string) => ({ headers: { 'x-gateway-tools': value } });
@@ -187,6 +196,30 @@ test('without a key, without money or at no bundle the answer is an error of JSO
   assert.deepEqual([nowhere, lost.error.data.code], [404, 'unknown_bundle']);
   const [batch] = await post('/mcp', key, JSON.stringify([message]));
   assert.equal(batch, 400);
+});
+
+test('a call with a header that differs from its argument is refused before it costs anything', async () => {
+  const { id, key } = await world.account('1');
+  const calls = world.servers.modern.seen.length;
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const params = { name: 'new__routed', arguments: { text: 'north' }, _meta: meta };
+  const answer = await fetch(`${world.gateway.origin}/mcp`, {
+    method: 'POST',
+    headers: {
+      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...{ accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28' },
+      ...{ 'mcp-method': 'tools/call', 'mcp-name': 'new__routed', 'mcp-param-region': 'south' },
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+  });
+  assert.equal(answer.status, 400);
+  assert.equal(((await answer.json()) as { error: { code: number } }).error.code, -32_020);
+  assert.equal(world.servers.modern.seen.slice(calls).filter(({ method }) => method === 'tools/call').length, 0);
+  assert.equal(await world.balance(id), 1_000_000_000n);
 });
 
 test('exactly 50 of 2,000 calls at once on money for 50 are made and charged', async () => {

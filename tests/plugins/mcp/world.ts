@@ -40,12 +40,19 @@ const tools = ['zeta', 'echo', 'fails', 'throws', 'slow', 'big'].map((name) => (
   inputSchema: { type: 'object' as const, properties: { text: { type: 'string' } } },
 }));
 
+/** An argument of it is a header too, in the revision without sessions. */
+const routed = {
+  name: 'routed',
+  description: 'The tool routed.',
+  inputSchema: { type: 'object' as const, properties: { text: { type: 'string', 'x-mcp-header': 'Region' } } },
+};
+
 function toolsOf(aborted: string[]): Server {
   const server = new Server(
     { name: 'secret-vendor', version: '1' },
     { capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} } },
   );
-  server.setRequestHandler('tools/list', async () => ({ tools }));
+  server.setRequestHandler('tools/list', async () => ({ tools: [...tools, routed] }));
   server.setRequestHandler('tools/call', async ({ params }, context) => call(params, context, aborted) as never);
   server.setRequestHandler('resources/list', async () => ({ resources: [{ uri: 'note://1', name: 'one' }] }));
   server.setRequestHandler('resources/templates/list', async () => ({
@@ -162,22 +169,21 @@ export interface World {
   stop(): Promise<void>;
 }
 
-/** `servers`: YAML of more settings of both servers; `more`: more of the file. */
-export async function openWorld({ servers: settings = '', mcp = '', plugins = '', more = '' } = {}): Promise<World> {
+/** `servers`: YAML of more settings of both servers; `plugins`, `below`: more of the list above billing and below; `more`: more of the file. */
+export async function openWorld({ servers: settings = '', plugins = '', below = '', more = '' } = {}): Promise<World> {
   const [modern, legacy] = await Promise.all([startToolServer('modern'), startToolServer('legacy')]);
   const section = (name: string, { origin }: ToolServer) =>
     `    ${name}: { url: "${origin}/mcp", allow_private: true, headers: { x-key: of-${name} }${settings} }`;
   const gateway = await startGateway(`
 gateway: tools
 listen: 127.0.0.1:0
-plugins: [storage, telemetry, request-log, auth, plans, rate-limit, ${plugins} billing, mcp]
+plugins: [storage, telemetry, request-log, auth, plans, rate-limit, ${plugins} billing, mcp${below}]
 plans: { default: free, offers: { free: { price: 0 } } }
 mcp:
   servers:
 ${section('new', modern)}
 ${section('old', legacy)}
   bundles: { some: [old/*, new/e*] }
-${mcp}
 ${more}
 `);
   const find = gateway.gateway.find.bind(gateway.gateway);
