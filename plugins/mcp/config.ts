@@ -64,6 +64,7 @@ export const mcpSchema = z.strictObject({
     .describe('The servers by the name that stands before each of their tools. Add one for each server.'),
   bundles: z
     .record(serverName, z.array(pattern).min(1))
+    .refine((bundles) => !Object.hasOwn(bundles, 'gateway'), '"gateway" is the address of the gateway\'s own tools')
     .default({})
     .describe(
       'Lists of tools, as "crm/*" or "github/search_*", each at an address of its own, /mcp/NAME. Add one for clients that need few tools.',

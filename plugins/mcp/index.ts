@@ -11,12 +11,16 @@ import {
 } from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { caller } from '../common/domain/accounts.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { attempts, call, spendGuard, usageReport } from '../common/domain/calls.ts';
-import { model } from '../common/domain/models.ts';
-import { plan } from '../common/domain/plans.ts';
+import { pool } from '../common/domain/ledger.ts';
+import { catalog, model } from '../common/domain/models.ts';
+import { plan, plans } from '../common/domain/plans.ts';
+import { multipliers } from '../common/domain/price-ratio.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
 import { rpcError } from './errors.ts';
+import { ownEndpoint } from './own/endpoint.ts';
 import { asked, openRequest } from './request.ts';
 import { Running } from './running.ts';
 import { Servers } from './servers.ts';
@@ -25,7 +29,7 @@ import { callTool } from './tool-call.ts';
 export default definePlugin<McpConfig>({
   name: 'mcp',
   config: mcpSchema,
-  services: { optional: [localUpstreams] },
+  services: { optional: [localUpstreams, ledgerQueries, pool, catalog, plans, multipliers] },
   requires: [call, caller, asked],
   optional: [plan, model, spendGuard],
   sets: [attempts, usageReport, upstreamRequest],
@@ -35,7 +39,7 @@ export default definePlugin<McpConfig>({
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers));
     const own = new Set(endpoints);
     const instance: PluginInstance<McpConfig> = {
-      endpoints,
+      endpoints: [...endpoints, ownEndpoint(host, running, () => servers.config.per_account)],
       addresses: { pathPrefixes: ['/mcp'] },
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => answer(exchange, running, host, next),

@@ -1,6 +1,7 @@
 /** Answers one request of the protocol, of the stateless revision or an earlier one, by the official library. */
 import {
   createMcpHandler,
+  type McpHttpHandler,
   McpServer,
   ProtocolError,
   SERVER_INFO_META_KEY,
@@ -24,19 +25,26 @@ export interface ToolCaller {
 }
 
 /** `signal` ends the request: its client has left, or has cancelled it. */
-export async function serve(
-  exchange: Exchange,
-  asked: Asked,
-  signal: AbortSignal,
-  caller: ToolCaller,
-): Promise<Answer> {
+export function serve(exchange: Exchange, asked: Asked, signal: AbortSignal, caller: ToolCaller): Promise<Answer> {
   const handler = createMcpHandler(() => serverOf(asked, caller), { legacy: 'stateless' });
-  const { request } = exchange;
+  return answered(handler, exchange, asked.message, signal, caller);
+}
+
+/** The answer of the library's handler to the request. */
+export async function answered(
+  ...[handler, { request }, message, signal, caller]: [
+    handler: McpHttpHandler,
+    exchange: Exchange,
+    message: JsonObject,
+    signal: AbortSignal,
+    caller?: ToolCaller,
+  ]
+): Promise<Answer> {
   const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => isPassed(name)));
   const answer = await handler.fetch(
     new Request(`http://gateway${request.path}`, { method: 'POST', headers, signal }),
     {
-      parsedBody: asked.message,
+      parsedBody: message,
     },
   );
   return answerOf(answer, () => untilCancelled(answer.body!, signal, caller));
@@ -57,7 +65,7 @@ async function answerOf(response: Response, stream: () => AsyncIterable<Uint8Arr
 async function* untilCancelled(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
-  caller: ToolCaller,
+  caller: ToolCaller | undefined,
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
@@ -65,7 +73,7 @@ async function* untilCancelled(
   if (signal.aborted) cancel();
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
-    await caller.ended();
+    await caller?.ended();
   } finally {
     signal.removeEventListener('abort', cancel);
     cancel();

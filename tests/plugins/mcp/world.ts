@@ -165,7 +165,10 @@ export interface World {
   client(key: string, era: Era, options?: { path?: string; headers?: Record<string, string> }): Promise<Client>;
   balance(accountId: string): Promise<bigint>;
   /** The charges of the account, once `count` are there. */
-  charges(accountId: string, count: number): Promise<readonly { readonly change: string; readonly detail: Params }[]>;
+  charges(
+    accountId: string,
+    count: number,
+  ): Promise<readonly { readonly request: string; readonly change: string; readonly detail: Params }[]>;
   stop(): Promise<void>;
 }
 
