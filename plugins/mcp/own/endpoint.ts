@@ -7,7 +7,7 @@ import type { Running } from '../running.ts';
 import { answered } from '../serve.ts';
 import { Failed, ownTools } from './tools.ts';
 
-export const ownPath = '/mcp/gateway';
+const ownPath = '/mcp/gateway';
 const members = new Set(['jsonrpc', 'id', 'method', 'params']);
 
 export function ownEndpoint(host: Host, running: Running, most: () => number): Endpoint {

@@ -228,7 +228,8 @@ test('the gateways list their plugins in a valid order', () => {
   assert.deepEqual(main.plugins, order);
   const ofClouds = ['google', 'bedrock', 'vertex'];
   const embedded = order.filter((name) => name !== 'payments' && !ofClouds.includes(name));
-  assert.deepEqual(read('demo.yaml').plugins, [...embedded.slice(0, 7), 'sandbox', ...embedded.slice(7), 'welcome']);
+  const demo = [...embedded.slice(0, 7), 'sandbox', ...embedded.slice(7), 'welcome'];
+  assert.deepEqual(read('demo.yaml').plugins, demo.toSpliced(demo.indexOf('cache'), 0, 'mcp'));
   const company = order
     .filter((name) => name !== 'payments')
     .toSpliced(order.indexOf('idempotency'), 0, 'guardrails', 'prompts');
