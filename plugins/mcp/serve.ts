@@ -41,6 +41,8 @@ export async function answered(
   ]
 ): Promise<Answer> {
   const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => isPassed(name)));
+  // The library wants both kinds by name.
+  if (headers['accept'] === undefined || headers['accept'].includes('*/*')) headers['accept'] = bothKinds;
   const answer = await handler.fetch(
     new Request(`http://gateway${request.path}`, { method: 'POST', headers, signal }),
     {
@@ -49,6 +51,8 @@ export async function answered(
   );
   return answerOf(answer, () => untilCancelled(answer.body!, signal, caller));
 }
+
+const bothKinds = 'application/json, text/event-stream';
 
 const isPassed = (name: string): boolean => name === 'accept' || name === 'content-type' || name.startsWith('mcp-');
 

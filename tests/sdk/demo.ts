@@ -40,6 +40,8 @@ interface Keys {
   readonly narrow: string;
   /** May call once a minute. */
   readonly tight: string;
+  /** Administers the account of `good`. */
+  readonly admin: string;
 }
 
 /** What a call has cost. */
@@ -124,7 +126,13 @@ async function openAccounts({ gateway }: Ground): Promise<Keys> {
     broke: await open('broke', plan, '0'),
     narrow: await open('narrow', plan, '100', ['claude-opus-5']),
     tight: await open('tight', tightPlan, '100'),
+    admin: await administrator(gateway),
   };
+}
+
+async function administrator({ find }: Ground['gateway']): Promise<string> {
+  const account = await find(accounts)!.find('good');
+  return (await find(accountAdmin)!.createKey(account!.id, { name: 'admin', access: 'organization' })).key;
 }
 
 interface Statement {

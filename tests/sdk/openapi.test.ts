@@ -101,7 +101,7 @@ const filesOf = (model: string): Readonly<Record<string, Uint8Array<ArrayBuffer>
 });
 
 /** Ids of the examples, by what the gateway has given in their place. */
-const made: Record<string, string> = {};
+const made: Record<string, string> = { bundle: 'harbour' };
 
 const headersOf = ({ parameters = [] }: Operation) =>
   Object.fromEntries(parameters.flatMap((one) => (one.in === 'header' ? [[one.name, one.example!]] : [])));
@@ -112,7 +112,8 @@ async function sendExample(path: string, type: string, content: Content, operati
   const body = JSON.parse(
     JSON.stringify(content.example).replaceAll(/(?:file|part)-example/g, (name) => made[name]!),
   ) as Record<string, string>;
-  const headers: Record<string, string> = { ...headersOf(operation), authorization: `Bearer ${demo.keys.good}` };
+  const key = path.startsWith('/v1/organization/') ? demo.keys.admin : demo.keys.good;
+  const headers: Record<string, string> = { ...headersOf(operation), authorization: `Bearer ${key}` };
   let payload: string | FormData = JSON.stringify(body);
   if (type === 'application/json') headers['content-type'] = type;
   else {
@@ -130,13 +131,20 @@ async function sendExample(path: string, type: string, content: Content, operati
     '/v1/conversations': 'conversation_id',
     '/v1/uploads': 'upload_id',
     '/v1/uploads/{upload_id}/parts': 'part-example',
+    '/v1/organization/projects': 'project_id',
   };
   const name = names[path];
   if (name !== undefined) made[name] = (JSON.parse(text) as { id: string }).id;
 }
 
 /** What others need an id of. */
-const first = ['/v1/files', '/v1/conversations', '/v1/uploads', '/v1/uploads/{upload_id}/parts'];
+const first = [
+  '/v1/files',
+  '/v1/conversations',
+  '/v1/uploads',
+  '/v1/uploads/{upload_id}/parts',
+  '/v1/organization/projects',
+];
 let chatModel = '';
 
 test('each example of the document is answered, with a model that the gateway sells and ids that it has given', async () => {

@@ -29,6 +29,8 @@ const image =
 const waves = { type: 'text', text: 'Waves at the coast' } as const;
 const item = { type: 'message', role: 'user', content: 'Ships pass at night.' } as const;
 
+const listTools = { body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } } as const;
+
 /** By path, whatever its version, for the path with the model in it. Ids are those of objects that the account has made. */
 export const jsonExamples = {
   '/v1/chat/completions': { kind: 'chat', body: { messages: turns, max_completion_tokens: 64 } },
@@ -51,6 +53,10 @@ export const jsonExamples = {
   '/v1/batches': {
     body: { input_file_id: 'file-example', endpoint: '/v1/chat/completions', completion_window: '24h' },
   },
+  '/v1/organization/projects': { body: { name: 'Lighthouses' } },
+  '/v1/organization/projects/{project_id}': { body: { name: 'Harbours' } },
+  '/mcp': listTools,
+  '/mcp/{bundle}': listTools,
   '/v1/uploads': { body: { purpose: 'user_data', filename: 'note.txt', bytes: 20, mime_type: 'text/plain' } },
   '/v1/uploads/{upload_id}/complete': { body: { part_ids: ['part-example'] } },
   ':generateContent': { kind: 'chat', body: { contents, generationConfig: { maxOutputTokens: 64 } } },
