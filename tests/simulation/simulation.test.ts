@@ -22,7 +22,7 @@ test('seven worlds of clients, vendors, crashes and faults break no rule of mone
   }
   // Worlds in which nothing happens would prove nothing.
   const seen = `${operations} ${requests} ${tasks} ${crashes} ${bridged} ${archived}`;
-  assert.ok(operations > 70_000 && requests > 5_500 && tasks > 130 && crashes > 30, seen);
+  assert.ok(operations > 70_000 && requests > 5_000 && tasks > 130 && crashes > 30, seen);
   assert.ok(bridged > 10 && archived > 30, seen);
 });
 
