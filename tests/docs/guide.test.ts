@@ -96,10 +96,14 @@ test('the other blocks fit into the main gateway, all of them at once', async ()
 /** Read standard input or ask a service: their options are parsed, their own tests run them. */
 const parsedAlone = /^(providers secret set|providers import-models|audit --accept-restore)\b/;
 
+/** Commands that the demo gateway has not: a goal of `npm run test:guide` runs them with the page's own file. */
+const followed = /^guardrails try\b/;
+
 /** What is no command of the gateway: which file it needs, or that it is run elsewhere. */
 const others: readonly RegExp[] = [
   /^export [A-Z0-9_]+=/,
   /^npm ci && npm start$/, // The first start has a test of its own.
+  /^echo '[^']+' > sample\.txt$/,
   /^tar -C data -czf gateway\.tgz \.$/,
   /^pg_dump --dbname="\$DATABASE_URL" --format=custom --file=gateway\.dump$/,
 ];
@@ -119,7 +123,7 @@ const wordsOf = (line: string) =>
 async function runGatewayCommand(line: string): Promise<void> {
   const words = wordsOf(line.replace(/ < \S+$/, ''));
   const [command, ...rest] = words;
-  if (command === 'serve' || command === 'check') {
+  if (command === 'serve' || command === 'check' || followed.test(line)) {
     const files = rest.filter((word) => word.endsWith('.yaml'));
     for (const file of files) assert.ok(existsSync(join(directory, file)) || existsSync(file), `there is no ${file}`);
     return;

@@ -64,6 +64,19 @@ export const goals: readonly Goal[] = [
     },
   },
   {
+    name: 'guardrails',
+    after: 'vendor',
+    sections: [
+      ['guardrails', 'The shortest file'],
+      ['guardrails', 'In this order'],
+    ],
+    check({ said }) {
+      assert.match(said, /pii: masked, findings: 1,/);
+      assert.match(said, /words: passed, findings: 0,/);
+      assert.match(said, /Write to \[EMAIL-1\] about the project\./);
+    },
+  },
+  {
     name: 'friends',
     sections: [
       ['friends', 'The shortest file'],
