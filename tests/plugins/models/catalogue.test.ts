@@ -217,6 +217,7 @@ test('the gateways list their plugins in a valid order', () => {
     'uploads',
     'batches',
     'usage',
+    'organizations',
     'openapi',
     'docs',
     'task-store',
