@@ -21,8 +21,14 @@ before(async () => {
   gateway = await startGateway({
     plugins: ['providers', 'models', 'cache', 'route', 'protocol-convert', 'endpoints'],
     cache: { largest: '64KB', of: [{ keep: '1h', price: 0.1 }] },
-    providers: Object.fromEntries(dialectNames.map((name) => [name, provider(name)])),
-    models: Object.fromEntries(dialectNames.map((name) => [name, { owned_by: 'v', targets: [name], price: 'free' }])),
+    providers: {
+      ...Object.fromEntries(dialectNames.map((name) => [name, provider(name)])),
+      vectors: { keys: 'key-of-vectors', speaks: { 'gemini-embeddings': `${vendor.origin}/v1beta` } },
+    },
+    models: {
+      ...Object.fromEntries(dialectNames.map((name) => [name, { owned_by: 'v', targets: [name], price: 'free' }])),
+      vectors: { kind: 'embedding', owned_by: 'v', targets: ['vectors'], price: 'free' },
+    },
   });
 });
 after(async () => {
@@ -229,3 +235,27 @@ for (const client of dialectNames)
         }
       });
     }
+
+test('vectors of a vendor of another protocol are given again, and none beside which it has named an error', async () => {
+  const answers = { embeddings: [{ values: [1, 0] }] };
+  const embed = async (input: string, mark: Json = {}) => {
+    vendor.play({ headers: json, body: JSON.stringify({ ...answers, ...mark }) });
+    const answer = await gateway.post('/v1/embeddings', { model: 'vectors', input });
+    await answer.text();
+    return [answer.status, answer.headers.get('x-cache')];
+  };
+  assert.deepEqual(
+    [await embed('fine'), await embed('fine')],
+    [
+      [200, 'miss'],
+      [200, 'hit'],
+    ],
+  );
+  assert.deepEqual(
+    [await embed('marred', { error: 'half of it' }), await embed('marred')],
+    [
+      [200, 'miss'],
+      [200, 'miss'],
+    ],
+  );
+});
