@@ -57,6 +57,7 @@ export const jsonExamples = {
   '/v1/organization/projects/{project_id}': { body: { name: 'Harbours' } },
   '/mcp': listTools,
   '/mcp/{bundle}': listTools,
+  '/mcp/gateway': listTools,
   '/v1/uploads': { body: { purpose: 'user_data', filename: 'note.txt', bytes: 20, mime_type: 'text/plain' } },
   '/v1/uploads/{upload_id}/complete': { body: { part_ids: ['part-example'] } },
   ':generateContent': { kind: 'chat', body: { contents, generationConfig: { maxOutputTokens: 64 } } },
