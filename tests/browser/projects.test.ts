@@ -30,7 +30,7 @@ test('a client makes a project from the page of keys, calls it otherwise, archiv
   await form.getByLabel('Name', { exact: true }).fill('evals');
   await form.getByRole('button', { name: 'New project', exact: true }).click();
   const row = page.getByRole('row').filter({ hasText: 'evals' });
-  await row.getByRole('button', { name: 'Change evals' }).click();
+  await row.getByRole('button', { name: 'Edit evals' }).click();
   await form.getByLabel('Name', { exact: true }).fill('evals of spring');
   await form.getByRole('button', { name: 'Save', exact: true }).click();
   await row.filter({ hasText: 'evals of spring' }).getByRole('button', { name: 'Archive' }).click();

@@ -8,7 +8,7 @@ export default {
     create: 'New project',
     made: 'The project is made.',
     edit: 'Change project',
-    editNamed: 'Change {{name}}',
+    editNamed: 'Edit {{name}}',
     saved: 'The project is changed.',
     nameHint: 'Its keys get the name too.',
     models: 'Models that its keys may call',
