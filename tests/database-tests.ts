@@ -16,13 +16,14 @@ const choice = 'TEST_DATABASE_URL';
 const ofTheWire = [
   /^tests\/sdk\/(?!fleet-)/,
   /^tests\/(?:browser|core|docker|docs|relay|matrix|open-responses|package|pitfalls|readme|runner|translate)/,
-  /^tests\/plugins\/(?:clouds|cohere|endpoints|ollama|providers|telemetry)\//,
+  /^tests\/plugins\/(?:clouds|cohere|docs|endpoints|mcp|ollama|providers|telemetry)\//,
+  /^tests\/plugins\/guardrails\/(?!found\.)/,
   /^tests\/plugins\/batches\/native\/(?:content|files|messages)\./,
   /^tests\/plugins\/(?:alerts|files)\/gateway\./,
   /^tests\/plugins\/console\/(?:clock-jumps|entry|files-batches|known-device|known-set|people|providers|reload|second|upstream-test)\./,
   /^tests\/plugins\/protocol-convert\/completions\./,
   /^tests\/plugins\/task-store\/(?:contents|edits|key-images|no-capacity|official-videos|streaming|vendors)\./,
-  /^tests\/end-to-end\/(?:absorbed|admission(?:-rules)?|advisories|bad-input|broken-answers|clients|clock-jumps|cloud-targets|coding-turn)\./,
+  /^tests\/end-to-end\/(?:absorbed|admission(?:-rules)?|advisories|bad-input|broken-answers|clients|clock-jumps|cloud-targets|coding-turn|company)\./,
   /^tests\/end-to-end\/(?:direct|drain|failover|forgotten-bodies|hedged?(?:-\w+)?|idle|instead(?:-\w+)?|lasting-refusals|leaving|left-sessions|limits|live|lying-vendors|open-sessions)\./,
   /^tests\/end-to-end\/(?:named-bugs|outcome-table|prices|proxies|realtime|rebinding|reload|responses-websocket|second-gateway|security|settled-first|switches|timeline)\./,
   /^tests\/end-to-end\/(?:task-demo|task-recordings|task-vendors|upstream-health|upstream-websocket)\./,
@@ -38,9 +39,10 @@ const ofOneGateway =
 const ofTheEmbedded =
   /^tests\/(?:plugins\/storage\/(?:backend|copy|embedded|power|server)|end-to-end\/(?:restored|storage-faults))\./;
 
-/** Every mutant of the simulation has a run of its own. */
+/** Every mutant of the simulation has a run of its own, and what runs in a browser knows no database. */
 const hasHistories = (file: string) =>
-  !file.startsWith('tests/simulation/') && /from '[./]*\/helpers\/histories\.ts'/.test(readFileSync(file, 'utf8'));
+  !/^tests\/(?:simulation|plugins\/console\/web)\//.test(file) &&
+  /from '[./]*\/helpers\/histories\.ts'/.test(readFileSync(file, 'utf8'));
 
 const texts = new Map<string, string>();
 const reaches = new Map<string, boolean>();

@@ -10,8 +10,6 @@ export interface Queue {
   readonly alone: readonly string[];
   /** Processes at a time. */
   readonly workers: number;
-  /** How many of them have a file alone, as long as there are files to share. */
-  readonly besides: number;
   /** The longest that a file may take. */
   readonly timeoutMs: number;
 }
@@ -42,10 +40,11 @@ function sharedStarts({ shared, workers }: Queue): number {
 export function* takeFiles(): Generator<{ file: string; timeoutMs: number }> {
   const directory = process.env['TEST_QUEUE']!;
   const queue: Queue = JSON.parse(readFileSync(join(directory, 'queue.json'), 'utf8'));
-  const { shared, alone, workers, besides, timeoutMs } = queue;
+  const { shared, alone, workers, timeoutMs } = queue;
   const starts = sharedStarts(queue);
   const number = take(directory, 'process', starts + alone.length)!;
-  const first = Math.min(Math.max(workers - besides, 1), starts);
+  // Two at a time, as long as there are files to share: each starts processes of its own.
+  const first = Math.min(Math.max(workers - 2, 1), starts);
   if (number >= first && number < first + alone.length) return yield { file: alone[number - first]!, timeoutMs };
   // The last ones leave nothing to others.
   const maxBytes = number < starts + alone.length - workers ? maxResidentBytes : Number.POSITIVE_INFINITY;

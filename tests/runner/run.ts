@@ -1,8 +1,7 @@
 /**
  * Runs the test files that match the given paths and patterns, and ends on node's summary, with 1 when a test failed.
  * Files share a few processes: loading and compiling the same modules again for each takes a third of a run.
- * `--workers N`: processes at a time (5). `--alone N`: how many of them have a file alone, which starts processes of its own, beside
- * those that share files (2). `--minutes N`: the longest that a file may take (5). `--times N`: prints the processor time
+ * `--workers N`: processes at a time (5). `--minutes N`: the longest that a file may take (5). `--times N`: prints the processor time
  * of the N files that take most.
  */
 import { globSync } from 'node:fs';
@@ -28,7 +27,6 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     workers: { type: 'string', default: '5' },
-    alone: { type: 'string', default: '2' },
     minutes: { type: 'string', default: '5' },
     times: { type: 'string' },
   },
@@ -44,7 +42,6 @@ const processes = makeQueue({
   shared: files.filter((file) => !alone.test(file)),
   alone: files.filter((file) => alone.test(file)),
   workers,
-  besides: Number(values.alone),
   timeoutMs: Number(values.minutes) * 60_000,
 });
 const { TEST_QUEUE: directory } = process.env;
