@@ -88,7 +88,7 @@ export interface Plugin<Config = unknown> extends DeclaresExtensions {
   /**
    * Called as soon as the plugin is loaded for a gateway that is to serve, with its section as written: begins what takes a while
    * beside the loading of the others and shows nowhere. Nothing is checked yet, and `setup` may never follow: the process ends then,
-   * and what has been begun in the data directory is taken away with it.
+   * and has to take away what it has begun in the data directory.
    */
   warmUp?(section: unknown, place: { readonly directory: string; readonly schema: string }): void;
   setup(host: Host, config: Config): PluginInstance<Config> | Promise<PluginInstance<Config>>;

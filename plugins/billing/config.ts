@@ -1,10 +1,10 @@
 /** The settings of `billing`. */
 import type { Notice } from '../../core/contract/contract.ts';
 import { count, duration, size, z } from '../../core/contract/schema.ts';
+import { zoneOf } from '../../core/tools/time-zone.ts';
 import { leastAfterMs } from './archive/format.ts';
 import { budgetsSchema } from './budgets/settings.ts';
 import type { HoldRules } from './reservations/call-terms.ts';
-import { zoneOf } from './statements/months.ts';
 
 const holdSchema = z.strictObject({
   output_tokens: count()

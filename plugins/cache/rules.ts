@@ -1,6 +1,7 @@
 /** Which requests may be answered again: the operator's rules, and what no rule allows. Pure. */
 import type { Exchange } from '../../core/contract/contract.ts';
 import { type JsonObject, listOf, objectOf } from '../../core/json/json.ts';
+import { isLike } from '../../core/tools/wildcard.ts';
 import { caller } from '../common/domain/accounts.ts';
 import {
   answerPolicies,
@@ -18,7 +19,7 @@ import type { WrittenRule } from './config.ts';
 
 export interface Rule {
   readonly operations: ReadonlySet<string> | undefined;
-  readonly models: readonly RegExp[] | undefined;
+  readonly models: readonly string[] | undefined;
   readonly without: ReadonlySet<string>;
   readonly keepMs: number;
   /** What a hit costs, as a share of what the call would have cost; from 0 to 1. */
@@ -28,16 +29,11 @@ export interface Rule {
 export function ruleOf({ operations, models, without, keep, price }: WrittenRule): Rule {
   return {
     operations: operations && new Set(operations),
-    models: models?.map(patternOf),
+    models,
     without: new Set(without),
     keepMs: keep,
     share: price,
   };
-}
-
-function patternOf(written: string): RegExp {
-  const parts = written.split('*').map((part) => part.replaceAll(/[\\^$.|?+()[\]{}]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`, 's');
 }
 
 /** The first rule for this request; `json`: its body. */
@@ -47,7 +43,7 @@ export function ruleFor(rules: readonly Rule[], exchange: Exchange, json: JsonOb
   return rules.find(
     ({ operations, models, without }) =>
       (operations?.has(operation) ?? true) &&
-      (models?.some((pattern) => names.some((one) => pattern.test(one))) ?? true) &&
+      (models?.some((pattern) => names.some((one) => isLike(pattern, one))) ?? true) &&
       !(without.has('tools') && hasTools(json)) &&
       !(without.has('media') && (exchange.find(conversation)?.mediaKinds?.().size ?? 0) > 0),
   );

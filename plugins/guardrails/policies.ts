@@ -1,4 +1,5 @@
 /** Which checks apply to a call: the policies of all entries that match, added up. Pure. */
+import { isLike } from '../../core/tools/wildcard.ts';
 import type { Caller } from '../common/domain/accounts.ts';
 import type { Application, GuardrailsConfig } from './config.ts';
 import type { OpenCheck, OpenChecks } from './open-checks.ts';
@@ -77,20 +78,6 @@ function matches({ plans, projects, accounts, keys, models, tags }: Application,
     return false;
   if (models === undefined || asked.models.length === 0) return true;
   return models.some((pattern) => asked.models.some((model) => isLike(pattern, model)));
-}
-
-function isLike(pattern: string, name: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  if (rest.length === 0) return pattern === name;
-  const last = rest.pop()!;
-  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last)) return false;
-  let at = first.length;
-  for (const part of rest) {
-    const found = name.indexOf(part, at);
-    if (found === -1 || found + part.length > name.length - last.length) return false;
-    at = found + part.length;
-  }
-  return true;
 }
 
 /** Faults of a section beside those of its checks: names that stand for nothing. */

@@ -1,5 +1,6 @@
 /** Names of tools as clients see them, and which tools a request may use. Pure. */
 import { hash } from 'node:crypto';
+import { isLike } from '../../core/tools/wildcard.ts';
 
 const longestName = 64;
 const hashLength = 8;
@@ -11,26 +12,6 @@ export function shownName(server: string, name: string): string {
   if (clean === plain && plain.length <= longestName) return plain;
   const digest = hash('sha256', plain).slice(0, hashLength);
   return `${clean.slice(0, longestName - hashLength - 1)}_${digest}`;
-}
-
-/** Whether `*` of the pattern can stand for characters so that it is the text. In time of both lengths' product at most. */
-export function matches(pattern: string, text: string): boolean {
-  let [at, from, star, mark] = [0, 0, -1, 0];
-  while (at < text.length) {
-    if (from < pattern.length && pattern[from] !== '*' && pattern[from] === text[at]) {
-      at += 1;
-      from += 1;
-    } else if (pattern[from] === '*') {
-      [star, mark] = [from, at];
-      from += 1;
-    } else if (star >= 0) {
-      from = star + 1;
-      mark += 1;
-      at = mark;
-    } else return false;
-  }
-  while (pattern[from] === '*') from += 1;
-  return from === pattern.length;
 }
 
 /** One list of what may be used. */
@@ -50,12 +31,12 @@ export class Allowed {
 
   tool(server: string, name: string): boolean {
     if (this.#names.has(shownName(server, name))) return true;
-    return this.#patterns.some(([of, tool]) => matches(of, server) && matches(tool, name));
+    return this.#patterns.some(([of, tool]) => isLike(of, server) && isLike(tool, name));
   }
 
   /** All that the server has: where this is so, its resources are offered too. */
   whole(server: string): boolean {
-    return this.#patterns.some(([of, tool]) => tool === '*' && matches(of, server));
+    return this.#patterns.some(([of, tool]) => tool === '*' && isLike(of, server));
   }
 }
 

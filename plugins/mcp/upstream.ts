@@ -17,11 +17,11 @@ import {
   type Tool,
 } from '@modelcontextprotocol/client';
 import type { Host } from '../../core/contract/contract.ts';
+import { isLike } from '../../core/tools/wildcard.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { scrubText } from '../common/kit/scrub.ts';
 import type { ServerConfig } from './config.ts';
 import { Kept } from './kept.ts';
-import { matches } from './names.ts';
 
 /** A server offers at most so many of a kind; more are left out. */
 const mostListed = 512;
@@ -200,7 +200,7 @@ export class Upstream {
   }
 
   #offered(tools: readonly Tool[]): readonly Tool[] {
-    const named = tools.filter(({ name }) => this.settings.tools.some((one) => matches(one, name)));
+    const named = tools.filter(({ name }) => this.settings.tools.some((one) => isLike(one, name)));
     const bounded = named.filter((tool) => isBounded(tool));
     if (bounded.length < named.length)
       this.#host.log.warn(

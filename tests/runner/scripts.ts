@@ -69,7 +69,7 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
     [
       'test:guide [-- --only GOAL,…] [-- --install]',
       'a minute',
-      'six goals of the guide in a fresh clone, by a script that does only what the pages say',
+      'seven goals of the guide in a fresh clone, by a script that does only what the pages say',
     ],
     ['pictures', '2 minutes', 'takes the console’s screenshots again, into plugins/console/pictures/'],
     ['recording', '10 seconds', 'takes the recording of a terminal again, into plugins/docs/recordings/'],

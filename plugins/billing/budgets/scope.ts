@@ -1,11 +1,12 @@
-/** A scope: calls whose charges are counted together against one ceiling for each period. Pure. */
+/** Scopes: the charges of some calls count together against one ceiling in each period. Pure. */
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { isLike } from '../../../core/tools/wildcard.ts';
 import type { KeyCap } from '../../common/domain/accounts.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import type { Period } from '../grants/periods.ts';
 import type { Calendar } from './calendar.ts';
 
-/** Which charges count: those of the account that have all of these. */
+/** A charge of the account counts where it has all of these. */
 export interface Spending {
   readonly accountId: string;
   readonly key?: string | undefined;
@@ -38,13 +39,7 @@ export function scopeOfKey(accountId: string, keyId: string, { amount, every }: 
 
 /** Whether a charge for this model counts. */
 export function countsModel({ models }: Spending, model: string): boolean {
-  return models === undefined || models.some((pattern) => matches(pattern, model));
-}
-
-function matches(pattern: string, model: string): boolean {
-  if (!pattern.includes('*')) return pattern === model;
-  const parts = pattern.split('*').map((part) => part.replace(/[\\^$.+?()[\]{}|]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`).test(model);
+  return models === undefined || models.some((pattern) => isLike(pattern, model));
 }
 
 const spans = { day: ' a day', week: ' a week', month: ' a month', quarter: ' a quarter', year: ' a year', ever: '' };

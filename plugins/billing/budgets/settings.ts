@@ -1,16 +1,8 @@
 /** The setting `budgets`: ceilings for all accounts. */
 import { z } from '../../../core/contract/schema.ts';
+import { zoneOf } from '../../../core/tools/time-zone.ts';
 import { usd } from '../../common/domain/money-schema.ts';
 import { everyNames } from './calendar.ts';
-
-function isZone(name: string): boolean {
-  try {
-    // Offsets know no summer.
-    return /^[A-Za-z]/.test(name) && Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name) !== undefined;
-  } catch {
-    return false;
-  }
-}
 
 function isDay(text: string): boolean {
   try {
@@ -51,7 +43,7 @@ const budget = z
       .describe('The period after which all of it is there again; ever: never. Choose the one that is accounted for.'),
     zone: z
       .string()
-      .refine(isZone, 'must be a time zone by its IANA name, such as Europe/Berlin')
+      .refine((name) => zoneOf(name) !== undefined, 'must be a time zone by its IANA name, such as Europe/Berlin')
       .default('UTC')
       .describe('The time zone in which periods begin, by its IANA name. Set it to that of the people in charge.'),
     first: z

@@ -8,15 +8,6 @@ export interface Month {
   readonly until: number;
 }
 
-/** The zone's own name; undefined: there is no such zone. */
-export function zoneOf(name: string): string | undefined {
-  try {
-    return /^[A-Za-z]/.test(name) ? zoned(0, name).timeZoneId : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 export function monthAt(at: number, zone: string): string {
   return zoned(at, zone).toPlainDate().toPlainYearMonth().toString();
 }

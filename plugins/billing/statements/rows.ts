@@ -182,7 +182,7 @@ function rowOf({ usage, price, seq, at, kind, amount, ...rest }: Found, { month,
   return Object.fromEntries(Object.entries(members).filter(([, value]) => (value ?? null) !== null)) as unknown as Row;
 }
 
-/** Whose turn it is: the month, and the account that was the last one. */
+/** How far the accounts of a month have been gone through: the last one that was. */
 export interface Turn {
   readonly month: string;
   readonly accountId: string;

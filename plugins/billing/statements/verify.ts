@@ -1,9 +1,10 @@
 /** Checks a statement's file by itself: that no byte was changed, and that each charge, each sum and the balances follow from its rows. */
 import { isObject, objectOf, tryParse } from '../../../core/json/json.ts';
+import { zoneOf } from '../../../core/tools/time-zone.ts';
 import { cost } from '../../common/domain/money.ts';
 import { decodePrice, decodeRatio } from '../model/records.ts';
 import { type Head, type Row, StatementLines } from './format.ts';
-import { monthAt, monthOf, zoneOf } from './months.ts';
+import { monthAt, monthOf } from './months.ts';
 
 export interface Verdict {
   readonly ok: boolean;

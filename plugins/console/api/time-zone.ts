@@ -1,19 +1,10 @@
 /** Time as the pages divide it: days, hours and minutes of one time zone, the same for requests and money. */
 
 import { z } from '@hono/zod-openapi';
+import { zoneOf } from '../../../core/tools/time-zone.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
 
 const message = 'must be a time zone by its IANA name, such as Europe/Berlin';
-
-/** The zone's own name; undefined: there is no such zone. Offsets such as +02:00 are no zones: they know no summer. */
-function zoneOf(name: string): string | undefined {
-  if (!/^[A-Za-z][\w+\-/]{0,63}$/.test(name)) return undefined;
-  try {
-    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId;
-  } catch {
-    return undefined;
-  }
-}
 
 export const zoneInput = z
   .string()
