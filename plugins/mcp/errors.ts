@@ -1,6 +1,5 @@
-/** Errors in the form of JSON-RPC. Pure. */
-import { ProtocolError } from '@modelcontextprotocol/server';
-import { type ErrorKind, GatewayError } from '../../core/contract/errors.ts';
+/** Errors in the form of JSON-RPC, and a server that is away. Pure, and without the library of the protocol. */
+import type { ErrorKind, GatewayError } from '../../core/contract/errors.ts';
 import type { Answer, ClientRequest } from '../../core/contract/message.ts';
 import { isObject, tryParseBytes } from '../../core/json/json.ts';
 
@@ -9,9 +8,9 @@ const unknownMethod = -32_601;
 export const invalidParams = -32_602;
 const internal = -32_603;
 /** Errors that the protocol leaves to servers. */
-const ownError = -32_000;
+export const ownError = -32_000;
 
-const codes: { readonly [K in ErrorKind]?: number } = {
+export const rpcCodes: { readonly [K in ErrorKind]?: number } = {
   invalid_request: invalidRequest,
   unsupported: invalidRequest,
   not_found: unknownMethod,
@@ -28,7 +27,7 @@ export function rpcError(
   const body = {
     jsonrpc: '2.0',
     id: idOf(request),
-    error: { code: codes[kind] ?? ownError, message: error.message, data },
+    error: { code: rpcCodes[kind] ?? ownError, message: error.message, data },
   };
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
@@ -39,8 +38,11 @@ function idOf({ body }: ClientRequest): string | number | null {
   return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
 
-/** An error inside an answer that has its status already. */
-export function asProtocolError(error: unknown): unknown {
-  if (!(error instanceof GatewayError)) return error;
-  return new ProtocolError(codes[error.kind] ?? ownError, error.message, { code: error.code ?? error.kind });
+/** The server cannot be reached, or does not answer as the protocol says. The message is for clients. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable';
+
+  constructor(message: string, cause: unknown) {
+    super(message, { cause });
+  }
 }

@@ -1,5 +1,6 @@
 /** MCP: one address for the tools of many servers; each call of a tool is limited, charged and recorded as calls of models are. */
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import {
   definePlugin,
   type Endpoint,
@@ -20,11 +21,10 @@ import { multipliers } from '../common/domain/price-ratio.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
 import { rpcError } from './errors.ts';
+import { Generation, loaded } from './generation.ts';
 import { ownEndpoint } from './own/endpoint.ts';
 import { asked, openRequest } from './request.ts';
 import { Running } from './running.ts';
-import { Servers } from './servers.ts';
-import { callTool } from './tool-call.ts';
 
 export default definePlugin<McpConfig>({
   name: 'mcp',
@@ -34,7 +34,7 @@ export default definePlugin<McpConfig>({
   optional: [plan, model, spendGuard],
   sets: [attempts, usageReport, upstreamRequest],
   setup(host, config) {
-    let servers = new Servers(host, config);
+    let servers = new Generation(host, config);
     const running = new Running();
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers));
     const own = new Set(endpoints);
@@ -44,9 +44,11 @@ export default definePlugin<McpConfig>({
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => answer(exchange, running, host, next),
       reload: {
-        // Requests that run keep the servers that they began with.
+        // Requests that run keep the servers that they began with; a change elsewhere keeps the connections.
         prepare: (changed) => () => {
-          servers = new Servers(host, changed);
+          if (isDeepStrictEqual(changed, servers.config)) return;
+          servers.retire();
+          servers = new Generation(host, changed);
         },
       },
       lifecycle: { stop: () => servers.close() },
@@ -55,7 +57,7 @@ export default definePlugin<McpConfig>({
   },
 });
 
-function endpointOf(path: string, servers: () => Servers): Endpoint {
+function endpointOf(path: string, servers: () => Generation): Endpoint {
   return {
     method: 'POST',
     path,
@@ -71,7 +73,7 @@ function endpointOf(path: string, servers: () => Servers): Endpoint {
         answers: ['application/json', 'text/event-stream'],
       },
     ],
-    open: (exchange) => openRequest(exchange, servers()),
+    open: async (exchange) => openRequest(exchange, await servers().use(exchange)),
     renderError: rpcError,
   };
 }
@@ -81,6 +83,7 @@ async function answer(exchange: Exchange, running: Running, host: Host, next: Ne
   const { message, servers } = request;
   if (message['method'] === 'notifications/cancelled') running.cancel(exchange, message);
   const signal = running.enter(exchange, message, servers.config.per_account);
+  const { callTool } = await loaded();
   const given = await callTool(exchange, request, signal, host.clock, next);
   // Names the client's requests, so that it can cancel them: any process takes it, and none keeps it.
   if (message['method'] === 'initialize' && given.status === 200) given.headers['mcp-session-id'] = randomUUID();

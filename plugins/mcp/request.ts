@@ -8,9 +8,9 @@ import { type Call, call } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
 import { plan } from '../common/domain/plans.ts';
 import { flatBook } from '../common/domain/prices.ts';
+import { Unavailable } from './errors.ts';
 import { type Allowed, View } from './names.ts';
 import type { FoundTool, Servers } from './servers.ts';
-import { Unavailable } from './upstream.ts';
 
 const toolsHeader = 'x-gateway-tools';
 const mostWords = 64;

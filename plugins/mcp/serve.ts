@@ -10,9 +10,10 @@ import {
   type Tool,
 } from '@modelcontextprotocol/server';
 import type { Exchange } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
 import { isObject, type JsonObject } from '../../core/json/json.ts';
-import { asProtocolError, invalidParams } from './errors.ts';
+import { invalidParams, ownError, rpcCodes } from './errors.ts';
 import { shownUri } from './names.ts';
 import type { Asked } from './request.ts';
 import type { Upstream } from './upstream.ts';
@@ -138,6 +139,12 @@ function addHandlers(server: Server, { servers, view }: Asked, caller: ToolCalle
     const shown = { ...params, ref: { ...ref, ...(isPrompt ? { name: of } : { uri: of }) } };
     return (await relayed(upstream, 'completion/complete', shown, context)) as never;
   });
+}
+
+/** An error inside an answer that has its status already. */
+function asProtocolError(error: unknown): unknown {
+  if (!(error instanceof GatewayError)) return error;
+  return new ProtocolError(rpcCodes[error.kind] ?? ownError, error.message, { code: error.code ?? error.kind });
 }
 
 /** Sends a client's request on, with its progress and its end, and gives the result as clients of the gateway see it. */

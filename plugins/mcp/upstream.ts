@@ -21,6 +21,7 @@ import { isLike } from '../../core/tools/wildcard.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { scrubText } from '../common/kit/scrub.ts';
 import type { ServerConfig } from './config.ts';
+import { Unavailable } from './errors.ts';
 import { Kept } from './kept.ts';
 
 /** A server offers at most so many of a kind; more are left out. */
@@ -29,18 +30,6 @@ const mostListed = 512;
 const largestTool = 64 * 1024;
 const deepestTool = 32;
 const longestError = 500;
-
-/** The server cannot be reached, or does not answer as the protocol says. The message is for clients. */
-export class Unavailable extends Error {
-  override readonly name = 'Unavailable';
-  /** Whether the request may have been executed. */
-  readonly mayHaveRun: boolean;
-
-  constructor(message: string, mayHaveRun: boolean, cause: unknown) {
-    super(message, { cause });
-    this.mayHaveRun = mayHaveRun;
-  }
-}
 
 export interface RequestOptions {
   readonly signal: AbortSignal;
@@ -113,7 +102,7 @@ export class Upstream {
   async close(): Promise<void> {
     const client = this.#connecting;
     this.#forget();
-    await client?.then((one) => one.close()).catch(() => {});
+    await client?.then(ended).catch(() => {});
   }
 
   #client(): Promise<Client> {
@@ -141,7 +130,7 @@ export class Upstream {
         timeout: within,
       });
     } catch (error) {
-      throw new Unavailable('The server of this tool cannot be reached now.', false, error);
+      throw new Unavailable('The server of this tool cannot be reached now.', error);
     }
     return client;
   }
@@ -229,8 +218,15 @@ export class Upstream {
     const message = isLate
       ? 'The server of this tool did not answer in time.'
       : 'The server of this tool did not answer as it should.';
-    return new Unavailable(message, true, error);
+    return new Unavailable(message, error);
   }
+}
+
+/** Takes away the session, where the server has one. */
+async function ended(client: Client): Promise<void> {
+  const { transport } = client;
+  if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession().catch(() => {});
+  await client.close();
 }
 
 /** Lists are kept here, and not a second time by the client. */

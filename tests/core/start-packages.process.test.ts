@@ -38,8 +38,6 @@ test('a start loads only the packages that its configuration needs', {
     Object.keys(dependencies).filter((name) => loaded.has(name)),
     [
       '@hono/zod-openapi',
-      '@modelcontextprotocol/client',
-      '@modelcontextprotocol/server',
       'commander',
       'drizzle-orm',
       'find-my-way',

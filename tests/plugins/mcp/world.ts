@@ -24,6 +24,8 @@ interface ToolServer {
   readonly seen: { readonly method: string; readonly headers: Record<string, unknown>; readonly params: Params }[];
   /** Aborted calls. */
   readonly aborted: string[];
+  /** Sessions that clients have ended. */
+  readonly closed: string[];
   /** Set: every request is answered with this status. */
   status: number | undefined;
   /** Forgets the sessions of its clients. */
@@ -97,7 +99,7 @@ async function call({ name, arguments: given }: Params, { mcpReq }: ServerContex
 
 /** `legacy`: sessions, and no word of later revisions. */
 async function startToolServer(era: Era): Promise<ToolServer> {
-  const [seen, aborted]: [ToolServer['seen'], string[]] = [[], []];
+  const [seen, aborted, closed]: [ToolServer['seen'], string[], string[]] = [[], [], []];
   let sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const modern = createMcpHandler(() => toolsOf(aborted), { legacy: 'reject' });
   const answer = async (request: Request, body: Params): Promise<Response> => {
@@ -111,6 +113,7 @@ async function startToolServer(era: Era): Promise<ToolServer> {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (made) => void sessions.set(made, transport),
+      onsessionclosed: (made) => void closed.push(made),
     });
     await toolsOf(aborted).connect(transport);
     return transport.handleRequest(request, { parsedBody: body });
@@ -124,7 +127,7 @@ async function startToolServer(era: Era): Promise<ToolServer> {
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return Object.assign(world, {
-    ...{ origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, aborted },
+    ...{ origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, aborted, closed },
     restart: () => {
       sessions = new Map();
     },

@@ -1,0 +1,50 @@
+/** The servers of one configuration: opened by the first request that needs them, closed when the last one that uses them has ended. */
+import type { Exchange, Host } from '../../core/contract/contract.ts';
+import type { McpConfig } from './config.ts';
+import type { Servers } from './servers.ts';
+
+/** What needs the library of the protocol, which takes a moment to load: most processes that start serve no request to tools at first. */
+export const loaded = (): Promise<typeof import('./loaded.ts')> => import('./loaded.ts');
+
+export class Generation {
+  readonly config: McpConfig;
+  readonly #host: Host;
+  #servers: Promise<Servers> | undefined;
+  #users = 0;
+  #isRetired = false;
+
+  constructor(host: Host, config: McpConfig) {
+    this.#host = host;
+    this.config = config;
+  }
+
+  /** The servers, which stay open until the exchange has ended. */
+  use(exchange: Exchange): Promise<Servers> {
+    this.#users++;
+    exchange.defer(() => {
+      this.#users--;
+      if (this.#isRetired) return this.#closeUnused();
+    });
+    return this.#opened();
+  }
+
+  /** Another configuration is used from now on. */
+  retire(): void {
+    this.#isRetired = true;
+    void this.#closeUnused();
+  }
+
+  async close(): Promise<void> {
+    const servers = await this.#servers?.catch(() => undefined);
+    await servers?.close();
+  }
+
+  #opened(): Promise<Servers> {
+    this.#servers ??= loaded().then(({ Servers }) => new Servers(this.#host, this.config));
+    return this.#servers;
+  }
+
+  async #closeUnused(): Promise<void> {
+    if (this.#users === 0) await this.close();
+  }
+}

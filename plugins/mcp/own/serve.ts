@@ -1,0 +1,36 @@
+/** Answers a request to the gateway's own tools, by the library of the protocol. */
+import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/server';
+import type { Exchange, Host } from '../../../core/contract/contract.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import { invalidParams } from '../errors.ts';
+import { answered } from '../serve.ts';
+import { Failed, ownTools } from './tools.ts';
+
+export function answerOwn(exchange: Exchange, host: Host, message: JsonObject, signal: AbortSignal): Promise<Answer> {
+  const handler = createMcpHandler(() => serverOf(exchange, host), { legacy: 'stateless', maxSubscriptions: 1 });
+  return answered(handler, exchange, message, signal);
+}
+
+function serverOf(exchange: Exchange, host: Host): Server {
+  const server = new Server({ name: 'model-gateway', version: '1' }, { capabilities: { tools: {} } });
+  server.setRequestHandler('tools/list', async () => ({
+    tools: ownTools.map(({ name, description, properties, required = [] }) => ({
+      ...{ name, description, inputSchema: { type: 'object' as const, properties, required: [...required] } },
+      annotations: { readOnlyHint: true },
+    })),
+  }));
+  server.setRequestHandler('tools/call', async ({ params }) => {
+    const tool = ownTools.find(({ name }) => name === params.name);
+    if (tool === undefined) throw new ProtocolError(invalidParams, 'Unknown tool');
+    try {
+      const result = await tool.run(params.arguments ?? {}, exchange, host);
+      return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: { ...result } };
+    } catch (error) {
+      if (error instanceof Failed) return { content: [{ type: 'text', text: error.message }], isError: true };
+      exchange.log.error({ error }, 'a tool of the gateway itself failed');
+      throw new ProtocolError(-32_603, 'The tool failed.');
+    }
+  });
+  return server;
+}
