@@ -49,13 +49,16 @@ if (canBreak) {
       assert.ok(slowest < 200, `nine in ten were answered within ${slowest} ms`);
     });
 
-    test('a database with 2 s for each answer delays no known account with money, and an unknown key for a bounded time', async () => {
+    test('a database with 2 s for each answer delays no known account with money, and one with 6 s an unknown key for a bounded time', async () => {
       const [stranger] = await stage.customers();
       let slowest = 0;
       await stage.during(
         async (load) => {
-          stage.network.delayMs = 2_000;
           const from = load.answers.length;
+          stage.network.delayMs = 2_000;
+          await load.more(40);
+          // Later than a key is waited for: with less, a lookup on a connection that is open may still be in time.
+          stage.network.delayMs = 6_000;
           const beganAt = performance.now();
           const answer = await send(stage.fleet.nodes[0]!.origin, stranger!);
           const tookMs = performance.now() - beganAt;

@@ -36,6 +36,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     pairs.add(pair);
     let loses = false;
     let isSilent = false;
+    const pass = inOrder((chunk) => near.write(chunk));
     const end = () => {
       pairs.delete(pair);
       near.destroy();
@@ -58,9 +59,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       else if (loses) {
         lost += 1;
         end();
-      } else if (proxy.delayMs === 0) near.write(chunk);
-      // Timers of one length run in the order in which they were set: so bytes stay in theirs.
-      else setTimeout(() => near.write(chunk), proxy.delayMs);
+      } else pass(chunk, proxy.delayMs);
     });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -91,4 +90,21 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     },
   };
   return proxy;
+}
+
+/** Passes bytes on after the delay; none overtake earlier ones, also when the delay has become shorter. */
+function inOrder(write: (chunk: Buffer) => void): (chunk: Buffer, delayMs: number) => void {
+  const waiting: { readonly chunk: Buffer; readonly at: number }[] = [];
+  const next = () => {
+    while (waiting.length > 0 && waiting[0]!.at <= performance.now()) write(waiting.shift()!.chunk);
+    if (waiting.length > 0) setTimeout(next, waiting[0]!.at - performance.now());
+  };
+  return (chunk, delayMs) => {
+    if (delayMs === 0 && waiting.length === 0) {
+      write(chunk);
+      return;
+    }
+    waiting.push({ chunk, at: Math.max(waiting.at(-1)?.at ?? 0, performance.now() + delayMs) });
+    if (waiting.length === 1) next();
+  };
 }

@@ -13,6 +13,11 @@ export interface TurningProxy {
   close(): void;
 }
 
+/** Longer than any test: a client's request must not cross with the end of its connection. */
+const keepAliveTimeoutMs = 600_000;
+/** What a server says of its own connection, which is not that of the client. */
+const ofConnection = new Set(['connection', 'keep-alive']);
+
 /** Listens on a free port of this machine. Bodies are passed on as they come, in both directions. */
 export async function startTurningProxy(origins: readonly string[]): Promise<TurningProxy> {
   const handed = origins.map(() => 0);
@@ -24,7 +29,9 @@ export async function startTurningProxy(origins: readonly string[]): Promise<Tur
     const { hostname, port } = new URL(origins[index]!);
     return { host: hostname, port: Number(port) };
   };
-  const server = createServer((incoming, outgoing) => pass(incoming, outgoing, next()));
+  const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs }, (incoming, outgoing) =>
+    pass(incoming, outgoing, next()),
+  );
   server.on('upgrade', (incoming, socket, rest) => {
     upgrades += 1;
     tunnel(incoming, socket, rest, next());
@@ -49,7 +56,12 @@ interface Place {
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, place: Place): void {
   const { method = 'GET', url = '/', headers } = incoming;
   const onward = request({ ...place, method, path: url, headers }, (answer) => {
-    outgoing.writeHead(answer.statusCode!, answer.rawHeaders);
+    const { rawHeaders } = answer;
+    const isPassed = (index: number) => !ofConnection.has(rawHeaders[index - (index % 2)]!.toLowerCase());
+    outgoing.writeHead(
+      answer.statusCode!,
+      rawHeaders.filter((_, index) => isPassed(index)),
+    );
     answer.on('error', () => outgoing.destroy());
     answer.pipe(outgoing);
   });
