@@ -209,29 +209,24 @@ export class Guard {
     });
   }
 
-  /** The answer waits for the verdicts of checks that run beside the call. */
+  /** The answer waits for the verdicts of checks that run beside the call, and so does the error of one that has failed. */
   async #answered(
     exchange: Exchange,
     call: GuardedCall,
     { charging }: Applied,
     next: () => Promise<Answer>,
   ): Promise<Answer> {
-    let answer: Answer;
-    try {
-      answer = await next();
-    } catch (error) {
-      await Promise.all(call.beside);
-      throw error;
-    }
+    const [made] = await Promise.allSettled([next()]);
     try {
       await Promise.all(call.beside);
     } catch (error) {
-      await leave(answer);
+      if (made.status === 'fulfilled') await leave(made.value);
       const isFree = !(error instanceof Refusal) || !charging.has(error.check.name);
       if (isFree) serveWithoutAttempt(exchange, free);
       throw error;
     }
-    return answer;
+    if (made.status === 'rejected') throw made.reason;
+    return made.value;
   }
 }
 

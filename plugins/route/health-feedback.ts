@@ -30,7 +30,11 @@ export function recordConsumed(exchange: Exchange, attempt: Attempt): void {
   const report = exchange.find(usageReport);
   const usage = report?.usage;
   if (report !== undefined && usage !== undefined && Object.keys(usage).length > 0)
-    attempt.consumed = { usage, estimated: report.estimated };
+    attempt.consumed = {
+      usage,
+      estimated: report.estimated,
+      ...(report.refusedHere === true ? { refusedHere: true } : {}),
+    };
 }
 
 /** Adds the duration of an answered attempt to the figures. */

@@ -12,8 +12,9 @@ export function finalAdvice(
   now: number,
 ): unknown {
   const mayHaveRun = attempts.some(({ result }) => result === 'unknown');
-  // A failed attempt is charged if it is the last one and its vendor has counted.
-  const isCharged = attempts.at(-1)?.consumed?.estimated === false;
+  // A failed attempt is charged if it is the last one and its vendor has counted, or its answer was refused here.
+  const consumed = attempts.at(-1)?.consumed;
+  const isCharged = consumed?.estimated === false || consumed?.refusedHere === true;
   return withWait(mayHaveRun ? withRetryAdvice(error, isCharged) : error, closedForMs(candidates, now));
 }
 

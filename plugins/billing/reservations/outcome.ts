@@ -85,7 +85,8 @@ function judgeAttempts(ending: Ending): Verdict {
   // Reports compute their usage on access, so it is read once.
   const usage = report?.usage;
   const counted = usage !== undefined && hasCounts(usage);
-  if (result === 'answered' || ending.unpaid === true || (counted && report?.estimated === false)) {
+  const isRefusedHere = report?.refusedHere === true;
+  if (result === 'answered' || ending.unpaid === true || isRefusedHere || (counted && report?.estimated === false)) {
     return settlement(ending, counted ? usage : undefined);
   }
   if (result === 'refused' || result === 'not_sent') {

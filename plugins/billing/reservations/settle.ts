@@ -1,6 +1,13 @@
 /** A call's hold while its answer runs, and its end with the exchange. */
 import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
-import { type Attempt, attempts, call, type SpendGuard, usageReport } from '../../common/domain/calls.ts';
+import {
+  type Attempt,
+  attempts,
+  call,
+  type SpendGuard,
+  type UsageReport,
+  usageReport,
+} from '../../common/domain/calls.ts';
 import { servedBy } from '../../common/domain/ledger.ts';
 import type { Model } from '../../common/domain/models.ts';
 import { type Money, money, type Ratio, zero } from '../../common/domain/money.ts';
@@ -35,7 +42,14 @@ export function judged(exchange: Exchange, hold: Hold, outcome: Outcome['kind'],
 
 export function settle(exchange: Exchange, reservations: Reservations, hold: Hold, verdict: Verdict): void {
   const list = exchange.find(attempts) ?? [];
+  if (verdict.kind === 'VOID' || verdict.served !== undefined) noteConsumed(list.at(-1), exchange.find(usageReport));
   reservations.settle(hold, verdict, share(attemptNotes(list, hold.sent), list, verdict, hold.terms));
+}
+
+/** The client got something else in the place of an answer, so the operator bears what came of that. */
+function noteConsumed(last: Attempt | undefined, report: UsageReport | undefined): void {
+  if (last?.result !== 'answered' || last.consumed !== undefined || report === undefined) return;
+  last.consumed = { usage: report.usage, estimated: report.estimated };
 }
 
 /** Compares a running answer with the hold. */

@@ -121,7 +121,7 @@ export interface Attempt {
   durationMs: number | undefined;
   error: string | undefined;
   /** Usage that a failed attempt was seen to consume; absent: none was reported or seen. */
-  consumed?: { readonly usage: Usage; readonly estimated: boolean };
+  consumed?: { readonly usage: Usage; readonly estimated: boolean; readonly refusedHere?: boolean };
   /** It was started while another attempt was silent. */
   readonly hedge?: true;
   /** A concurrent attempt answered first; this one was aborted. */
@@ -144,6 +144,8 @@ export interface UsageReport {
   readonly estimated: boolean;
   /** The protocol's own terminal event (or a whole body) was seen. */
   readonly terminal: boolean;
+  /** A transform has refused the answer of a vendor that did nothing wrong: the client pays for what came of it. */
+  readonly refusedHere?: boolean;
   /** The vendor has named an error beside its answer, which is for this client alone. Looked for where the answer is made into another form. */
   readonly hasError?: boolean;
   /** The upstream's id of the answer, if it gave one. */

@@ -19,6 +19,7 @@ export class LiveReport implements UsageReport {
   broken = false;
   /** By what `look` was given. */
   hasError = false;
+  refusedHere = false;
   #reportsRead = 0;
   #reportedOutput = 0;
   #isBelieved = true;

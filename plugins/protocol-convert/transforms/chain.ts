@@ -2,7 +2,9 @@
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Event, Reply } from '../../common/canonical/reply.ts';
+import { usageReport } from '../../common/domain/calls.ts';
 import type { AnswerTransform, CallTransform } from '../../common/wire/call-transforms.ts';
+import { LiveReport } from '../metering/report.ts';
 import { Steps } from './steps.ts';
 
 interface Named {
@@ -25,20 +27,20 @@ export function answerTransforms(
     const transform = one.answer?.(exchange);
     if (transform !== undefined) active.unshift({ name: one.name, transform });
   }
-  return active.length === 0 ? undefined : new AnswerTransforms(active, exchange.log);
+  return active.length === 0 ? undefined : new AnswerTransforms(active, exchange);
 }
 
 export class AnswerTransforms {
   readonly #all: readonly Named[];
-  readonly #log: Exchange['log'];
+  readonly #exchange: Pick<Exchange, 'find' | 'log'>;
   readonly #order = new EventOrder();
   readonly #steps = new Steps();
   #hasFailed = false;
   #isEnding = false;
 
-  constructor(all: readonly Named[], log: Exchange['log']) {
+  constructor(all: readonly Named[], exchange: Pick<Exchange, 'find' | 'log'>) {
     this.#all = all;
-    this.#log = log;
+    this.#exchange = exchange;
   }
 
   /** A transform has ended the answer. */
@@ -140,9 +142,11 @@ export class AnswerTransforms {
 
   #failed(name: string, error: unknown): GatewayError {
     this.#hasFailed = true;
+    const report = this.#exchange.find(usageReport);
+    if (report instanceof LiveReport) report.refusedHere = true;
     if (error instanceof GatewayError) return error;
     const by = name === '' ? this.#all.map((one) => one.name).join(', ') : name;
-    this.#log.error({ error, transform: by }, 'a transform of an answer failed');
+    this.#exchange.log.error({ error, transform: by }, 'a transform of an answer failed');
     return new GatewayError('internal', 'The answer could not be processed.', { shouldRetry: false, cause: error });
   }
 }
