@@ -1,7 +1,7 @@
 /** Loads a plugin by its name in the YAML: a built-in name, a path relative to the YAML, or a package. */
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Plugin } from '../contract/contract.ts';
+import type { Command, Plugin } from '../contract/contract.ts';
 import { GatewayError, isPassing } from '../contract/errors.ts';
 import { didYouMean } from '../tools/near-names.ts';
 import { packageUrl, pathOf, pathUrl } from './resolution.ts';
@@ -14,6 +14,13 @@ export function builtInNames(): string[] {
     .filter((entry) => entry.isDirectory() && existsSync(new URL(`${entry.name}/index.ts`, builtInFolder)))
     .map((entry) => entry.name)
     .sort();
+}
+
+/** The commands of built-in plugins that need no gateway: a plugin with such has a file beside its index. */
+export async function commandsAlone(): Promise<readonly Command[]> {
+  const files = builtInNames().map((name) => new URL(`${name}/alone.ts`, builtInFolder));
+  const modules = files.filter((file) => existsSync(file)).map(({ href }) => import(href));
+  return ((await Promise.all(modules)) as { default: readonly Command[] }[]).flatMap((module) => module.default);
 }
 
 /** The modules of plugins that are not built in. */

@@ -8,6 +8,7 @@ import { ConfigError } from '../gateway/config.ts';
 import { configSchema } from '../gateway/json-schema.ts';
 import { createLog } from '../gateway/log.ts';
 import { lineOfNotice } from '../gateway/notices/notices.ts';
+import { commandsAlone } from '../gateway/registry.ts';
 import { endBy, endServing } from './fatal.ts';
 import { newPlugin } from './new-plugin.ts';
 import { ownCommands, usedMost } from './own-commands.ts';
@@ -101,7 +102,18 @@ async function main(words: readonly string[]): Promise<void> {
     await program.parseAsync(words.length === 0 ? ['--help'] : words, { from: 'user' });
     return;
   }
-  await runPluginCommand(words, configOf(words));
+  if (!(await runAlone(words))) await runPluginCommand(words, configOf(words));
+}
+
+/** Runs a command of a plugin that needs no gateway; false: it is none of these. */
+async function runAlone(words: readonly string[]): Promise<boolean> {
+  const named = words.filter((word) => !word.startsWith('-')).join(' ');
+  const alone = (await commandsAlone()).filter(({ name }) => `${named} `.startsWith(`${name} `));
+  if (alone.length === 0) return false;
+  const program = newProgram();
+  for (const command of alone) addPluginCommand(program, command, { before() {}, print });
+  await program.parseAsync(words, { from: 'user' });
+  return true;
 }
 
 type OwnCommands = Readonly<

@@ -63,6 +63,15 @@ export const configSchema = z.strictObject({
         .describe(
           'An hour after each month of this time zone a statement of every account is sealed, by its IANA name. Set it to the zone that you write invoices in. Default: none are made.',
         ),
+      issuer: z
+        .string()
+        .trim()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe(
+          "Who writes them: the name on their pages and in their FOCUS files. Set it to your company's name. Default: the gateway's.",
+        ),
     })
     .prefault({})
     .describe('Sealed monthly statements of accounts, which a file of theirs proves.'),

@@ -174,7 +174,7 @@ interface Storage {
 
 function openFiles(host: Host, store: Database, config: Config): Pick<Storage, 'archive' | 'statements'> {
   const archive = openArchive(host, store, config.archive.after, nodesOf(config));
-  return { archive, statements: openStatements(host, store, archive.reader, config.statements.zone) };
+  return { archive, statements: openStatements(host, store, archive.reader, config.statements) };
 }
 
 function provideAll(host: Host, state: State, { store, rows, files, archive, statements }: Storage) {

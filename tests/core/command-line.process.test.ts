@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -56,6 +56,22 @@ test('accounts, keys, credits, ledger and audit work without a running gateway',
   const rows = await gateway<object[]>('ledger', '--account', 'alice');
   assert.match(JSON.stringify(rows), /"balance_after":"5\.00"/);
   assert.equal((await gateway<{ ok: boolean }>('audit')).ok, true);
+});
+
+test('a command that needs no gateway runs without its file: a statement is checked where there is nothing but it', async () => {
+  const empty = temporaryDirectory('command-line-');
+  const file = join(empty, 'statement.jsonl');
+  writeFileSync(file, '{"format":"another"}\n');
+  const main = join(import.meta.dirname, '../../core/process/main.ts');
+  await assert.rejects(
+    run(process.execPath, [main, 'statements', 'verify', file], { cwd: empty, env: { PATH: process.env['PATH'] } }),
+    (error: { code: number; stdout: string; stderr: string }) => {
+      assert.deepEqual([error.code, error.stdout], [1, 'Line 1 is no head of a statement.\n']);
+      assert.doesNotMatch(error.stderr, /config/);
+      return true;
+    },
+  );
+  assert.deepEqual(readdirSync(empty), ['statement.jsonl']);
 });
 
 test('a failed command prints one sentence without a stack, and exits 1', async () => {

@@ -212,6 +212,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'price.valid_from': '2026-12-01',
   'price.valid_until': '2027-01-01',
   'billing.statements.zone': 'Europe/Berlin',
+  'billing.statements.issuer': 'Example Ltd',
   'price.version': 'winter-2026',
   'price.web_fetch': 0,
   'price.web_search': 0.01,

@@ -9,6 +9,7 @@ import { cost, formatUsd, money } from '../../common/domain/money.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
 import type { Values } from '../../common/kit/commands/arguments.ts';
 import { type RebuildProgress, rebuildSums } from '../../common/rollups/rebuild.ts';
+import commandsAlone from '../alone.ts';
 import { withArchivedCalls } from '../archive/commands.ts';
 import { rebuildTagSums } from '../audit/tag-rebuild.ts';
 import { decodePrice, decodeRatio } from '../model/records.ts';
@@ -27,6 +28,7 @@ export function commandsOf(tools: CommandTools): Command[] {
     ...journalCommands(tools),
     ...tools.archive.commands,
     ...statementCommands(tools),
+    ...commandsAlone,
     {
       name: 'ledger',
       summary: "Shows an account's money, what it is made of, and its last ledger rows",

@@ -1,16 +1,13 @@
-/** The operator's commands on statements: what there is, a statement as a file, and whether a file is as it was sealed. */
+/** The operator's commands on statements: what there is, and a statement as a file. */
 import { createWriteStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Command, CommandResult } from '../../../core/contract/commands.ts';
-import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Command } from '../../../core/contract/commands.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import { formatUsd } from '../../common/domain/money.ts';
 import { readCount } from '../../common/domain/usage.ts';
 import { countOf, textOf, type Values } from '../../common/kit/commands/arguments.ts';
-import { linesIn } from '../statements/lines.ts';
-import { verifyStatement } from '../statements/verify.ts';
+import { type Form, forms } from '../statements/forms.ts';
 import { type CommandTools, findAccount } from './arguments.ts';
 
 const mostListed = 10_000;
@@ -26,16 +23,14 @@ export function statementCommands(tools: Pick<CommandTools, 'host' | 'statements
     },
     {
       name: 'statements export',
-      summary: 'Writes a sealed statement to a file, a line of JSON for each movement',
+      summary: 'Writes a sealed statement to a file, a line for each movement',
       arguments: ['<account>', '<number>'],
-      options: { '--out <file>': 'The file; it must not be there yet' },
+      options: {
+        '--as <form>':
+          'json, which "statements verify" reads (default); csv; or focus: what calls cost, in the columns of FOCUS 1.3',
+        '--out <file>': 'The file; it must not be there yet',
+      },
       run: (values) => exportOne(tools, values),
-    },
-    {
-      name: 'statements verify',
-      summary: 'Adds up a statement by its file alone, and names the first line that differs; exit code 1 if one does',
-      arguments: ['<file>'],
-      run: verify,
     },
   ];
 }
@@ -62,24 +57,23 @@ async function exportOne({ host, statements }: Pick<CommandTools, 'host' | 'stat
   const out = textOf(values, 'out');
   if (out === undefined) throw invalid('--out names the file.', 'out');
   let lines = 0;
-  async function* texts() {
-    for await (const line of statements.lines(account.id, number)) {
+  async function* texts(form: Form) {
+    for await (const line of statements.file(account.id, number, form)) {
       lines += 1;
-      yield `${line}\n`;
+      yield line;
     }
   }
   const file = createWriteStream(out, { flags: 'wx' });
-  await pipeline(Readable.from(texts()), file).catch((error: NodeJS.ErrnoException) => {
+  await pipeline(Readable.from(texts(formOf(values))), file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') throw invalid(`${out} is there already.`, 'out');
     throw error;
   });
   return { json: { account: account.id, number, lines, file: out }, text: `${lines} lines were written to ${out}.` };
 }
 
-async function verify(values: Values): Promise<CommandResult> {
-  const path = textOf(values, 'file');
-  const isFile = path !== undefined && (await stat(path).catch(() => undefined))?.isFile() === true;
-  if (!isFile) throw new GatewayError('not_found', `There is no file "${path ?? ''}".`, { field: 'file' });
-  const verdict = await verifyStatement(linesIn(path));
-  return { json: verdict, text: verdict.text, exitCode: verdict.ok ? 0 : 1 };
+function formOf(values: Values): Form {
+  const name = textOf(values, 'as') ?? 'json';
+  const form = forms.find((one) => one === name);
+  if (form === undefined) throw invalid(`--as is one of ${forms.join(', ')}.`, 'as');
+  return form;
 }

@@ -4,30 +4,37 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Database } from '../../common/domain/database.ts';
 import type { ArchiveReader } from '../archive/reader.ts';
 import { StatementLines } from './format.ts';
+import { type Form, inForm } from './forms.ts';
 import { headOf, listOf, movementsOf, type Place, type Sealed, sealedOf } from './rows.ts';
 import { sealRound } from './sealing.ts';
 
 const roundMs = 60_000;
 
+/** `zone`: months are those of this time zone; absent: no statements are made. */
+export interface Settings {
+  readonly zone?: string | undefined;
+  /** Who writes them. */
+  readonly issuer?: string | undefined;
+}
+
 export interface Statements {
   /** Newest first; of all accounts without one. */
   list(accountId: string | undefined, most: number): Promise<Sealed[]>;
-  /** The lines of its file. Throws where what moved is not what was sealed any more. */
-  lines(accountId: string, number: number): AsyncGenerator<string>;
+  /** The text of its file. Throws where what moved is not what was sealed any more. */
+  file(accountId: string, number: number, form: Form): AsyncGenerator<string>;
   start(): void;
 }
 
-/** `zone`: months are those of this time zone; absent: no statements are made. */
 export function openStatements(
   host: Host,
   { orm, schema }: Database,
   archive: ArchiveReader,
-  zone: string | undefined,
+  { zone, issuer = host.gateway }: Settings,
 ): Statements {
   const place: Place = { orm, schema, archive };
   return {
     list: (accountId, most) => listOf(place, accountId, most),
-    lines: (accountId, number) => linesOf(place, accountId, number),
+    file: (accountId, number, form) => inForm(linesOf(place, accountId, number), form, issuer),
     start: () => {
       if (zone === undefined) return;
       const owner = host.random.bytes(8).toString('hex');

@@ -5,6 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import { focusColumns } from '../../../plugins/billing/statements/focus.ts';
 import type { StatementLines } from '../../../plugins/billing/statements/format.ts';
 import { linesIn } from '../../../plugins/billing/statements/lines.ts';
 import { monthAt, monthOf } from '../../../plugins/billing/statements/months.ts';
@@ -49,9 +50,10 @@ async function statementsOf(world: World, account = 'alice'): Promise<Listed[]> 
   return (json as Listed[]).toReversed();
 }
 
-async function exported(world: World, number: number, account = 'alice'): Promise<string> {
-  const out = join(directory, `${files++}.jsonl`);
-  await command(world, 'statements export').run({ account, number: String(number), out });
+async function exported(world: World, number: number, form?: string): Promise<string> {
+  const out = join(directory, `${files++}.${form ?? 'jsonl'}`);
+  const asked = form === undefined ? {} : { as: form };
+  await command(world, 'statements export').run({ account: 'alice', number: String(number), out, ...asked });
   return out;
 }
 
@@ -147,6 +149,44 @@ async function play(world: World, steps: readonly Step[]): Promise<void> {
   }
 }
 
+/** RFC 4180. */
+function cellsOf(text: string): string[][] {
+  const rows: string[][] = [[]];
+  for (const [, quoted, plain = '', end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    rows.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end !== ',') rows.push([]);
+  }
+  return rows.slice(0, -1);
+}
+
+/** The cells of a CSV file by their columns. */
+function tableOf(path: string): Record<string, string>[] {
+  const [first, ...rows] = cellsOf(readFileSync(path, 'utf8'));
+  return rows.map((cells) => Object.fromEntries(cells.map((cell, index) => [first![index]!, cell])));
+}
+
+/** CSV and FOCUS have the same rows, which come to the same sums to the nano-dollar. */
+async function checkForms(world: World, number: number): Promise<void> {
+  const { head, rows, last } = contentOf(await exported(world, number));
+  const csv = tableOf(await exported(world, number, 'csv'));
+  assert.deepEqual(
+    csv.map(({ seq, project, usd: text }) => [seq, project, usd(text!)]),
+    rows.map(({ seq, project = '', amount }) => [seq, project, BigInt(amount!)]),
+  );
+  assert.equal(usd(csv.at(-1)!['balance_usd']!), BigInt(last.closing.amount));
+  assert.equal(usd(csv[0]!['balance_usd']!) - usd(csv[0]!['usd']!), BigInt(head['opening']!));
+  const focus = tableOf(await exported(world, number, 'focus'));
+  const costs = rows.filter(({ kind }) => ['CHARGE', 'REFUND', 'DEBIT'].includes(kind!));
+  assert.equal(focus.length, costs.length);
+  for (const column of ['BilledCost', 'EffectiveCost', 'ContractedCost'])
+    assert.equal(
+      focus.reduce((sum, row) => sum + usd(row[column]!), 0n),
+      -sumOf(costs.map(({ amount }) => amount!)),
+    );
+  const sums = last.lines.filter(({ kind }) => ['CHARGE', 'REFUND', 'DEBIT'].includes(kind));
+  assert.equal(sumOf(sums.map(({ amount }) => amount)), sumOf(costs.map(({ amount }) => amount!)));
+}
+
 /** Every statement says what its rows say, all of them together what the ledger says, and each begins where the one before has ended. */
 async function checkAll(world: World, zone: string): Promise<void> {
   const listed = await statementsOf(world);
@@ -160,6 +200,7 @@ async function checkAll(world: World, zone: string): Promise<void> {
     const verdict = await verified(path);
     assert.ok(verdict.ok, verdict.text);
     assert.equal(verdict.digest, digest);
+    await checkForms(world, number);
     const { head, rows, last } = contentOf(path);
     assert.equal(head['previous'], previous);
     if (closing !== undefined) assert.equal(head['opening'], closing);
@@ -405,6 +446,39 @@ test('the commands: a file is written once, a missing one and a missing statemen
   await assert.rejects(world.rows(sql`update ${world.table('statements')} set closing = 0`), (error: Error) =>
     /immutable/.test(String(error.cause ?? error)),
   );
+});
+
+test('a file for cost tools has the columns and the values that FOCUS asks for, and no payments', async () => {
+  await using world = await worldOf('Europe/Berlin');
+  await seal(world);
+  await world.credit('5');
+  const who = { accountId: 'alice', keyId: 'key-1', plan: 'free', models: undefined };
+  const exchange = newCall({ facts: [[caller, { ...who, attribution: { project: '=web', person: 'ann' } }]] });
+  await enter(world, exchange);
+  await answer(exchange, { input: 10, output: 10 });
+  await world.tick('write the ledger');
+  await world.host.get(pool).refundRequest('alice', exchange.id, money(100n), { reason: 'test', reference: 'sorry' });
+  world.host.advance(31 * dayMs);
+  await seal(world);
+  const [call, refund, ...others] = tableOf(await exported(world, 1, 'focus'));
+  assert.deepEqual(others, []);
+  assert.equal([...focusColumns].sort().join(), focusColumns.join());
+  const { SkuPriceDetails: details, Tags: tags, ...cells } = call!;
+  assert.deepEqual(JSON.parse(tags!), { project: '=web', person: 'ann' });
+  assert.ok(Object.keys(JSON.parse(details!)).every((name) => name.startsWith('x_')));
+  assert.equal(BigInt(Number(cells['PricingQuantity'])) * usd(cells['ListUnitPrice']!), usd(cells['ListCost']!));
+  const fixed = ['ChargeCategory', 'BilledCost', 'ChargeClass', 'BillingPeriodStart', 'ConsumedQuantity'] as const;
+  assert.deepEqual(
+    [...fixed, 'SubAccountId', 'InvoiceIssuerName'].map((name) => cells[name]),
+    ['Usage', '0.00012', '', '2026-12-31T23:00:00Z', '20', "'=web", 'test'],
+  );
+  assert.deepEqual(
+    [...fixed, 'x_Reference'].map((name) => refund![name]),
+    ['Credit', '-0.0000001', '', '2026-12-31T23:00:00Z', '', 'sorry'],
+  );
+  await assert.rejects(exported(world, 1, 'pdf'), /--as is one of json, csv, focus/);
+  if (process.env['FOCUS_FILE'] !== undefined)
+    writeFileSync(process.env['FOCUS_FILE'], readFileSync(await exported(world, 1, 'focus')));
 });
 
 test('two processes seal at once: each account has one statement of the month', async () => {

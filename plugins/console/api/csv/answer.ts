@@ -1,21 +1,9 @@
-/** Rows as CSV (RFC 4180), page by page, safe to open in a spreadsheet. */
+/** Rows as CSV, page by page. */
 import type { PageRequest } from '../../../common/domain/admin/pages.ts';
+import { csvLine } from '../../../common/kit/pages/csv.ts';
 import { streamOf } from '../stream.ts';
 
-/** Spreadsheets run cells that begin with these characters: https://owasp.org/www-community/attacks/CSV_Injection */
-const runs = /^[=+\-@\t\r]/;
-const plainNumber = /^-?\d+(\.\d+)?$/;
 const pageRows = 500;
-
-function csvCell(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  const text = typeof value === 'number' ? numberText(value) : String(value);
-  const safe = runs.test(text) && !plainNumber.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-/** At most three places: a measured time has many more, which say nothing. */
-const numberText = (value: number) => String(Math.round(value * 1_000) / 1_000);
 
 type Cell = string | number | boolean | null | undefined;
 /** What a row has for these columns; a list or an object has no cell of its own. */
@@ -40,14 +28,12 @@ export function csvAnswer<Row extends object>(
 
 async function* csvLines<Row extends object>(columns: readonly Cells<Row>[], pageOf: PageOf<Row>) {
   const encoder = new TextEncoder();
-  yield encoder.encode(`${columns.join(',')}\r\n`);
+  yield encoder.encode(csvLine(columns));
   let after: string | undefined;
   for (;;) {
     const { rows, next } = await pageOf({ limit: pageRows, after });
     if (rows.length > 0)
-      yield encoder.encode(
-        rows.map((row) => `${columns.map((column) => csvCell(row[column])).join(',')}\r\n`).join(''),
-      );
+      yield encoder.encode(rows.map((row) => csvLine(columns.map((column) => row[column]))).join(''));
     if (next === null) return;
     after = next;
   }
