@@ -9,16 +9,27 @@ import { dirname, isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 
+/** The folder of the gateway. Modules in it import a package from the same place, but for those of a folder with packages of its own. */
+const own = dirname(dirname(import.meta.dirname));
+const packagesFolder = 'node_modules';
+
 /**
- * Compiled code is kept for the next start, in NODE_COMPILE_CACHE or the user's own directory for such things; for the
- * processes that this one starts too. Without a directory that is this user's alone nothing is kept: who can write there
- * decides what runs here.
+ * Compiled code is kept for the next start, in NODE_COMPILE_CACHE, beside the packages where `npm ci` has put what it compiled, or in the
+ * user's own directory for such things; for the processes that this one starts too. Without a directory that is this user's alone nothing
+ * is kept: who can write there decides what runs here.
  */
 export function keepCompiled(): void {
-  const directory = process.env['NODE_COMPILE_CACHE'] ?? ownDirectory();
+  const directory = process.env['NODE_COMPILE_CACHE'] ?? builtDirectory() ?? ownDirectory();
   if (directory === undefined) return;
   const { status } = enableCompileCache(directory);
   if (status === constants.compileCacheStatus.ENABLED) process.env['NODE_COMPILE_CACHE'] = directory;
+}
+
+/** `docker/compile.mjs` makes it. Packages that are linked are those of another checkout. */
+function builtDirectory(): string | undefined {
+  const packages = join(own, packagesFolder);
+  const directory = join(packages, '.cache', 'model-gateway');
+  return existsSync(directory) && lstatSync(packages).isDirectory() && isOwn(directory) ? directory : undefined;
 }
 
 function ownDirectory(): string | undefined {
@@ -26,17 +37,17 @@ function ownDirectory(): string | undefined {
   const directory = join(isAbsolute(configured) ? configured : join(homedir(), '.cache'), 'model-gateway');
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const { uid, mode } = lstatSync(directory);
-    const isOwn = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
-    return isOwn ? directory : undefined;
+    return isOwn(directory) ? directory : undefined;
   } catch {
     return undefined; // A read-only file system, or a user without a home.
   }
 }
 
-/** The folder of the gateway. Modules in it import a package from the same place, but for those of a folder with packages of its own. */
-const own = dirname(dirname(import.meta.dirname));
-const packagesFolder = 'node_modules';
+function isOwn(directory: string): boolean {
+  const { uid, mode } = lstatSync(directory);
+  return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
+}
+
 const packageName = /^(?:@[\w.-]+\/)?[a-zA-Z][\w.-]*(?:\/|$)/;
 
 let areRemembered = false;

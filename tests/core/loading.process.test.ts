@@ -1,7 +1,17 @@
 /** How modules are loaded: what was compiled is kept in a safe place, and each folder's kind and each package is looked up once. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmodSync, chownSync, copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -13,10 +23,19 @@ const run = promisify(execFile);
 const bare = { ...process.env, NODE_OPTIONS: '' };
 const loading = new URL('../../core/process/loading.ts', import.meta.url).href;
 
+/** A gateway's folder with nothing but what is tested. */
+function checkout(): string {
+  const folder = temporaryDirectory();
+  mkdirSync(join(folder, 'core/process'), { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  copyFileSync(new URL(loading), join(folder, 'core/process/loading.ts'));
+  return folder;
+}
+
 /** Where a process keeps what it compiled; undefined: nowhere. */
-async function keptBy(environment: Readonly<Record<string, string>>): Promise<string | undefined> {
+async function keptBy(environment: Readonly<Record<string, string>>, folder = checkout()): Promise<string | undefined> {
   const code = `import { getCompileCacheDir } from 'node:module';
-    const { keepCompiled } = await import('${loading}');
+    const { keepCompiled } = await import('${join(folder, 'core/process/loading.ts')}');
     keepCompiled();
     console.log(JSON.stringify([getCompileCacheDir(), process.env.NODE_COMPILE_CACHE]));`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', code], { env: environment });
@@ -49,6 +68,37 @@ test('nothing is kept in a directory that others can write, or where writing fai
   }
   assert.equal(await keptBy({ HOME: '/dev/null' }), undefined);
   assert.equal(await keptBy({ HOME: home, NODE_DISABLE_COMPILE_CACHE: '1' }), undefined);
+});
+
+test('compiled code is kept beside the packages where it was built, unless others can write there or the packages are linked', async () => {
+  const [folder, home] = [checkout(), temporaryDirectory()];
+  const own = join(home, '.cache', 'model-gateway');
+  const built = join(folder, 'node_modules/.cache/model-gateway');
+  mkdirSync(built, { recursive: true, mode: 0o755 });
+  assert.equal(await keptBy({ HOME: home }, folder), built);
+  const other = temporaryDirectory();
+  assert.equal(await keptBy({ HOME: home, NODE_COMPILE_CACHE: other }, folder), other);
+  chmodSync(built, 0o777);
+  assert.equal(await keptBy({ HOME: home }, folder), own);
+  chmodSync(built, 0o755);
+  const linked = checkout();
+  symlinkSync(join(folder, 'node_modules'), join(linked, 'node_modules'));
+  assert.equal(await keptBy({ HOME: home }, linked), own);
+});
+
+const built = fileURLToPath(new URL('../../node_modules/.cache/model-gateway', import.meta.url));
+
+test('npm start loads what npm ci has compiled', {
+  skip: !existsSync(built) && 'npm run build:compiled has not run',
+}, async () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
+  const command = scripts.start.replace(/ serve .*/, ' check config/demo.yaml');
+  const { PATH, HOME } = process.env;
+  const environment = { PATH, HOME, NODE_DEBUG_NATIVE: 'COMPILE_CACHE' };
+  const { stdout, stderr } = await run('sh', ['-c', command], { env: environment, maxBuffer: 64 * 1024 * 1024 });
+  const of = (word: string) => `${stdout}${stderr}`.split(word).length - 1;
+  const [accepted, compiled] = [of('was accepted'), of('was not initialized')];
+  assert.ok(accepted > 1_000 && compiled < accepted / 10, `${accepted} accepted, ${compiled} compiled`);
 });
 
 test('a folder is read once, and each keeps its own module kind', async () => {

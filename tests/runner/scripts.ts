@@ -40,7 +40,8 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
     ],
     ['build:console', '10 seconds', 'the console’s pages, into plugins/console/web/dist/'],
     ['build:connect', 'a second', 'the command connect as one file, which gateways serve at /docs/connect.cjs'],
-    ['build:database', '20 seconds', 'the new database that first starts unpack'],
+    ['build:database', '10 seconds', 'the new database that first starts unpack'],
+    ['build:compiled', '5 seconds', 'starts the demo gateways once, for what Node compiles of them'],
     ['help [-- WORD]', 'a moment', 'this list'],
   ],
   'Before it is done': [
@@ -143,7 +144,7 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
     ['build', 'half a minute', 'JavaScript in dist/, with the console’s pages and the new database'],
     ['package [-- DIR]', 'half a minute', 'builds, and packs without what only development needs'],
     ['prepack', 'a moment', 'runs by itself in npm pack, and refuses it'],
-    ['prepare', 'half a minute', 'runs by itself in npm ci: pages and database'],
+    ['prepare', 'half a minute', 'runs by itself in npm ci: pages, database and compiled code'],
     ['sbom', 'a moment', 'what the program consists of, as CycloneDX'],
     ['provenance -- release', 'a minute', 'the package with how it was made, as SLSA'],
   ],

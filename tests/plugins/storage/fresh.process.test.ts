@@ -84,7 +84,7 @@ test("a template's tables are used only for their own gateway, and only with the
 
 const built = existsSync(emptyArchive);
 
-test('first starts begin with the built template', {
+test('first starts begin with the built template, without databases that others would be made of', {
   skip: !built && 'npm run build:database has not run',
 }, async () => {
   const identifiers = [];
@@ -94,6 +94,11 @@ test('first starts begin with the built template', {
       'select system_identifier::text as id from pg_control_system()',
     );
     identifiers.push(rows[0]!.id);
+    const { rows: databases } = await pglite.query<{ name: string }>('select datname as name from pg_database');
+    assert.deepEqual(
+      databases.map(({ name }) => name),
+      ['postgres'],
+    );
     await close();
   }
   // A database that is made has one of its own.
