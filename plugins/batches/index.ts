@@ -28,7 +28,7 @@ import { Wires } from './vendor/wire.ts';
 import { VendorWork } from './vendor/work.ts';
 import { textOf, Worker } from './worker.ts';
 
-const pollIntervalMs = 1_000;
+const pollIntervalMs = 100;
 /** Batches of a process that is gone are found this late. */
 const longestSleepMs = 10_000;
 const cleanIntervalMs = 3_600_000;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
+import { systemClock } from '../../../../core/gateway/system.ts';
 import { BatchRows } from '../../../../plugins/batches/rows.ts';
 import { accounts } from '../../../../plugins/common/domain/accounts.ts';
 import { database } from '../../../../plugins/common/domain/database.ts';
@@ -82,7 +83,7 @@ export const contentLine = (id: string, text = id) =>
 
 /** No client orders such a batch by a file: the gateway's own form of it. */
 export async function orderContents(
-  { gateway, account, keyId, client }: World,
+  { gateway, account, keyId, client, skip }: World,
   lines: readonly string[],
 ): Promise<string> {
   const id = `batch_${lines.length}${Math.floor(performance.now())}`;
@@ -99,6 +100,8 @@ export async function orderContents(
     ...{ inputFile: await client.upload(lines), metadata: undefined, windowMs: 60_000, outputLifetimeMs: undefined },
   } as const;
   assert.ok(await new BatchRows(gateway.find(database)!).create(batch, 100));
+  // As one of another process, which is found this late.
+  skip(10_000);
   return id;
 }
 
@@ -115,13 +118,19 @@ export async function startTestbed(edited: (file: string) => string = (file) => 
   const vendor = new BatchVendor();
   vendor.add([...fileRoutes(vendor), ...messageRoutes(vendor), ...contentRoutes(vendor)]);
   await vendor.start();
-  const running = await startGateway(edited(gatewayFile(vendor.origin, 'gateway: native\nlisten: 127.0.0.1:0')));
+  let skippedMs = 0;
+  const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + skippedMs };
+  const file = edited(gatewayFile(vendor.origin, 'gateway: native\nlisten: 127.0.0.1:0'));
+  const running = await startGateway(file, { clock });
+  const skip = (ms: number) => {
+    skippedMs += ms;
+  };
   let customers = 0;
   return {
     open(usd = '10') {
       vendor.reset();
       customers += 1;
-      return openWorld(vendor, running, `customer-${customers}`, usd);
+      return openWorld({ vendor, running, skip }, `customer-${customers}`, usd);
     },
     async stop() {
       await running.stop();
@@ -130,7 +139,14 @@ export async function startTestbed(edited: (file: string) => string = (file) => 
   };
 }
 
-async function openWorld(vendor: BatchVendor, running: TestGateway, name: string, usd: string) {
+interface Ground {
+  readonly vendor: BatchVendor;
+  readonly running: TestGateway;
+  /** Lets time pass for the gateway that nothing waits for. */
+  readonly skip: (ms: number) => void;
+}
+
+async function openWorld({ vendor, running, skip }: Ground, name: string, usd: string) {
   const { gateway, origin } = running;
   const account = await gateway.find(accounts)!.create(name, 'free');
   const grant = { kind: 'manual', reason: 'test', reference: name };
@@ -140,7 +156,7 @@ async function openWorld(vendor: BatchVendor, running: TestGateway, name: string
   const command = async (name: string, values: Record<string, string>) =>
     (await gateway.commands.find((one) => one.name === name)!.run(values)).json;
   return {
-    ...{ vendor, running, gateway, account, keyId, client },
+    ...{ vendor, running, gateway, account, keyId, client, skip },
     /** Its window ends now. */
     async expire(id: string) {
       const { orm, schema } = gateway.find(database)!;
