@@ -29,6 +29,8 @@ export interface GuardOptions {
   readonly lookup?: LookupFunction;
   /** Whether an address may be connected to; default: `isPublicAddress`. */
   readonly isPublic?: (address: string) => boolean;
+  /** Longest silence of a server in `get`, `open` and `post`; default: 20,000. */
+  readonly silenceMs?: number;
 }
 
 export interface Fetched {
@@ -75,10 +77,10 @@ export class GuardedClient {
 
   constructor(options: GuardOptions) {
     this.#options = options;
-    const { allowPrivate, lookup = systemLookup as LookupFunction, isPublic = isPublicAddress } = options;
+    const { allowPrivate, lookup = systemLookup as LookupFunction, isPublic = isPublicAddress, silenceMs } = options;
     this.#isPublic = isPublic;
     // A name is resolved here and nowhere else: a second answer of a hostile name server is never asked for.
-    this.#agent = agentOf(allowPrivate ? lookup : guardedLookup(lookup, isPublic));
+    this.#agent = agentOf(allowPrivate ? lookup : guardedLookup(lookup, isPublic), undefined, silenceMs);
   }
 
   async close(): Promise<void> {
@@ -130,7 +132,7 @@ export class GuardedClient {
   }
 
   /**
-   * As `fetch`, with a body that throws Unfetchable beyond its bound. At most three redirects of GET and HEAD are followed, each checked and reached
+   * As `fetch`, for as long as the signal lets it, with a body that throws Unfetchable beyond its bound. At most three redirects of GET and HEAD are followed, each checked and reached
    * like the first address, without the request's headers where they lead to another origin. Throws Unfetchable, or what broke.
    */
   async fetch(
@@ -149,7 +151,7 @@ export class GuardedClient {
         ...(body === undefined ? {} : { body }),
         signal,
         redirect: 'manual',
-        dispatcher: this.#agentFor(url.origin === trustedOrigin, networkTo(hostOf(url))),
+        dispatcher: this.#agentFor(url.origin === trustedOrigin, networkTo(hostOf(url))).compose(patient),
       }).catch((error: Error) => {
         throw error.cause instanceof Error ? error.cause : error;
       });
@@ -180,9 +182,9 @@ export class GuardedClient {
 
   #agentFor(isTrusted: boolean, network: UpstreamNetwork | undefined): Agent {
     if (!isTrusted && network === undefined) return this.#agent;
-    const { allowPrivate, lookup = systemLookup as LookupFunction } = this.#options;
+    const { allowPrivate, lookup = systemLookup as LookupFunction, silenceMs } = this.#options;
     return this.#agents.get(`${isTrusted} ${network?.name ?? ''}`, () =>
-      agentOf(isTrusted || allowPrivate ? lookup : guardedLookup(lookup, this.#isPublic), network),
+      agentOf(isTrusted || allowPrivate ? lookup : guardedLookup(lookup, this.#isPublic), network, silenceMs),
     );
   }
 
@@ -252,15 +254,19 @@ async function* bounded(response: Dispatcher.ResponseData, maxBytes: number): As
 }
 
 /** Connections that go where `lookup` says. */
-function agentOf(lookup: LookupFunction, network?: UpstreamNetwork): Agent {
+function agentOf(lookup: LookupFunction, network?: UpstreamNetwork, silenceMs = 20_000): Agent {
   return new Agent({
     connect: connectorFor(10_000, network, lookup),
     pipelining: 0,
-    headersTimeout: 20_000,
-    bodyTimeout: 20_000,
+    headersTimeout: silenceMs,
+    bodyTimeout: silenceMs,
     maxHeaderSize: 32_768,
   });
 }
+
+/** The signal of the request alone ends a server's silence: its caller says how long all of it may take. */
+const patient: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) =>
+  dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler);
 
 /** Bodies are asked for unpacked. */
 const ownHeaders = { 'accept-encoding': 'identity', 'user-agent': 'model-gateway' };

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { createSocket, type Socket } from 'node:dgram';
 import { Resolver } from 'node:dns';
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { GuardedClient, type GuardOptions, Unfetchable } from '../../core/tools/guarded-fetch.ts';
+import { until } from '../helpers/until.ts';
 
 /** The one address that counts as public here; the other one is inside. */
 const publicAddress = '127.0.0.1';
@@ -87,12 +88,16 @@ function lookupFrom(server: Socket): LookupFunction {
   };
 }
 
-async function withClient(work: (client: GuardedClient, url: string) => Promise<void>): Promise<void> {
+async function withClient(
+  work: (client: GuardedClient, url: string) => Promise<void>,
+  more: Partial<GuardOptions> = {},
+): Promise<void> {
   const options: GuardOptions = {
     allowPrivate: false,
     maxBytes: 1_000,
     lookup: lookupFrom(nameServer),
     isPublic: (address) => address === publicAddress,
+    ...more,
   };
   const client = new GuardedClient(options);
   try {
@@ -228,3 +233,28 @@ for (const address of ['http://127.0.0.1:80\\@example.com/', 'http://example.com
     }
   });
 }
+
+test('a server that is silent for longer than a file may take is waited for by a request of the gateway, until its signal ends', () =>
+  withClient(
+    async (client, url) => {
+      answers = [[publicAddress]];
+      const held: ServerResponse[] = [];
+      answerOutside = (_request, response) => void held.push(response);
+      const waiting = request({ signal: AbortSignal.timeout(60_000) });
+      const asked = client.fetch(url, waiting, directly);
+      await until('the request', () => held.length === 1);
+      // It begins later, and is given up first.
+      await assert.rejects(client.get(url, patience()), { name: 'HeadersTimeoutError' });
+      held[0]!.write('at ');
+      const answer = await asked;
+      await assert.rejects(client.get(url, patience()), { name: 'HeadersTimeoutError' });
+      held[0]!.end('last');
+      assert.equal(await answer.text(), 'at last');
+      const gone = new AbortController();
+      const left = client.fetch(url, { ...waiting, signal: gone.signal }, directly);
+      await until('the request', () => held.length === 4);
+      gone.abort();
+      await assert.rejects(left, { name: 'AbortError' });
+    },
+    { silenceMs: 50 },
+  ));
