@@ -78,7 +78,7 @@ test('the first calls with curl, of a model and of a tool, are answered', async 
   const made = calls.map((call) => run('bash', ['-c', call], { env: environment() }));
   const [chat, tool, ...none] = (await Promise.all(made)).map(({ stdout }) => stdout);
   assert.match(JSON.parse(chat!).choices[0].message.content, /Hello/);
-  assert.match(tool!, /"structuredContent":\{"city":"Oslo"/);
+  assert.match(JSON.parse(tool!).output.at(-1).content[0].text, /sandbox__weather answered: \{"city":"Oslo"/);
   assert.deepEqual(none, []);
 });
 

@@ -179,6 +179,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   mutually_exclusive_parameters: of('invalid_request', 'Two parameters exclude each other.', 'Leave one of them out.'),
   no_content: of('not_found', 'The task has no file yet.', 'Ask again when the task has ended.'),
+  no_tools: of(
+    'invalid_request',
+    'The named server has no tool that the request and its key may use.',
+    'Check the name in `server_url` and the allowed tools; `POST /mcp` lists those of the key.',
+  ),
   not_metered: of(
     'invalid_request',
     'The request asks for something whose use could not be measured.',
@@ -247,6 +252,12 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'upstream_failed',
     'The vendor’s result is no usable file.',
     'Order it again; nothing was charged.',
+  ),
+  run_concurrency: of('rate_limited', 'The account has too many runs with tools at once.', waits),
+  run_not_found: of(
+    'not_found',
+    'No step of such a run was charged to the account.',
+    'Use the `x-request-id` of the answer; a run in which nothing was charged has no bill.',
   ),
   service_not_priced: of('invalid_request', 'The service tier has no price here.', 'Leave out `service_tier`.'),
   session_ended: of('upstream_failed', 'The model has ended the session.', 'Open another session.'),

@@ -27,6 +27,7 @@ import { uploadedFiles } from '../common/domain/stored-files.ts';
 import { openings, providers, target, translations } from '../common/domain/upstreams.ts';
 import { callTransforms } from '../common/wire/call-transforms.ts';
 import {
+  answerKeeper,
   hasClients,
   type Opened,
   opened,
@@ -65,7 +66,7 @@ export default definePlugin<ProtocolConvertConfig>({
   extends: [wireProtocols],
   services: {
     optional: [database, errorShape, providers, catalog, uploadedFiles, openings],
-    provides: [translations, upstreamProbes],
+    provides: [translations, upstreamProbes, answerKeeper],
   },
   requires: [call, opened, target],
   optional: [spendGuard, caller, model, instead],
@@ -87,6 +88,9 @@ export default definePlugin<ProtocolConvertConfig>({
     });
     host.provide(upstreamProbes, openProbes({ ...host, protocolNamed: known.named }));
     const state = openState(host, config.state, responses);
+    host.provide(answerKeeper, {
+      recorder: (exchange, request) => state.keeper.recordTranslated(exchange, request),
+    });
     const keptFiles = new KeptFiles(() => host.find(uploadedFiles), config.media);
     const opening: OpeningTools = {
       ...{ state, keptFiles, keptRequests: new KeptRequests() },

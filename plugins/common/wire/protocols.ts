@@ -6,6 +6,7 @@
 import {
   defineContextKey,
   defineExtensionPoint,
+  defineService,
   type Endpoint,
   type Exchange,
 } from '../../../core/contract/contract.ts';
@@ -227,6 +228,14 @@ export interface Opened {
   readonly conversation?: KeptConversation;
 }
 export const opened = defineContextKey<Opened>('opened request');
+
+/** Keeps answers that a plugin has made of several, so that clients can continue them. */
+export interface AnswerKeeper {
+  /** The function that gets the final answer as JSON text. undefined: the client does not want it kept, or cannot refer to it. */
+  recorder(exchange: Exchange, request: Opened): ((answer: string) => void) | undefined;
+}
+
+export const answerKeeper = defineService<AnswerKeeper>('answer keeper');
 
 /** Ids of files, containers and other vendor objects, by the calling account's right to use them. */
 export interface CheckedIds {

@@ -3,6 +3,7 @@
  * Pure.
  */
 import type { ModelRequest, ToolOffer } from './model-request.ts';
+import { namedTools } from './named-tools.ts';
 import { sampleOf } from './sample.ts';
 import { charactersPerToken, cutText, textOfLength, tokensOf } from './tokens.ts';
 
@@ -106,6 +107,13 @@ function thoughtsOf(modelRequest: ModelRequest): string {
 
 function callsOf(modelRequest: ModelRequest, choice: number): ToolCall[] {
   const offers = calledOffers(modelRequest);
+  if (offers.length === 0)
+    return namedTools(modelRequest).map(({ offer: { name, kind, namespace }, input }) => ({
+      name,
+      kind,
+      namespace,
+      input,
+    }));
   return offers.map((offer, index) => {
     const salt = 1 + index + choice;
     const input =

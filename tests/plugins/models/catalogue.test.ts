@@ -230,7 +230,10 @@ test('the gateways list their plugins in a valid order', () => {
   const ofClouds = ['google', 'bedrock', 'vertex'];
   const embedded = order.filter((name) => name !== 'payments' && !ofClouds.includes(name));
   const demo = [...embedded.slice(0, 7), 'sandbox', ...embedded.slice(7), 'welcome'];
-  assert.deepEqual(read('demo.yaml').plugins, demo.toSpliced(demo.indexOf('cache'), 0, 'mcp'));
+  const withTools = demo
+    .toSpliced(demo.indexOf('cache'), 0, 'mcp')
+    .toSpliced(demo.indexOf('rate-limit'), 0, 'agent-loop');
+  assert.deepEqual(read('demo.yaml').plugins, withTools);
   const company = order
     .filter((name) => name !== 'payments')
     .toSpliced(order.indexOf('idempotency'), 0, 'guardrails', 'prompts');

@@ -1,0 +1,41 @@
+/** Items of a run in the protocol of responses. Pure. */
+import { isObject, type JsonObject } from '../../../core/json/json.ts';
+import type { End, Opening, ToolDone, ToolUse } from '../talk.ts';
+
+/** A run as its stream needs it. */
+export interface ResponsesRun {
+  readonly opening: Opening;
+  /** Its output, by place; a stream fills it by its events. */
+  readonly output: JsonObject[];
+  /** A turn's response object as that of the run. */
+  echo(response: JsonObject): JsonObject;
+  /** Whether the item is a call of a tool of the gateway. */
+  isOwn(item: JsonObject): boolean;
+  whole(end: End): JsonObject;
+}
+
+const labelOf = (name: string, { offered }: Opening): string => offered.find(name)?.wanted.label ?? '';
+
+/** An item that names its call, so that the next request can be made of it. */
+export function callItem({ id, name, output, isError, approvedBy, ...use }: ToolDone, opening: Opening): JsonObject {
+  return {
+    ...{ id: `mcp_${id}`, type: 'mcp_call', status: isError ? 'failed' : 'completed' },
+    ...{ approval_request_id: approvedBy ?? null, server_label: labelOf(name, opening), name },
+    ...{ arguments: use.arguments, output: isError ? null : output, error: isError ? output : null },
+  };
+}
+
+export function approvalItem({ id, name, ...use }: ToolUse, opening: Opening): JsonObject {
+  const server_label = labelOf(name, opening);
+  return { id: `mcpr_${id}`, type: 'mcp_approval_request', server_label, name, arguments: use.arguments };
+}
+
+/** Numbers are added at every depth; of all else the later value stays. */
+export function summed(one: unknown, other: unknown): unknown {
+  if (other === undefined || other === null) return one;
+  if (typeof one === 'number' && typeof other === 'number') return one + other;
+  if (!isObject(one) || !isObject(other)) return other;
+  const sum: Record<string, unknown> = { ...one };
+  for (const [name, value] of Object.entries(other as JsonObject)) sum[name] = summed(sum[name], value);
+  return sum;
+}

@@ -1,0 +1,170 @@
+/** Tools of this gateway for any model: the gateway lists them, runs the calls of the model, and goes on until it answers. */
+import {
+  definePlugin,
+  type Exchange,
+  type Host,
+  type Next,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { caller, keyring } from '../common/domain/accounts.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { batchLine, call, vendorBatch } from '../common/domain/calls.ts';
+import { keepAliveFrame } from '../common/kit/sse.ts';
+import { answerKeeper, opened } from '../common/wire/protocols.ts';
+import { billEndpoint } from './bill.ts';
+import { type LoopConfig, loopSchema } from './config.ts';
+import { type Dialect, dialects } from './dialects/index.ts';
+import { offer } from './offered.ts';
+import { errorOf, Refused, Run } from './run.ts';
+import { Steps } from './steps.ts';
+import type { Wanted } from './wanted.ts';
+
+export default definePlugin<LoopConfig>({
+  name: 'agent-loop',
+  config: loopSchema,
+  services: { requires: [keyring], optional: [ledgerQueries, answerKeeper] },
+  requires: [call, opened, caller],
+  optional: [batchLine, vendorBatch],
+  setup(host, config) {
+    const runs = new Runs(host, config);
+    const instance: PluginInstance<LoopConfig> = {
+      endpoints: [billEndpoint(host)],
+      applies: ({ operation, setsOnOpen }) => dialects.has(operation) && setsOnOpen?.includes(opened) === true,
+      handle: function agentLoop(exchange, next) {
+        const { json } = exchange.get(opened);
+        if (json['tools'] === undefined && json['mcp_servers'] === undefined) return next();
+        return runs.handle(exchange, next);
+      },
+      addresses: { pathPrefixes: ['/v1'] },
+      reload: {
+        prepare: (changed) => () => {
+          runs.config = changed;
+        },
+      },
+    };
+    return instance;
+  },
+});
+
+class Runs {
+  config: LoopConfig;
+  readonly #host: Host;
+  readonly #counts = new Map<string, number>();
+
+  constructor(host: Host, config: LoopConfig) {
+    this.#host = host;
+    this.config = config;
+  }
+
+  handle(exchange: Exchange, next: Next): Promise<Answer> {
+    const dialect = dialects.get(exchange.endpoint.operation)!;
+    const { json } = exchange.get(opened);
+    const servers = dialect.wanted(json, exchange.request.headers['host']);
+    if (servers.length === 0 || !exchange.get(call).billable) return next();
+    if (exchange.find(batchLine) !== undefined || exchange.find(vendorBatch) !== undefined)
+      throw new GatewayError('unsupported', 'Lines of a batch cannot call tools of this gateway.', {
+        field: servers[0]!.field,
+      });
+    this.#enter(exchange);
+    return this.#run(exchange, dialect, servers);
+  }
+
+  async #run(exchange: Exchange, dialect: Dialect, servers: readonly Wanted[]): Promise<Answer> {
+    const { config } = this;
+    const request = exchange.get(opened);
+    const { json } = request;
+    const { stream } = exchange.get(call);
+    const isArray = stream && dialect.query !== undefined && exchange.request.query.get('alt') !== 'sse';
+    const steps = new Steps(this.#host, exchange, config, stream ? (dialect.query ?? {}) : {});
+    const lists = await Promise.all(servers.map((server) => steps.list(server)));
+    const offered = offer(servers, lists, dialect.functions(json), config.tools);
+    const clientJson = request.clientJson ?? json;
+    const talk = dialect.begin({ json, clientJson, offered, id: exchange.id, streams: stream, isArray });
+    const most = json['max_tool_calls'];
+    const mostCalls = typeof most === 'number' ? Math.min(most, config.calls) : config.calls;
+    const run = new Run({ ...{ steps, talk, offered, config, mostCalls }, clock: this.#host.clock, streams: stream });
+    const keep = this.#host.find(answerKeeper)?.recorder(exchange, request);
+    const kept = () => run.end === undefined || keep?.(JSON.stringify(talk.whole(run.end)));
+    return stream
+      ? streamed(exchange, run, kept, isArray)
+      : whole(run, () => JSON.stringify(talk.whole(run.end ?? 'done')), kept);
+  }
+
+  /** 429 beyond the bound. */
+  #enter(exchange: Exchange): void {
+    const { accountId } = exchange.get(caller);
+    const count = this.#counts.get(accountId) ?? 0;
+    if (count >= this.config.per_account) {
+      const message = `This account has ${count} runs with tools; wait for one to end.`;
+      throw new GatewayError('rate_limited', message, { code: 'run_concurrency', retryAfterMs: 1_000 });
+    }
+    this.#counts.set(accountId, count + 1);
+    exchange.defer(() => {
+      const rest = this.#counts.get(accountId)! - 1;
+      if (rest === 0) this.#counts.delete(accountId);
+      else this.#counts.set(accountId, rest);
+    });
+  }
+}
+
+async function whole(run: Run, body: () => string, kept: () => unknown): Promise<Answer> {
+  try {
+    for await (const _ of run.steps(() => {}));
+  } catch (error) {
+    if (error instanceof Refused) return refusal(error);
+    throw error;
+  }
+  kept();
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: body() };
+}
+
+/** The head goes out when the first turn was not refused. */
+async function streamed(exchange: Exchange, run: Run, kept: () => unknown, isArray: boolean): Promise<Answer> {
+  const { protocol } = exchange.get(opened);
+  const begun = Promise.withResolvers<void>();
+  const frames = run.steps(begun.resolve);
+  const first = frames.next();
+  try {
+    await Promise.race([begun.promise, first]);
+  } catch (error) {
+    if (error instanceof Refused) return refusal(error);
+    throw error;
+  }
+  const idle = protocol.idleFrame?.() ?? keepAliveFrame;
+  const type = isArray ? 'application/json' : 'text/event-stream';
+  return {
+    ...{ status: 200, headers: { 'content-type': type, 'cache-control': 'no-cache' } },
+    body: bytesOf(frames, first, kept),
+    ...(isArray ? {} : { idleFrame: () => idle, failed: (error: GatewayError) => brokenStream(exchange, error) }),
+  };
+}
+
+async function* bytesOf(
+  frames: AsyncGenerator<string>,
+  first: Promise<IteratorResult<string>>,
+  kept: () => unknown,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for (let step = await first; step.done !== true; step = await frames.next())
+      if (step.value !== '') yield Buffer.from(step.value);
+    kept();
+  } catch (error) {
+    throw error instanceof Refused ? errorOf(error) : error;
+  } finally {
+    await frames.return(undefined);
+  }
+}
+
+function brokenStream(exchange: Exchange, error: GatewayError): Uint8Array {
+  const { protocol, call: request } = exchange.get(opened);
+  const createdAt = Math.floor(exchange.receivedAt / 1000);
+  const about = { exchangeId: exchange.id, call: request, upstreamId: undefined, createdAt };
+  return Buffer.from(protocol.streamError(error, { ...about, lastFrame: undefined, shape: undefined }));
+}
+
+function refusal({ answer: { status, headers }, body }: Refused): Answer {
+  const { 'content-length': _length, 'x-request-id': _id, ...kept } = headers;
+  return { status, headers: { ...kept }, body };
+}

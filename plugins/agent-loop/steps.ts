@@ -1,0 +1,152 @@
+/** The steps of a run: each is a request of its own through the gateway's whole chain, with its limits, its hold, its charge and its row. */
+import { hash } from 'node:crypto';
+import type { DirectAnswer, Exchange, Host } from '../../core/contract/contract.ts';
+import type { Headers } from '../../core/contract/message.ts';
+import { isObject, type JsonObject, listOf, tryParse } from '../../core/json/json.ts';
+import { caller, keyring } from '../common/domain/accounts.ts';
+import { spendGuard, unrecorded } from '../common/domain/calls.ts';
+import { formatUsd, zero } from '../common/domain/money.ts';
+import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
+import { boundedText } from '../common/kit/fetch/bounded-text.ts';
+import { FrameReader, parseFrame } from '../common/kit/sse.ts';
+import type { LoopConfig } from './config.ts';
+import { firstCall, stepId } from './ids.ts';
+import { type OfferedTool, offeredOf } from './offered.ts';
+import type { ToolDone, ToolUse } from './talk.ts';
+import { resultOf } from './tool-result.ts';
+import type { Wanted } from './wanted.ts';
+
+const turnEvent = defineEvent(
+  'agent-loop.turn',
+  (number: number, status: number, cost: string) =>
+    `turn ${number} of the model was answered with ${status} and cost ${cost} USD`,
+);
+const callEvent = defineEvent(
+  'agent-loop.call',
+  (tool: string, end: string, cost: string) => `the tool ${tool} ${end} and cost ${cost} USD`,
+);
+
+/** Headers of the client that are about its own request alone. */
+const ownHeaders = new Set(['content-length', 'transfer-encoding', 'accept-encoding', 'idempotency-key', 'expect']);
+/** Lists of tools are larger than their results. */
+const listBytes = 32 * 2 ** 20;
+
+export class Steps {
+  readonly #host: Host;
+  readonly #exchange: Exchange;
+  readonly #config: LoopConfig;
+  readonly #path: string;
+  /** What a turn's request has of the client's. */
+  readonly #headers: Headers;
+  #turns = 0;
+  #calls = 0;
+  /** A step was refused because its money is not there. */
+  isOutOfMoney = false;
+
+  /** `query`: members of it that the turns have instead of the client's. */
+  constructor(host: Host, exchange: Exchange, config: LoopConfig, query: Readonly<Record<string, string>>) {
+    this.#host = host;
+    this.#exchange = exchange;
+    this.#config = config;
+    const { request } = exchange;
+    const asked = new URLSearchParams([...request.query].filter(([name]) => name !== 'key'));
+    for (const [name, value] of Object.entries(query)) asked.set(name, value);
+    this.#path = asked.size === 0 ? request.path : `${request.path}?${asked}`;
+    this.#headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !ownHeaders.has(name)));
+  }
+
+  get turns(): number {
+    return this.#turns;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** The next turn of the model. `ended` settles its money and has to be awaited behind its body. */
+  async turn(body: JsonObject): Promise<{ readonly answer: DirectAnswer; readonly ended: () => Promise<void> }> {
+    const number = ++this.#turns;
+    const { answer, cost } = await this.#perform(this.#path, JSON.stringify(body), number, this.#headers);
+    const ended = async () => {
+      await answer.ended;
+      this.#record(turnEvent, [number, answer.status, cost()]);
+    };
+    return { answer, ended };
+  }
+
+  /** The tools of a server that the request wants, as its key may use them. */
+  async list(wanted: Wanted): Promise<OfferedTool[]> {
+    const words = wanted.words === undefined ? {} : { 'x-gateway-tools': wanted.words };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
+    const { answer } = await this.#perform(wanted.path, body, undefined, { ...mcpHeaders, ...words });
+    const reply = await this.#reply(answer, listBytes);
+    return offeredOf(wanted, isObject(reply['result']) ? reply['result']['tools'] : undefined);
+  }
+
+  /** Never rejects for a tool that fails: the model reads why. */
+  async call(use: ToolUse, { path }: Wanted): Promise<ToolDone> {
+    const number = firstCall + this.#calls++;
+    const parsed = use.arguments.trim() === '' ? {} : tryParse(use.arguments);
+    if (!isObject(parsed)) return { ...use, output: 'The arguments are no JSON object.', isError: true };
+    const params = { name: use.name, arguments: parsed };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    const { answer, cost } = await this.#perform(path, body, number, mcpHeaders);
+    const reply = await this.#reply(answer, listBytes);
+    if (answer.status === 402) this.isOutOfMoney = true;
+    const result = resultOf(reply, this.#config.result);
+    this.#record(callEvent, [use.name, result.isError ? 'failed' : 'answered', cost()]);
+    return { ...use, ...result };
+  }
+
+  async #reply(answer: DirectAnswer, mostBytes: number): Promise<JsonObject> {
+    const text = await boundedText(answer, mostBytes, () => new Error('the answer of a tool server is too long'));
+    await answer.ended;
+    const isStream = answer.headers['content-type']?.startsWith('text/event-stream') === true;
+    const found = isStream ? replyIn(text) : tryParse(text);
+    return isObject(found) ? found : {};
+  }
+
+  /** `step`: undefined for a request that costs nothing and leaves no row. */
+  async #perform(path: string, body: string, step: number | undefined, headers: Headers) {
+    const { id, request, signal } = this.#exchange;
+    const { keyId } = this.#exchange.get(caller);
+    const known = await this.#host.get(keyring).callerOf(keyId, request.remoteAddress, request.headers);
+    let made: Exchange | undefined;
+    const answer = await this.#host.perform({
+      ...{ method: 'POST', path, body: Buffer.from(body), remoteAddress: request.remoteAddress, signal },
+      headers: { ...headers, ...this.#keyOf(step), 'content-type': 'application/json' },
+      ...(step === undefined ? {} : { id: stepId(id, step) }),
+      prepare(exchange) {
+        made = exchange;
+        exchange.set(caller, known);
+        if (step === undefined) exchange.set(unrecorded, true);
+      },
+    });
+    return { answer, cost: () => formatUsd(made?.find(spendGuard)?.charged?.()?.cost ?? zero) };
+  }
+
+  /** A run that is repeated by its key repeats its steps by theirs: what has run is answered again and not charged again. */
+  #keyOf(step: number | undefined): Headers {
+    const key = this.#exchange.request.headers['idempotency-key'];
+    return key === undefined || step === undefined
+      ? {}
+      : { 'idempotency-key': `run ${hash('sha256', key)} step ${step}` };
+  }
+
+  #record<V extends readonly (string | number)[]>(
+    kind: Parameters<typeof recordEvent<V>>[2],
+    values: readonly [...V],
+  ): void {
+    recordEvent(this.#exchange, this.#host.clock.now(), kind, values);
+  }
+}
+
+const mcpHeaders = { accept: 'application/json, text/event-stream' };
+
+/** The reply behind notifications of progress. */
+function replyIn(text: string): unknown {
+  const found: unknown[] = [];
+  const reader = new FrameReader((raw) => void found.push(tryParse(parseFrame(raw)?.data ?? '')));
+  reader.feed(Buffer.from(text));
+  return listOf(found).findLast((one) => isObject(one) && ('result' in one || 'error' in one));
+}
