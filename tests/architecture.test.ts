@@ -209,6 +209,17 @@ function lineCount(file: string): number {
   return source(file).split('\n').length - 1;
 }
 
+test('files use Temporal behind an import that brings it where Node has none, and not RegExp.escape, which only tests may', () => {
+  const temporal = 'core/tools/temporal.ts';
+  const having = new Set([temporal, ...imports.filter(({ to }) => to === temporal).map(({ from }) => from)]);
+  const isWrong = (file: string) =>
+    /\bRegExp\.escape\(/.test(source(file)) || (/\bTemporal\.\w+\.\w+\(/.test(source(file)) && !having.has(file));
+  assert.deepEqual(
+    files.filter((file) => !file.startsWith('plugins/console/web/') && isWrong(file)),
+    [],
+  );
+});
+
 test('each file says its one job in its first line', () => {
   assert.deepEqual(
     files.filter((file) => !source(file).startsWith('/**')),

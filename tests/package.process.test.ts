@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -148,22 +157,29 @@ test('the packed program reports the faults of a file', async () => {
   });
 });
 
-for (const [words, store] of [
-  [['serve'], 'embedded'],
-  [['serve', '--workers', '2'], databaseUrl],
+/** The program of the lowest Node that package.json allows. */
+const { LOWEST_NODE: lowest } = process.env;
+
+for (const [words, store, node] of [
+  [['serve'], 'embedded', process.execPath],
+  [['serve'], lowest === undefined ? undefined : 'embedded', lowest],
+  [['serve', '--workers', '2'], databaseUrl, process.execPath],
 ] as const) {
   // Workers need a database that several processes may open.
-  if (store === undefined) continue;
-  test(`\`${words.join(' ')}\` serves calls and the console from an empty directory`, async () => {
+  if (store === undefined || node === undefined) continue;
+  const where = node === lowest ? ' on the lowest Node' : '';
+  test(`\`${words.join(' ')}\` serves calls and the console from an empty directory${where}`, async () => {
     const text = `include: node_modules/${manifest.name}/dist/config/demo.yaml
 gateway: packed
 schema: ${schema}
 listen: 127.0.0.1:0
 storage: { database: "${store}" }
 plans: { default: free, offers: { free: { price: 0, limits: {} } } }
+billing: { statements: { zone: Europe/Berlin }, budgets: [{ of: account, amount: 5, every: week, first: 2026-04-06 }] }
 `;
     writeFileSync(join(home, 'mine.yaml'), text);
-    const child = spawn(command, [...words, 'mine.yaml'], { cwd: home, env: environment(words.join('')) });
+    const env = environment(words.join('') + where);
+    const child = spawn(node, [realpathSync(command), ...words, 'mine.yaml'], { cwd: home, env });
     serving = child;
     let output = '';
     for (const stream of [child.stdout, child.stderr])

@@ -1,4 +1,5 @@
 /** Time zones by their IANA names. */
+import './temporal.ts';
 
 /** The zone's own name; undefined: there is no such zone. Offsets such as +02:00 are no zones: they know no summer. */
 export function zoneOf(name: string): string | undefined {

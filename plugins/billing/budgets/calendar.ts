@@ -1,4 +1,5 @@
 /** Calendar periods of a time zone, from a first day on. Pure. */
+import '../../../core/tools/temporal.ts';
 import type { Period } from '../grants/periods.ts';
 
 export const everyNames = ['day', 'week', 'month', 'quarter', 'year', 'ever'] as const;

@@ -1,5 +1,6 @@
 /** The setting `budgets`: ceilings for all accounts. */
 import { z } from '../../../core/contract/schema.ts';
+import '../../../core/tools/temporal.ts';
 import { zoneOf } from '../../../core/tools/time-zone.ts';
 import { usd } from '../../common/domain/money-schema.ts';
 import { everyNames } from './calendar.ts';

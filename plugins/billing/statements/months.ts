@@ -1,4 +1,5 @@
 /** Calendar months of a time zone. Pure. */
+import '../../../core/tools/temporal.ts';
 
 /** A month with the instants that it begins and ends at, in wall-clock milliseconds. */
 export interface Month {

@@ -1,6 +1,7 @@
 /** Time as the pages divide it: days, hours and minutes of one time zone, the same for requests and money. */
 
 import { z } from '@hono/zod-openapi';
+import '../../../core/tools/temporal.ts';
 import { zoneOf } from '../../../core/tools/time-zone.ts';
 import type { Span } from '../../common/domain/admin/pages.ts';
 

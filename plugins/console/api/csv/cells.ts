@@ -1,5 +1,6 @@
 /** Cells of CSV files as people read them: days of their zone, plain numbers, words. Pure. */
 import { table } from '../../../../core/contract/table.ts';
+import '../../../../core/tools/temporal.ts';
 import { tokenClasses, type Usage } from '../../../common/domain/usage.ts';
 import { usualZone } from '../time-zone.ts';
 
