@@ -61,10 +61,10 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
       await accountService.setMultiplier(id, multiplier === undefined ? undefined : checkedRatio(multiplier, floor()));
     },
 
-    async keys(accountId, page) {
+    async keys(accountId, page, person) {
       const limit = rowsFor(page);
       if (accountId !== undefined && !isUuid(accountId)) return { rows: [], next: undefined };
-      const rows = await store.keysAfter(accountId, keyCursor(valuesIn(page, 'at', 'id')), limit);
+      const rows = await store.keysAfter({ accountId, person }, keyCursor(valuesIn(page, 'at', 'id')), limit);
       return pageOf(rows, page, ({ createdAt, id }) => cursorFor([createdAt.toISOString(), id]), keyView);
     },
 
@@ -106,13 +106,16 @@ function keyChanges(
   store: AccountAdminStore,
   accountService: AccountService,
   clock: Clock,
-): Pick<AccountAdmin, 'updateKey' | 'setProject' | 'revokeKey'> {
+): Pick<AccountAdmin, 'key' | 'keyIdsOf' | 'updateKey' | 'setProject' | 'revokeKey'> {
   const owned = async (accountId: string, keyId: string) => {
     const found = await store.key(accountId, keyId);
     if (found === undefined) throw new GatewayError('not_found', 'There is no such key.', { field: 'key' });
     return found;
   };
   return {
+    key: async (accountId, keyId) => keyView(await owned(accountId, keyId)),
+    keyIdsOf: (accountId, person) => store.keyIdsOf(accountId, person, mostKeys),
+
     async updateKey(accountId, keyId, terms) {
       const before = await owned(accountId, keyId);
       if (before.revokedAt !== null)

@@ -37,6 +37,7 @@ export function openAccountAdminStore(database: Database) {
   return {
     ...accountStatements(database.orm, tables),
     ...keyStatements(database, tables),
+    ...keyReads(database.orm, tables),
     ...projectStatements(database, tables),
   };
 }
@@ -110,19 +111,9 @@ function keyStatements(database: Database, { keys, projects }: AuthTables) {
     isUuid(id) && isUuid(accountId) ? and(eq(keys.id, id), eq(keys.accountId, accountId)) : undefined;
 
   return {
-    /** Keys that expire between the two times and are not revoked, soonest first. */
-    keysExpiring(from: Date, until: Date, rows: number): Promise<{ prefix: string; expiresAt: Date | null }[]> {
-      return orm
-        .select({ prefix: keys.prefix, expiresAt: keys.expiresAt })
-        .from(keys)
-        .where(and(isNull(keys.revokedAt), gt(keys.expiresAt, from), lt(keys.expiresAt, until)))
-        .orderBy(asc(keys.expiresAt), asc(keys.id))
-        .limit(rows);
-    },
-
     /** Newest first, those after the key that was created at `after.at`. */
     keysAfter(
-      accountId: string | undefined,
+      { accountId, person }: { readonly accountId: string | undefined; readonly person: string | undefined },
       after: { readonly at: Date; readonly id: string } | undefined,
       rows: number,
     ): Promise<KeyDetails[]> {
@@ -130,14 +121,16 @@ function keyStatements(database: Database, { keys, projects }: AuthTables) {
       return orm
         .select(shown)
         .from(keys)
-        .where(and(accountId === undefined ? undefined : eq(keys.accountId, accountId), older))
+        .where(
+          and(
+            accountId === undefined ? undefined : eq(keys.accountId, accountId),
+            person === undefined ? undefined : eq(keys.person, person),
+            older,
+          ),
+        )
         .orderBy(desc(keys.createdAt), desc(keys.id))
         .limit(rows);
     },
-
-    /** Number of an account's keys that are not revoked. */
-    countActiveKeys: (accountId: string): Promise<number> =>
-      orm.$count(keys, and(eq(keys.accountId, accountId), isNull(keys.revokedAt))),
 
     async key(accountId: string, id: string): Promise<(KeyDetails & { hash: string }) | undefined> {
       const which = ofAccount(accountId, id);
@@ -157,6 +150,36 @@ function keyStatements(database: Database, { keys, projects }: AuthTables) {
           await enterProject(transaction, projects, { accountId: key.accountId, project: terms.project });
         await transaction.update(keys).set(terms).where(eq(keys.id, id));
       }),
+  };
+}
+
+function keyReads(orm: Orm, { keys }: AuthTables) {
+  return {
+    /** Keys that expire between the two times and are not revoked, soonest first. */
+    keysExpiring(from: Date, until: Date, rows: number): Promise<{ prefix: string; expiresAt: Date | null }[]> {
+      return orm
+        .select({ prefix: keys.prefix, expiresAt: keys.expiresAt })
+        .from(keys)
+        .where(and(isNull(keys.revokedAt), gt(keys.expiresAt, from), lt(keys.expiresAt, until)))
+        .orderBy(asc(keys.expiresAt), asc(keys.id))
+        .limit(rows);
+    },
+
+    /** The newest, revoked ones too. */
+    async keyIdsOf(accountId: string, person: string, rows: number): Promise<string[]> {
+      if (!isUuid(accountId)) return [];
+      const found = await orm
+        .select({ id: keys.id })
+        .from(keys)
+        .where(and(eq(keys.accountId, accountId), eq(keys.person, person)))
+        .orderBy(desc(keys.createdAt), desc(keys.id))
+        .limit(rows);
+      return found.map(({ id }) => id);
+    },
+
+    /** Number of an account's keys that are not revoked. */
+    countActiveKeys: (accountId: string): Promise<number> =>
+      orm.$count(keys, and(eq(keys.accountId, accountId), isNull(keys.revokedAt))),
   };
 }
 

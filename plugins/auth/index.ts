@@ -16,6 +16,7 @@ import { accountEnds } from '../common/domain/admin/notices.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { ledger } from '../common/domain/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
+import { memberAdmin } from '../common/domain/organizations/members.ts';
 import { projectAdmin } from '../common/domain/organizations/projects.ts';
 import { plans } from '../common/domain/plans.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
@@ -28,6 +29,8 @@ import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
 import { openAccountEnds } from './ends.ts';
 import { LastUsed } from './last-used.ts';
+import { openInvitations } from './members/invitations.ts';
+import { openMemberStore } from './members/store.ts';
 import { changing, loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from './peppers.ts';
 import { openProjectAdmin } from './projects/admin.ts';
 import { projectCommands } from './projects/commands.ts';
@@ -87,7 +90,7 @@ export default definePlugin<Settings>({
   services: {
     requires: [database],
     optional: [ledger, plans, priceFloor],
-    provides: [accounts, accountAdmin, projectAdmin, accountEnds, keyring, keyRules],
+    provides: [accounts, accountAdmin, projectAdmin, memberAdmin, accountEnds, keyring, keyRules],
   },
   sets: [caller, bodyOwner],
 
@@ -195,8 +198,10 @@ function admitting(authenticator: Authenticator) {
   };
 }
 
-/** The commands of projects. */
+/** Members too. Returns the commands of projects. */
 function provideProjects(host: Host, db: Database, accountService: AccountService): Command[] {
+  const members = openMemberStore(db, () => new Date(host.clock.now()));
+  host.provide(memberAdmin, { ...members, invitations: openInvitations(db, host.clock) });
   const projects = openProjectAdmin(openProjectStore(db), host.clock);
   host.provide(projectAdmin, projects);
   return projectCommands(accountService, projects);

@@ -1,5 +1,6 @@
 /** Drizzle definitions of the tables of accounts, keys and settings; the SQL is in `migrations/`. */
 import { bigint, boolean, jsonb, pgSchema, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import type { MemberRole } from '../common/domain/organizations/rights.ts';
 import type { Limits } from '../common/domain/plans.ts';
 
 const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
@@ -55,7 +56,32 @@ export function authTables(schema: string) {
     keyId: uuid('key_id').notNull(),
     secret: text('secret').notNull(),
   });
-  return { accounts, keys, projects, settings, digests };
+  return { accounts, keys, projects, ...memberTables(space), settings, digests };
+}
+
+function memberTables(space: ReturnType<typeof pgSchema>) {
+  const members = space.table('members', {
+    id: uuid('id').notNull().defaultRandom(),
+    accountId: uuid('account_id').notNull(),
+    person: text('person').notNull(),
+    role: text('role').$type<MemberRole>().notNull(),
+    home: boolean('home').notNull().default(false),
+    leftAt: instant('left_at'),
+    createdAt: instant('created_at').notNull(),
+  });
+  const invitations = space.table('member_invitations', {
+    id: uuid('id').notNull().defaultRandom(),
+    accountId: uuid('account_id').notNull(),
+    email: text('email').notNull(),
+    role: text('role').$type<MemberRole>().notNull(),
+    hash: text('hash').notNull(),
+    invitedBy: text('invited_by'),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+    acceptedAt: instant('accepted_at'),
+    acceptedBy: text('accepted_by'),
+  });
+  return { members, invitations };
 }
 
 export type AuthTables = ReturnType<typeof authTables>;

@@ -14,4 +14,6 @@ export interface Actor {
   /** The person's mail address, or the token's name. */
   readonly label: string;
   readonly role: Role;
+  /** The account that a person has chosen in this session; absent: the one that was made for them. */
+  readonly chosen?: string | undefined;
 }

@@ -14,6 +14,7 @@ import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
 import { alertAdmin, consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
 import { accountPeople } from '../common/domain/admin/notices.ts';
+import type { Database } from '../common/domain/database.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { consoleSite } from '../common/domain/pages/console-site.ts';
 import type { Plans } from '../common/domain/plans.ts';
@@ -22,11 +23,11 @@ import { type ConsoleConfig, config } from './config.ts';
 import { type CommandParts, historyCommands } from './config-history/commands.ts';
 import { sealAgain } from './config-history/store.ts';
 import { Mailers } from './mailers.ts';
+import { mailsOf } from './members/in-charge.ts';
 import { addedPages, problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
 import { type ProviderAdmin, providerAdmin } from './people/providers/provider-admin.ts';
 import { rotatedPeople } from './people/secrets.ts';
-import { mailsOf } from './people/store.ts';
 import { consoleTables, peopleTables } from './people/tables.ts';
 import * as services from './services.ts';
 
@@ -45,6 +46,7 @@ export default definePlugin<ConsoleConfig>({
       services.accounts,
       services.accountAdmin,
       services.projectAdmin,
+      services.memberAdmin,
       services.requestQueries,
       services.recordedBodies,
       services.ledgerQueries,
@@ -89,7 +91,7 @@ export default definePlugin<ConsoleConfig>({
     const mails = new Mailers(settings.smtp, footOf(settings), host.log);
     let listening = '';
     host.provide(mailers, mails);
-    host.provide(accountPeople, { mailsOf: mailsOf(store.orm, peopleTables(store.schema)) });
+    host.provide(accountPeople, inCharge(host, store));
     host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
     const commandLine = commandLineOf({ host, store, secrets: settings.secret }, links, settings);
     const problems = () => [...problemsOf(addedPages(host)), ...unknownPlans(settings, host.find(services.plans))];
@@ -156,6 +158,10 @@ function endpointsFor(handle: NonNullable<Endpoint['handle']>): Endpoint[] {
     ...methods.flatMap((method) => paths.map((path) => ({ ...common, method, path }))),
   ];
 }
+
+const inCharge = (host: Host, { orm, schema }: Database) => ({
+  mailsOf: mailsOf(orm, peopleTables(schema), () => host.find(services.memberAdmin)),
+});
 
 function refuse(): never {
   throw new Error('the console answers while the gateway serves');

@@ -6,9 +6,16 @@ import { requestFilter, sumsJson } from './api/request-rows.ts';
 import { usdText } from './api/schemas.ts';
 import { ledgerQueries, requestQueries, taskAdmin } from './services.ts';
 
+/** What a member's role includes. */
+export interface Sees {
+  readonly balance: boolean;
+  readonly tasks: boolean;
+}
+
 /** The part of a client that decides its messages. */
 export interface Watcher {
   readonly accountId: string | undefined;
+  readonly sees: Sees;
   /** The last message of each topic. */
   readonly sent: Map<string, string>;
 }
@@ -34,7 +41,7 @@ export class Pulse {
       this.#tasks(),
     ]);
     return watchers.flatMap((watcher) => {
-      const { accountId } = watcher;
+      const { accountId, sees } = watcher;
       const messages: [string, object | undefined][] =
         accountId === undefined
           ? [
@@ -42,8 +49,8 @@ export class Pulse {
               ['tasks', tasks?.all],
             ]
           : [
-              ['balance', balances.get(accountId)],
-              ['tasks', tasks?.of(accountId)],
+              ['balance', sees.balance ? balances.get(accountId) : undefined],
+              ['tasks', sees.tasks ? tasks?.of(accountId) : undefined],
             ];
       return messages.flatMap(([topic, content]) => changed(watcher, topic, content));
     });

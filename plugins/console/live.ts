@@ -1,14 +1,16 @@
 /** Live numbers: one WebSocket for each page, which receives changes once a second. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
 import { type RawData, WebSocket, WebSocketServer } from 'ws';
 import type { Host, SocketEndpoint } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import { toGatewayError } from '../../core/contract/upstream-failures.ts';
+import { includes } from '../common/domain/organizations/rights.ts';
 import { originOf } from '../common/kit/pages/origin.ts';
 import type { Actor } from './actor.ts';
-import { Pulse } from './live-pulse.ts';
+import { Pulse, type Sees } from './live-pulse.ts';
 import { refuseForeignOrigin } from './origin.ts';
 import type { People } from './people.ts';
 
@@ -26,6 +28,8 @@ export interface LiveClient {
   readonly actor: Actor;
   /** undefined: sees the whole gateway, not an account. */
   readonly accountId: string | undefined;
+  /** What their role in the account includes. */
+  readonly sees: Sees;
   readonly headers: Headers;
   /** The last message of each topic. */
   readonly sent: Map<string, string>;
@@ -101,8 +105,19 @@ export class Live {
     const actor = await people.identify(headers);
     if (actor === undefined) throw new GatewayError('unauthenticated', 'Sign in first.');
     if (this.#isFull(actor)) throw new GatewayError('overloaded', 'Too many live pages are open.');
-    const accountId = actor.role === 'client' ? await people.accountOf(actor.id) : undefined;
-    return { actor, accountId, headers, sent: new Map(), answered: true };
+    const member = await this.#memberOf(actor);
+    return { actor, ...member, headers, sent: new Map(), answered: true };
+  }
+
+  async #memberOf(actor: Actor): Promise<Pick<LiveClient, 'accountId' | 'sees'>> {
+    if (actor.role !== 'client') return { accountId: undefined, sees: { balance: true, tasks: true } };
+    const { accountId, role } = await this.#parts.people.membershipOf(actor);
+    return { accountId, sees: { balance: includes(role, 'wallet'), tasks: includes(role, 'work') } };
+  }
+
+  /** Pages of somebody who is no member any more, or may see something else, end at once and ask again. */
+  async membersChanged(accountId: string): Promise<void> {
+    for (const client of [...this.#clients]) if (client.accountId === accountId) await this.#recheck(client);
   }
 
   #isFull({ id }: Actor): boolean {
@@ -140,16 +155,21 @@ export class Live {
 
   async #check(): Promise<void> {
     for (const client of [...this.#clients]) {
-      const { socket, headers, actor } = client;
       if (!client.answered) {
-        socket.terminate();
+        client.socket.terminate();
         continue;
       }
       client.answered = false;
-      socket.ping();
-      const still = await this.#parts.people.identify(headers);
-      if (still?.id !== actor.id || still.role !== actor.role) socket.close(4401, 'signed out');
+      client.socket.ping();
+      await this.#recheck(client);
     }
+  }
+
+  async #recheck({ socket, headers, actor, accountId, sees }: LiveClient): Promise<void> {
+    const still = await this.#parts.people.identify(headers);
+    if (still?.id !== actor.id || still.role !== actor.role) return socket.close(4401, 'signed out');
+    const now = await this.#memberOf(still).catch(() => undefined);
+    if (!isDeepStrictEqual(now, { accountId, sees })) socket.close(1012, 'another account');
   }
 }
 

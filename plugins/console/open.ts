@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { configFiles } from '../../core/contract/config-files.ts';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
+import { includes } from '../common/domain/organizations/rights.ts';
 import type { ConsoleSite } from '../common/domain/pages/console-site.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
 import { brandOf, legalAddresses, mailFoot } from './brand/brand.ts';
@@ -82,6 +83,7 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
     people: { ...people, identify: (headers) => furniture.services.people.identify(headers) },
     origin,
   });
+  followMembers(parts, live);
   return {
     site: (exchange, forward) => furniture.site(exchange, forward),
     live,
@@ -127,6 +129,14 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
   };
 }
 
+function followMembers({ host: { log }, store }: OpenParts, live: Live): void {
+  store.onChange('member', (accountId) => {
+    live.membersChanged(accountId).catch((error: unknown) => {
+      log.warn({ error }, 'open pages were not checked after members changed; they are within half a minute');
+    });
+  });
+}
+
 function lookOf(
   { settings: { name, brand, pages } }: ConsoleServices,
   origin: string,
@@ -142,7 +152,14 @@ function lookOf(
 async function readerOf({ people }: ConsoleServices, cookie: string): ReturnType<ConsoleSite['readerOf']> {
   const actor = await people.identify(new Headers({ cookie }));
   const person = actor?.kind === 'person' ? await people.find(actor.id) : undefined;
-  return person && { name: person.name || person.email, accountId: person.accountId };
+  if (actor === undefined || person === undefined) return undefined;
+  const name = person.name || person.email;
+  // Reading makes no account.
+  const isMember = person.role !== 'auditor' && (actor.chosen ?? person.accountId) !== undefined;
+  const member = isMember ? await people.membershipOf(actor).catch(() => undefined) : undefined;
+  if (member === undefined) return { name, accountId: undefined, seesMoney: false, seesKeys: false };
+  const { accountId, role } = member;
+  return { name, accountId, seesMoney: includes(role, 'wallet'), seesKeys: includes(role, 'allKeys') };
 }
 
 type Ground = Awaited<ReturnType<typeof layGround>>;

@@ -1,5 +1,6 @@
 /** The API's view of people, tokens and the audit log. Types alone. */
 import type { Page, PageRequest, Span } from '../common/domain/admin/pages.ts';
+import type { MemberRole } from '../common/domain/organizations/rights.ts';
 import type { Actor, Role, TokenRole } from './actor.ts';
 
 export interface PersonView {
@@ -21,6 +22,12 @@ export interface PersonView {
 export interface Handover {
   readonly mailed: boolean;
   readonly link: string | undefined;
+}
+
+/** An account, and what a person is in it. */
+export interface Membership {
+  readonly accountId: string;
+  readonly role: MemberRole;
 }
 
 export type Owner = Pick<PersonView, 'id' | 'name' | 'email'>;
@@ -55,8 +62,15 @@ export interface People {
   reset(personId: string): Promise<Handover>;
   /** A link by which one person may sign up, once. */
   invite(email: string): Promise<Handover>;
-  /** The gateway account of a person, made when there is none yet. */
+  /** The account that was made for a person, made when there is none yet. */
   accountOf(personId: string): Promise<string>;
+  /**
+   * The account that they have chosen, where they still are its member, and else their own, or another one of theirs. Throws `forbidden`
+   * where they are in none any more.
+   */
+  membershipOf(actor: Pick<Actor, 'id' | 'chosen'>): Promise<Membership>;
+  /** Chooses the account in the session of these headers. Whether they are its member is asked with each request. */
+  choose(headers: Headers, accountId: string): Promise<void>;
   firstOperatorMissing(): Promise<boolean>;
   /** Makes the first operator; `forbidden` for a token that is unknown, used or old. */
   makeFirstOperator(wanted: {
@@ -114,6 +128,7 @@ export interface AuditChange {
   readonly after: string | null;
 }
 interface AuditFilter {
+  readonly accountId?: string | undefined;
   readonly from?: Span['from'] | undefined;
   readonly until?: Span['until'] | undefined;
   readonly actor?: string | undefined;
@@ -129,6 +144,8 @@ export interface Audit {
     readonly reason: string | undefined;
     readonly address: string;
     readonly changes?: readonly AuditChange[] | undefined;
+    /** The account that it is made in by one of its members; they see it too. */
+    readonly accountId?: string | undefined;
   }): Promise<((result: string) => Promise<void>) & { readonly id: string }>;
   list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRow>>;
 }
@@ -147,6 +164,8 @@ export type TakenKey =
       readonly program: string;
       readonly machine: string;
       readonly personId: string;
+      /** undefined: granted by an earlier version, in the account that was made for the person. */
+      readonly accountId: string | undefined;
       readonly terms: string;
     };
 export interface KeyRequests {
@@ -160,7 +179,7 @@ export interface KeyRequests {
   /** One that waits, by the code that a person has entered. */
   find(code: string): Promise<(AskedKey & { readonly createdAt: number; readonly expiresAt: number }) | undefined>;
   /** False: it waits no more. `terms`: of the key, as JSON. */
-  grant(code: string, personId: string, terms: string): Promise<boolean>;
+  grant(code: string, by: { readonly personId: string; readonly accountId: string }, terms: string): Promise<boolean>;
   deny(code: string, personId: string): Promise<boolean>;
   /** The program's question; what it was granted, it gets once. */
   take(deviceCode: string): Promise<TakenKey>;

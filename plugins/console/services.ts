@@ -19,6 +19,7 @@ export { vendorLists, vendorSetup } from '../common/domain/admin/vendor-setup.ts
 export { database } from '../common/domain/database.ts';
 export { ledger, pool } from '../common/domain/ledger.ts';
 export { catalog } from '../common/domain/models.ts';
+export { memberAdmin } from '../common/domain/organizations/members.ts';
 export { projectAdmin } from '../common/domain/organizations/projects.ts';
 export { docsSite } from '../common/domain/pages/console-site.ts';
 export { plans, shop } from '../common/domain/plans.ts';

@@ -149,6 +149,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   key_spend_unavailable: of('overloaded', 'What the key has spent cannot be read at the moment.', waits),
   keys_unavailable: of('overloaded', 'Keys cannot be looked up at the moment.', waits),
+  last_owner: of('conflict', 'The last owner of an account would go.', 'Make somebody else an owner first.'),
   media_not_fetched: of(
     'invalid_request',
     'An image or file could not be fetched from its address.',
@@ -252,6 +253,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'upstream_failed',
     'The vendor’s result is no usable file.',
     'Order it again; nothing was charged.',
+  ),
+  role_not_included: of(
+    'forbidden',
+    "The person's role in the account does not include this.",
+    'Ask an owner or an admin of the account.',
   ),
   run_concurrency: of('rate_limited', 'The account has too many runs with tools at once.', waits),
   run_not_found: of(

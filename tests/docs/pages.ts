@@ -4,7 +4,9 @@ import type { Plugin } from '../../core/contract/contract.ts';
 import { type ErrorKind, errorStatus, GatewayError } from '../../core/contract/errors.ts';
 import { gatewaySchema } from '../../core/gateway/config.ts';
 import { type OwnCommand, ownCommands } from '../../core/process/own-commands.ts';
+import { accountRights, type MemberRole, memberRoles } from '../../plugins/common/domain/organizations/rights.ts';
 import { envelope, googleError } from '../../plugins/common/kit/error-envelope.ts';
+import { access, rightOf } from '../../plugins/console/api/routing/access.ts';
 import { errorCodes } from '../../plugins/docs/error-codes.ts';
 import { headerTexts } from '../../plugins/docs/headers.ts';
 import { codeOf } from '../../plugins/error-shape/codes.ts';
@@ -40,7 +42,27 @@ export function plainPages(plugins: readonly Plugin[]): Map<string, string> {
     ['metrics.md', metricsPage()],
     ['extension-points.md', pointsPage(plugins)],
     ['conformance.md', conformancePage()],
+    ['rights.md', rightsPage()],
   ]);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- rights
+
+function rightsPage(): string {
+  const mark = (roles: readonly MemberRole[]) => memberRoles.map((role) => (roles.includes(role) ? 'yes' : '–'));
+  const rights = Object.entries(accountRights).map(([name, { what, roles }]) => [name, what, ...mark(roles)]);
+  const routes = Object.entries(access).flatMap(([route, needed]) => {
+    const right = rightOf(needed);
+    return right === undefined ? [] : [[`\`${route}\``, right]];
+  });
+  return page(
+    'Rights of members',
+    'What each role includes in an account. The account’s own person is its owner.',
+    table(['right', 'what', ...memberRoles], rights),
+    '## By route',
+    'Routes of the console’s API for the chosen account. A role without the right is refused with 403 `role_not_included`.',
+    table(['route', 'right'], routes),
+  );
 }
 
 // -------------------------------------------------------------------------------------------------------------- settings

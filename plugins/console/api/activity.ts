@@ -4,6 +4,7 @@ import type { SpendSums } from '../../common/domain/admin/ledger.ts';
 import type { RequestFilter, RequestGroup, RequestSums } from '../../common/domain/admin/requests.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import { ledgerQueries, requestQueries } from '../services.ts';
+import { inBoth, scopeOf } from './organizations/scope.ts';
 import { keysByProject, projectSizes } from './projects.ts';
 import {
   bucketQuery,
@@ -13,7 +14,7 @@ import {
   requestFilterIn,
   requestsQuery,
 } from './request-rows.ts';
-import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
+import { type ConsoleServices, need } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, countInput, dayMs, instant, iso, spanOf } from './schemas.ts';
 import { chargeFilter, countedOf, moneyJson, nothing, sizesOf, spentIn, spentSums } from './spend.ts';
@@ -72,15 +73,12 @@ export function activityRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(own, async ({ query, c }) => {
       const span = spanOfDays(query, services.clock.now(), 30);
-      return activityOf(services, await requestFilterIn(services, query, span, await ownAccount(services, c)), query);
+      return activityOf(services, await requestFilterIn(services, query, span, await scopeOf(services, c)), query);
     })
     .read(everybodys, async ({ query }) => {
-      const filter = await requestFilterIn(
-        services,
-        query,
-        spanOf(query, services.clock.now(), dayMs),
-        query.accountId,
-      );
+      const filter = await requestFilterIn(services, query, spanOf(query, services.clock.now(), dayMs), {
+        accountId: query.accountId,
+      });
       return activityOf(services, filter, query);
     });
 }
@@ -163,8 +161,7 @@ async function stackedByProject(
   return Promise.all(
     names.map(async (group) => ({
       group,
-      // Where one project is asked for, its keys are all that there are.
-      series: await seriesOf(services, { ...filter, keys: filter.keys ?? projects.get(group) }, bounds),
+      series: await seriesOf(services, { ...filter, keys: inBoth(filter.keys, projects.get(group)) }, bounds),
     })),
   );
 }

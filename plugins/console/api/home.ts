@@ -6,8 +6,9 @@ import type { PoolView } from '../../common/domain/ledger.ts';
 import { money } from '../../common/domain/money.ts';
 import { ledgerQueries, pool, requestQueries } from '../services.ts';
 import { keyNamesOf } from './charges.ts';
+import { scopeOf } from './organizations/scope.ts';
 import { bucketsOf, requestFilter, requestJson, requestRow } from './request-rows.ts';
-import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
+import { type ConsoleServices, has, need } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, instant, iso, usd, usdText, writerOf } from './schemas.ts';
 import { countedOf, moneyJson, spendBetween, spentIn, spentOf, spentSums } from './spend.ts';
@@ -63,7 +64,7 @@ const period = z.object({
 });
 const home = z
   .object({
-    pool: poolAnswer.nullable(),
+    pool: poolAnswer.nullable().describe('null: the role in the account does not include it.'),
     today: period.describe('Since midnight in the time zone.'),
     month: period.describe('The last 30 days, today among them.'),
     tz: z.string(),
@@ -77,10 +78,14 @@ const getHome = route('get', '/home', 'The first page', answers(home), { query: 
 
 export function homeRoutes(services: ConsoleServices) {
   return new Routes(services).read(getHome, async ({ query: { tz = usualZone }, c }) => {
-    const accountId = await ownAccount(services, c);
-    const filter = (days: number) => requestFilter({}, spanOfDays({ tz }, services.clock.now(), days), accountId);
+    const { accountId, keys } = await scopeOf(services, c);
+    const seesMoney = await has(services, c, 'wallet');
+    const filter = (days: number) => ({
+      ...requestFilter({}, spanOfDays({ tz }, services.clock.now(), days), accountId),
+      keys,
+    });
     const [view, today, month, byDay, byModel, errors] = await Promise.all([
-      services.find(pool)?.view(accountId),
+      seesMoney ? services.find(pool)?.view(accountId) : undefined,
       periodOf(services, filter(1), tz, 1),
       periodOf(services, filter(30), tz, 30),
       daysOf(services, filter(30), tz),
@@ -116,8 +121,8 @@ async function daysOf(services: ConsoleServices, filter: RequestFilter, tz: stri
   return days.map(({ at, requests }, index) => ({ at: iso(at), requests, ...spentIn(spend[index]!) }));
 }
 
-async function modelsOf(services: ConsoleServices, { from, until, accountId }: RequestFilter) {
-  const groups = await services.find(ledgerQueries)?.spend({ from, until, accountId }, 'model', 10);
+async function modelsOf(services: ConsoleServices, { from, until, accountId, keys }: RequestFilter) {
+  const groups = await services.find(ledgerQueries)?.spend({ from, until, accountId, keys }, 'model', 10);
   return (groups ?? []).map((sums) => ({ model: sums.group, requests: sums.requests, ...spentIn(moneyJson(sums)) }));
 }
 

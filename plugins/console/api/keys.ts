@@ -1,13 +1,22 @@
 /** A client's own keys: made (shown once), changed, revoked. */
 
 import { z } from '@hono/zod-openapi';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import { imageAnswers } from '../../common/domain/accounts.ts';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
 import { capSpend } from '../../common/kit/money/cap-spend.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
 import { projectInput } from './projects.ts';
 import { changesBetween, changesOf } from './routing/audit-changes.ts';
-import { actorOf, type ConsoleServices, need, ownAccount } from './routing/router.ts';
+import {
+  actorOf,
+  type ConsoleServices,
+  has,
+  need,
+  ownAccount,
+  type RequestContext,
+  requireRight,
+} from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import {
   answers,
@@ -160,7 +169,8 @@ export function keyRoutes(services: ConsoleServices) {
   return new Routes(services)
     .list(list, ownKeyJson, async ({ c }, page) => {
       const accountId = await ownAccount(services, c);
-      const { rows, next } = await need(services, accountAdmin).keys(accountId, page);
+      const person = (await has(services, c, 'allKeys')) ? undefined : actorOf(c).id;
+      const { rows, next } = await need(services, accountAdmin).keys(accountId, page, person);
       const spent = await spentByKey(services, accountId);
       const capSpent = await capSpentByKey(services, accountId, rows);
       const shown = rows.map((row) => {
@@ -172,6 +182,7 @@ export function keyRoutes(services: ConsoleServices) {
     .action(create, async ({ json, c }) => {
       const accountId = await ownAccount(services, c);
       const wanted = termsOf(json);
+      if (wanted.access !== undefined) await requireRight(services, c, 'allKeys');
       return {
         action: 'key.create',
         subject: wanted.name,
@@ -183,20 +194,26 @@ export function keyRoutes(services: ConsoleServices) {
       };
     })
     .action(change, async ({ param: { id: subject }, json, c }) => {
-      const accountId = await ownAccount(services, c);
+      const before = await ownKey(services, c, subject);
       const terms = termsOf(json);
       const admin = need(services, accountAdmin);
-      const { rows } = await admin.keys(accountId, { limit: 500 });
-      const before = rows.find(({ id }) => id === subject);
-      const changes = before === undefined ? [] : changesBetween(termsJson(before), termsJson(terms));
+      const { accountId } = before;
+      const changes = changesBetween(termsJson(before), termsJson(terms));
       const run = async () => keyJson(await admin.updateKey(accountId, subject, terms));
       return { action: 'key.change', subject, changes, run };
     })
     .action(revoke, async ({ param: { id: subject }, c }) => {
-      const accountId = await ownAccount(services, c);
+      const { accountId } = await ownKey(services, c, subject);
       const run = async () => keyJson(await need(services, accountAdmin).revokeKey(accountId, subject));
       return { action: 'key.revoke', subject, run };
     });
+}
+
+/** One of the account, and one's own where the role does not include others'. */
+async function ownKey(services: ConsoleServices, c: RequestContext, keyId: string): Promise<KeyView> {
+  const key = await need(services, accountAdmin).key(await ownAccount(services, c), keyId);
+  if (key.person === actorOf(c).id || (await has(services, c, 'allKeys'))) return key;
+  throw new GatewayError('not_found', 'There is no such key.', { field: 'key' });
 }
 
 async function spentByKey(services: ConsoleServices, accountId: string): Promise<Map<string, string> | undefined> {

@@ -3,6 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import { alertAdmin } from '../../common/domain/admin/alerts.ts';
 import { payments } from '../../common/domain/admin/ledger.ts';
+import { type AccountRight, accountRights, includes, memberRoles } from '../../common/domain/organizations/rights.ts';
 import { roles } from '../actor.ts';
 import type { LegalName } from '../brand/brand.ts';
 import { moduleAddress } from '../modules.ts';
@@ -16,6 +17,7 @@ import {
   docsSite,
   guardrailVerdicts,
   ledgerQueries,
+  memberAdmin,
   noticeAdmin,
   plans,
   pool,
@@ -30,7 +32,7 @@ import {
   upstreamProbes,
 } from '../services.ts';
 import { mayAsk } from './routing/access.ts';
-import { actorOf, type ConsoleServices, type RequestContext } from './routing/router.ts';
+import { actorOf, type ConsoleServices, membershipOf, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, done, instant, isoOrNull, takes } from './schemas.ts';
 
@@ -58,6 +60,8 @@ const features = {
 type Feature = keyof typeof features;
 const featureNames = Object.keys(features) as Feature[];
 
+const rightNames = Object.keys(accountRights) as [AccountRight, ...AccountRight[]];
+
 const byLanguage = z.record(z.string(), z.string());
 const me = z
   .object({
@@ -81,9 +85,14 @@ const me = z
         plan: z.string(),
         planEndsAt: instant.nullable(),
         disabled: z.boolean(),
+        role: z.enum(memberRoles).describe('Of the person in it.'),
+        rights: z.array(z.enum(rightNames)).describe('What the role includes.'),
       })
       .nullable()
-      .describe('null: has no account of its own.'),
+      .describe('The account that was chosen; null: a script, an auditor, or in no account any more.'),
+    accounts: z
+      .array(z.object({ id: z.string(), name: z.string(), role: z.enum(memberRoles) }))
+      .describe('Those that the person is a member of, by name.'),
     gateway: z.object({
       name: z.string(),
       origin: z.string().describe('Base address that clients are set up with, without a path.'),
@@ -184,14 +193,15 @@ async function meJson(services: ConsoleServices, c: RequestContext): Promise<z.i
   return {
     role: actor.role,
     person: person === undefined ? null : await personJson(services, person),
-    account: person === undefined || actor.role === 'auditor' ? null : await accountJson(services, actor.id),
+    account: person === undefined || actor.role === 'auditor' ? null : await accountJson(services, c),
+    accounts: person === undefined ? [] : await accountsOf(services, person.id),
     gateway: { name: services.settings.name, origin: c.env.origin },
     features: Object.fromEntries(
       featureNames.map((name) => [name, services.find<unknown>(features[name]) !== undefined]),
     ) as Record<Feature, boolean>,
     pages: services
       .addedPages()
-      .filter(({ page }) => mayAsk('access' in page ? page.access : 'own', actor))
+      .filter(({ page }) => mayAsk('access' in page ? page.access : 'own:pages', actor))
       .map(pageJson),
   };
 }
@@ -209,14 +219,25 @@ async function personJson({ people }: ConsoleServices, person: PersonView) {
   return { id, email, name, emailVerified, twoFactor, hasPassword, providerOnly };
 }
 
-async function accountJson(services: ConsoleServices, personId: string) {
-  const accountId = await services.people.accountOf(personId);
+async function accountJson(services: ConsoleServices, c: RequestContext): Promise<z.infer<typeof me>['account']> {
+  const member = await membershipOf(services, c).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code === 'no_account') return undefined;
+    throw error;
+  });
+  if (member === undefined) return null;
+  const { accountId, role } = member;
+  const own = { role, rights: rightNames.filter((right) => includes(role, right)) };
   const view = await services.find(accountAdmin)?.find(accountId);
   if (view !== undefined) {
     const { id, name, plan, disabled } = view;
-    return { id, name, plan, planEndsAt: isoOrNull(view.planEndsAt), disabled };
+    return { id, name, plan, planEndsAt: isoOrNull(view.planEndsAt), disabled, ...own };
   }
   const account = await services.find(accounts)?.find(accountId);
   if (account === undefined) return null;
-  return { id: account.id, name: account.name, plan: account.plan, planEndsAt: null, disabled: false };
+  return { id: account.id, name: account.name, plan: account.plan, planEndsAt: null, disabled: false, ...own };
+}
+
+async function accountsOf(services: ConsoleServices, personId: string) {
+  const found = (await services.find(memberAdmin)?.accountsOf(personId)) ?? [];
+  return found.map(({ accountId: id, name, role }) => ({ id, name, role }));
 }

@@ -14,6 +14,7 @@ import { taskStates } from '../../common/domain/admin/tasks.ts';
 import { findingVerdicts } from '../../common/guardrails/verdicts.ts';
 import type { ChargedRequest } from './charges.ts';
 import { dayAndTime, usageCells, wordOf } from './csv/cells.ts';
+import { inBoth, type Scope } from './organizations/scope.ts';
 import { keysOfProject, projectQuery } from './projects.ts';
 import { type ConsoleServices, nothingHere } from './routing/router.ts';
 import { countInput, id, instant, instantInput, pageOf, tagInput, usage, usd, writerOf } from './schemas.ts';
@@ -301,10 +302,10 @@ export async function requestFilterIn(
   services: ConsoleServices,
   query: FilterQuery & { readonly project?: string | undefined },
   span: Span,
-  accountId: string | undefined,
+  { accountId, keys }: Scope,
 ): Promise<RequestFilter> {
-  const keys = await keysOfProject(services, query.project, accountId);
-  return { ...requestFilter(query, span, accountId), keys };
+  const ofProject = await keysOfProject(services, query.project, accountId);
+  return { ...requestFilter(query, span, accountId), keys: inBoth(ofProject, keys) };
 }
 
 export const bucketQuery = z.object({

@@ -6,6 +6,7 @@ import { recordedBodies, requestQueries } from '../services.ts';
 import { keptBody } from './admin/bodies.ts';
 import { chargedRequest, chargedRequests, withVerdicts } from './charges.ts';
 import { csvAnswer } from './csv/answer.ts';
+import { isIn, scopeOf } from './organizations/scope.ts';
 import {
   attemptJson,
   bucketQuery,
@@ -13,6 +14,7 @@ import {
   chargeJson,
   csvRow,
   findingQuery,
+  noRequest,
   requestFilterIn,
   requestJson,
   requestRow,
@@ -25,7 +27,7 @@ import {
   sumsJson,
   tagQuery,
 } from './request-rows.ts';
-import { type ConsoleServices, need, ownAccount, type RequestContext } from './routing/router.ts';
+import { type ConsoleServices, need, type RequestContext } from './routing/router.ts';
 import { Routes, route } from './routing/routes.ts';
 import { answers, answersCsv, id, instant, iso, listed, pageQuery, writerOf } from './schemas.ts';
 import { countedOf, refusedCount, refusedIn, spendBetween, spentIn, spentOf, spentSums } from './spend.ts';
@@ -140,7 +142,7 @@ export function usageRoutes(services: ConsoleServices) {
       );
     })
     .read(one, async ({ param: { id }, c }) => {
-      const found = await chargedRequest(services, id, await ownAccount(services, c));
+      const found = await ownRequest(services, c, id);
       const { row, charge } = found;
       const { rows } = await withVerdicts(services, { rows: [found] });
       return {
@@ -152,12 +154,19 @@ export function usageRoutes(services: ConsoleServices) {
       };
     })
     .read(body, async ({ param: { id }, c }) => {
-      await chargedRequest(services, id, await ownAccount(services, c));
+      await ownRequest(services, c, id);
       return { request: keptBodyJson(await ownBody(services, id)) ?? null };
     });
 }
 
 const keptBodyJson = writerOf(keptBody);
+
+async function ownRequest(services: ConsoleServices, c: RequestContext, id: string) {
+  const scope = await scopeOf(services, c);
+  const found = await chargedRequest(services, id, scope.accountId);
+  if (!isIn(scope, found.row.keyId)) throw noRequest();
+  return found;
+}
 
 /** What was recorded of a request that is known to be the actor's own. */
 async function ownBody(services: ConsoleServices, id: string) {
@@ -165,12 +174,12 @@ async function ownBody(services: ConsoleServices, id: string) {
   return bodies?.isEnabled === true ? (await bodies.find(id))?.request : undefined;
 }
 
-/** The account is always the actor's own, whatever the query says. */
+/** The account is always the one that the actor has chosen, whatever the query says. */
 async function ownFilter(
   services: ConsoleServices,
   c: RequestContext,
   query: z.output<typeof requestsQuery> & z.output<typeof tagQuery>,
 ): Promise<RequestFilter> {
   const span = spanOfDays(query, services.clock.now(), 30);
-  return requestFilterIn(services, query, span, await ownAccount(services, c));
+  return requestFilterIn(services, query, span, await scopeOf(services, c));
 }

@@ -1,8 +1,16 @@
 /** A program asks for a key by a code (RFC 8628), and a person who is signed in grants or denies it. */
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../core/contract/errors.ts';
+import { type AccountRight, includes } from '../../common/domain/organizations/rights.ts';
 import { keyTerms, termsOf } from '../api/keys.ts';
-import { actorOf, type ConsoleServices, need, type RequestContext } from '../api/routing/router.ts';
+import {
+  actorOf,
+  type ConsoleServices,
+  need,
+  ownAccount,
+  type RequestContext,
+  requireRight,
+} from '../api/routing/router.ts';
 import { Routes, route } from '../api/routing/routes.ts';
 import { answers, done, instant, iso, takes } from '../api/schemas.ts';
 import { accountAdmin } from '../services.ts';
@@ -130,12 +138,14 @@ export function keyRequestRoutes(services: ConsoleServices) {
       if (expiresAt !== undefined && expiresAt !== null && expiresAt <= clock.now())
         throw new GatewayError('invalid_request', 'expiresAt: must be in the future', { field: 'expiresAt' });
       const terms = JSON.stringify(await c.req.json());
+      if (json.access !== undefined && json.access !== null) await requireRight(services, c, 'allKeys');
       return {
         action: 'key.grant',
         subject: json.name,
         reason: reasonOf(program, machine),
         run: async () => {
-          if (!(await keyRequests.grant(param.code, actorOf(c).id, terms))) throw isOver();
+          const by = { personId: actorOf(c).id, accountId: await ownAccount(services, c) };
+          if (!(await keyRequests.grant(param.code, by, terms))) throw isOver();
           return { ok: true } as const;
         },
       };
@@ -190,28 +200,39 @@ interface Granted {
   readonly program: string;
   readonly machine: string;
   readonly personId: string;
+  readonly accountId: string | undefined;
   readonly terms: string;
 }
 
-/** In the account of the person who granted it, and in their name in the audit log; undefined: they may make none any more. */
+/** In the account that the person had chosen when they granted it, and in their name in the audit log; undefined: they may make none any more. */
 async function makeKey(services: ConsoleServices, c: RequestContext, granted: Granted): Promise<string | undefined> {
   const { people, audit } = services;
   const person = await people.find(granted.personId);
   if (person === undefined || person.blocked || person.role === 'auditor') return undefined;
   const terms = termsOf(keyTerms.parse(JSON.parse(granted.terms)));
+  const account = await stillMayMake(services, granted, terms.access === undefined ? 'keys' : 'allKeys');
+  if (account === undefined) return undefined;
   const end = await audit.begin({
     actor: { kind: 'person', id: person.id, label: person.email, role: person.role },
     action: 'key.create',
     subject: terms.name,
     reason: reasonOf(granted.program, granted.machine),
     address: c.env.address,
+    accountId: account,
   });
   try {
-    const { key } = await need(services, accountAdmin).createKey(await people.accountOf(person.id), terms, person.id);
+    const { key } = await need(services, accountAdmin).createKey(account, terms, person.id);
     await end('done');
     return key;
   } catch (error) {
     await end('failed');
     throw error;
   }
+}
+
+/** The account, while the person has the role for it there. */
+async function stillMayMake(services: ConsoleServices, { personId, accountId }: Granted, right: AccountRight) {
+  const member = await services.people.membershipOf({ id: personId, chosen: accountId });
+  if (accountId !== undefined && member.accountId !== accountId) return undefined;
+  return includes(member.role, right) ? member.accountId : undefined;
 }

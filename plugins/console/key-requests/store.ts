@@ -42,7 +42,11 @@ export function openKeyRequests(orm: Orm, { keyRequests: rows }: ConsoleTables, 
   const now = () => new Date(clock.now());
   const waiting = (code: string) =>
     and(eq(rows.codeHash, hashOf(code)), eq(rows.state, 'waiting'), gt(rows.expiresAt, now()));
-  const end = async (code: string, personId: string, change: { state: 'granted' | 'denied'; terms?: string }) => {
+  const end = async (
+    code: string,
+    personId: string,
+    change: { state: 'granted' | 'denied'; terms?: string; accountId?: string },
+  ) => {
     const ended = await orm
       .update(rows)
       .set({ ...change, personId })
@@ -72,7 +76,7 @@ export function openKeyRequests(orm: Orm, { keyRequests: rows }: ConsoleTables, 
       return { program, machine, address, createdAt: createdAt.getTime(), expiresAt: expiresAt.getTime() };
     },
 
-    grant: (code, personId, terms) => end(code, personId, { state: 'granted', terms }),
+    grant: (code, { personId, accountId }, terms) => end(code, personId, { state: 'granted', terms, accountId }),
     deny: (code, personId) => end(code, personId, { state: 'denied' }),
 
     take: (deviceCode) => take(orm, rows, deviceCode, clock),
@@ -105,6 +109,7 @@ async function take(
   if (isEarly) return { state: 'early' };
   if (taken.length === 0) return { state: isUsed ? 'unknown' : 'waiting' };
   if (row.state !== 'granted') return { state: row.state };
-  const { program, machine, personId, terms } = row;
-  return { state: 'granted', program, machine, personId: personId!, terms: terms! };
+  const { program, machine, personId, accountId, terms } = row;
+  const by = { personId: personId!, accountId: accountId ?? undefined };
+  return { state: 'granted', program, machine, ...by, terms: terms! };
 }

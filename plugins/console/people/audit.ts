@@ -1,12 +1,13 @@
 /** The audit log: rows that are added, and of which only the outcome is ever changed. */
-import { and, desc, eq, gte, like, lt, sql } from 'drizzle-orm';
+import { and, type Column, desc, eq, gte, like, lt, sql } from 'drizzle-orm';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import type { Audit, AuditChange } from '../people.ts';
 import { cursorOf, readCursor } from './cursor.ts';
 import type { ConsoleTables } from './tables.ts';
 
-const contains = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+const holds = (column: Column, text: string | undefined) =>
+  text === undefined ? undefined : like(column, `%${text.replace(/[\\%_]/g, '\\$&')}%`);
 
 export function openAudit(
   orm: Orm,
@@ -14,7 +15,7 @@ export function openAudit(
   { clock, newId }: { readonly clock: Clock; readonly newId: () => string },
 ): Audit {
   return {
-    async begin({ actor, action, subject, reason, address, changes = [] }) {
+    async begin({ actor, action, subject, reason, address, changes = [], accountId }) {
       const id = newId();
       const row = { id, at: new Date(clock.now()), actor: actor.label, role: actor.role, action, address };
       await orm.insert(audit).values({
@@ -24,6 +25,7 @@ export function openAudit(
         result: 'begun',
         actorKind: actor.kind,
         actorId: actor.id,
+        accountId: accountId ?? null,
         changes: changes.length === 0 ? null : JSON.stringify(changes),
       });
       const end = async (result: string) => {
@@ -32,16 +34,15 @@ export function openAudit(
       return Object.assign(end, { id });
     },
 
-    async list({ actor, action, subject, from, until }, { limit, after }) {
+    async list({ accountId, actor, action, subject, from, until }, { limit, after }) {
       const cursor = readCursor(after);
       const rows = await orm
         .select()
         .from(audit)
         .where(
           and(
-            actor === undefined ? undefined : like(audit.actor, contains(actor)),
-            action === undefined ? undefined : like(audit.action, contains(action)),
-            subject === undefined ? undefined : like(audit.subject, contains(subject)),
+            accountId === undefined ? undefined : eq(audit.accountId, accountId),
+            ...[holds(audit.actor, actor), holds(audit.action, action), holds(audit.subject, subject)],
             from === undefined ? undefined : gte(audit.at, new Date(from)),
             until === undefined ? undefined : lt(audit.at, new Date(until)),
             cursor === undefined
@@ -51,14 +52,16 @@ export function openAudit(
         )
         .orderBy(desc(audit.at), desc(audit.id))
         .limit(limit + 1);
-      const shown = rows.slice(0, limit).map(({ at, reason, actorKind, actorId, changes, ...row }) => ({
-        ...row,
-        at: at.getTime(),
-        reason: reason ?? undefined,
-        actorKind: actorKind ?? undefined,
-        actorId: actorId ?? undefined,
-        changes: changes === null ? [] : (JSON.parse(changes) as AuditChange[]),
-      }));
+      const shown = rows
+        .slice(0, limit)
+        .map(({ at, reason, actorKind, actorId, changes, accountId: _account, ...row }) => ({
+          ...row,
+          at: at.getTime(),
+          reason: reason ?? undefined,
+          actorKind: actorKind ?? undefined,
+          actorId: actorId ?? undefined,
+          changes: changes === null ? [] : (JSON.parse(changes) as AuditChange[]),
+        }));
       const last = shown.at(-1);
       return { rows: shown, next: rows.length > limit ? cursorOf(last!.at, last!.id) : undefined };
     },

@@ -6,8 +6,10 @@ import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import { zero } from '../../common/domain/money.ts';
 import type { Actor } from '../actor.ts';
+import { ownersOf } from '../members/in-charge.ts';
+import { membershipsOf } from '../members/membership.ts';
 import type { Handover, People, PersonView } from '../people.ts';
-import { accounts, plans, pool } from '../services.ts';
+import { accounts, memberAdmin, plans, pool } from '../services.ts';
 import { sessionTokenOf } from './cookies.ts';
 import { sessionHash } from './hashed-sessions.ts';
 import { invitePath, type Links, resetPath } from './links.ts';
@@ -52,7 +54,8 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
       if (token === undefined) return undefined;
       const person = await store.bySession(sessionHash(token), clock.now());
       if (person === undefined) return undefined;
-      return { kind: 'person', id: person.id, label: person.email, role: person.role } satisfies Actor;
+      const { id, email: label, role, chosen } = person;
+      return { kind: 'person', id, label, role, ...(chosen === null ? {} : { chosen }) } satisfies Actor;
     },
     find: (personId) => store.find(personId),
     waysIn: async ({ id, email }) => ({
@@ -86,8 +89,8 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
       if (parts.domains.byProviderOnly(address)) return handOver(parts, address, signInPath, words.join);
       return handOver(parts, address, invitePath(secret, address), words.invite);
     },
-    ownersOf: (accountIds) => store.ownersOf(accountIds),
-    accountOf: (personId) => accountOf(parts, personId),
+    ownersOf: (accountIds) => ownersOf(parts, accountIds),
+    ...membershipsOf(parts, (personId) => accountOf(parts, personId)),
     applyPlan: (personId, plan, before) => applyPlan(parts, personId, plan, before),
     firstOperatorMissing: async () => (await store.operators()) === 0,
     makeFirstOperator: (wanted) => makeFirstOperator(parts, wanted),
@@ -174,6 +177,9 @@ async function applyPlan(parts: PeopleParts, personId: string, plan: string | un
   const wanted = plan ?? offers.default;
   if (!offers.has(wanted)) return;
   const accountId = await accountOf(parts, personId);
+  // What is claimed for somebody who owns it no more changes nothing for those who do.
+  const members = host.find(memberAdmin);
+  if (members !== undefined && (await members.roleAtHome(accountId, personId)) !== 'owner') return;
   const account = await book.find(accountId);
   if (account === undefined || account.plan === wanted || account.plan !== (before ?? offers.default)) return;
   if (money === undefined) return book.setPlan(orm, accountId, wanted, undefined);

@@ -11,6 +11,7 @@ interface SessionPerson {
   readonly id: string;
   readonly email: string;
   readonly role: Role;
+  readonly chosen: string | null;
 }
 
 export type PeopleStore = ReturnType<typeof openPeopleStore>;
@@ -147,6 +148,23 @@ function accountStatements(orm: Orm, { user }: PeopleTables) {
       return new Map(rows.map(({ accountId, ...owner }) => [accountId!, owner]));
     },
 
+    /** Who these people are, by their ids. */
+    async named(ids: readonly string[]): Promise<ReadonlyMap<string, Owner>> {
+      if (ids.length === 0) return new Map();
+      const { id, name, email } = user;
+      const rows = await orm
+        .select({ id, name, email })
+        .from(user)
+        .where(inArray(id, [...ids]));
+      return new Map(rows.map((row) => [row.id, row]));
+    },
+
+    async byEmail(email: string): Promise<Owner | undefined> {
+      const { id, name } = user;
+      const [row] = await orm.select({ id, name, email: user.email }).from(user).where(eq(user.email, email));
+      return row;
+    },
+
     /** The first one stays. Resolves with it. */
     async settleAccount(personId: string, accountId: string): Promise<string | undefined> {
       await orm
@@ -164,11 +182,15 @@ function sessionStatements(orm: Orm, { user, session, account, verification }: P
     /** The person of a session; undefined if it has ended or the person is blocked. */
     async bySession(tokenHash: string, at: number): Promise<SessionPerson | undefined> {
       const [found] = await orm
-        .select({ id: user.id, email: user.email, role: user.role })
+        .select({ id: user.id, email: user.email, role: user.role, chosen: session.chosenAccountId })
         .from(session)
         .innerJoin(user, eq(user.id, session.userId))
         .where(and(eq(session.token, tokenHash), gt(session.expiresAt, new Date(at)), eq(user.blocked, false)));
       return found;
+    },
+
+    async choose(tokenHash: string, accountId: string): Promise<void> {
+      await orm.update(session).set({ chosenAccountId: accountId }).where(eq(session.token, tokenHash));
     },
 
     /** The identity at a provider that a session began by. */
@@ -194,20 +216,6 @@ function sessionStatements(orm: Orm, { user, session, account, verification }: P
       await orm.delete(session).where(lt(session.expiresAt, before));
       await orm.delete(verification).where(lt(verification.expiresAt, before));
     },
-  };
-}
-
-/** Confirmed addresses of people who may sign in, by account. */
-export function mailsOf(orm: Orm, { user }: Pick<PeopleTables, 'user'>) {
-  return async (accountIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> => {
-    const { email, gatewayAccountId: accountId, blocked, emailVerified } = user;
-    const rows = await orm
-      .select({ email, accountId })
-      .from(user)
-      .where(and(inArray(accountId, [...accountIds]), eq(blocked, false), eq(emailVerified, true)))
-      .orderBy(email);
-    const byAccount = Map.groupBy(rows, (row) => row.accountId!);
-    return new Map([...byAccount].map(([id, people]) => [id, people.map((row) => row.email)]));
   };
 }
 

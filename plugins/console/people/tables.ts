@@ -30,6 +30,7 @@ export function peopleTables(schema: string) {
     ipAddress: text('ip_address'),
     userAgent: text('user_agent'),
     providerId: text('provider_id'),
+    chosenAccountId: text('account_id'),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
   });
@@ -123,6 +124,7 @@ export function consoleTables(schema: string) {
     actorKind: text('actor_kind').$type<Actor['kind']>(),
     actorId: text('actor_id'),
     changes: text('changes'),
+    accountId: text('account_id'),
   });
   const settings = space.table('console_settings', {
     name: text('name').primaryKey(),
@@ -151,6 +153,7 @@ function keyRequestTable(space: ReturnType<typeof pgSchema>) {
     askedAt: instant('asked_at'),
     state: text('state').$type<'waiting' | 'granted' | 'denied' | 'used'>().notNull(),
     personId: text('person_id'),
+    accountId: text('account_id'),
     terms: text('terms'),
   });
 }

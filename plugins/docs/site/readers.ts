@@ -12,6 +12,8 @@ export interface Reader {
   readonly accountId: string | undefined;
   /** undefined: a program. */
   readonly person: string | undefined;
+  readonly seesMoney?: boolean;
+  readonly seesKeys?: boolean;
 }
 
 const mostKeys = 100;
@@ -20,7 +22,10 @@ const mostKeys = 100;
 export async function readerOf(host: Host, request: ClientRequest): Promise<Reader | undefined> {
   const { cookie } = request.headers;
   const person = cookie === undefined ? undefined : await host.find(consoleSite)?.readerOf(cookie);
-  if (person !== undefined) return { accountId: person.accountId, person: person.name };
+  if (person !== undefined) {
+    const { name, ...shown } = person;
+    return { ...shown, person: name };
+  }
   const hasKey = ['authorization', 'x-api-key', 'x-goog-api-key'].some((name) => request.headers[name] !== undefined);
   if (!hasKey) return undefined;
   const found = await host.find(keyring)?.authenticate(request);
@@ -28,18 +33,13 @@ export async function readerOf(host: Host, request: ClientRequest): Promise<Read
 }
 
 /** The head of a person's pages; what cannot be read now is left out. */
-export async function readerView(host: Host, { person, accountId }: Reader): Promise<ReaderView | undefined> {
+export async function readerView(host: Host, reader: Reader): Promise<ReaderView | undefined> {
+  const { person, accountId, seesMoney = false, seesKeys = false } = reader;
   if (person === undefined) return undefined;
   if (accountId === undefined) return { name: person, balance: undefined, key: undefined };
   const [money, keys] = await Promise.all([
-    host
-      .find(pool)
-      ?.view(accountId)
-      .catch(() => undefined),
-    host
-      .find(accountAdmin)
-      ?.keys(accountId, { limit: mostKeys })
-      .catch(() => undefined),
+    (seesMoney ? host.find(pool) : undefined)?.view(accountId).catch(() => undefined),
+    (seesKeys ? host.find(accountAdmin) : undefined)?.keys(accountId, { limit: mostKeys }).catch(() => undefined),
   ]);
   const usable = (keys?.rows ?? []).filter(({ revokedAt }) => revokedAt === undefined);
   const [key] = usable.toSorted((left, right) => (right.lastUsedAt ?? 0) - (left.lastUsedAt ?? 0));

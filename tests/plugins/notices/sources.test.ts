@@ -6,7 +6,7 @@ import { openAccountEnds } from '../../../plugins/auth/ends.ts';
 import { openMovedAccounts } from '../../../plugins/billing/reports/moved.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { tableOf } from '../../../plugins/common/kit/sql.ts';
-import { mailsOf } from '../../../plugins/console/people/store.ts';
+import { mailsOf } from '../../../plugins/console/members/in-charge.ts';
 import { peopleTables } from '../../../plugins/console/people/tables.ts';
 import { openDatabase } from '../../helpers/database.ts';
 
@@ -130,6 +130,6 @@ test('mails of an account go to people who have confirmed their address and may 
   await person('b@example.test', bob, true, true);
   await person('c@example.test', eve, false);
   await person('a@example.test', ada, true);
-  const found = await mailsOf(database.orm, peopleTables(database.schema))(ids);
+  const found = await mailsOf(database.orm, peopleTables(database.schema), () => undefined)(ids);
   assert.deepEqual(found, new Map([[ada, ['a@example.test']]]));
 });

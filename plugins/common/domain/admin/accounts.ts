@@ -84,7 +84,12 @@ export interface AccountAdmin {
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** Decimal text; undefined: 1. */
   setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
-  keys(accountId: string | undefined, page: PageRequest): Promise<Page<KeyView>>;
+  /** `person`: only those that are attributed to them. */
+  keys(accountId: string | undefined, page: PageRequest, person?: string): Promise<Page<KeyView>>;
+  /** Throws `not_found`. */
+  key(accountId: string, keyId: string): Promise<KeyView>;
+  /** The newest thousand keys that are attributed to a person, revoked ones too. */
+  keyIdsOf(accountId: string, person: string): Promise<readonly string[]>;
   /** Keys of all accounts that expire within the time, soonest first. */
   expiringKeys(
     withinMs: number,

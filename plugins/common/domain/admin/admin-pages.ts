@@ -16,7 +16,7 @@ export interface AdminRequest<Query = unknown, Body = unknown> {
 
 /** A request of a client's page. */
 export interface ClientPageRequest<Query = unknown, Body = unknown> extends Omit<AdminRequest<Query, Body>, 'actor'> {
-  /** The account of the person who is signed in: what the route reads and changes is its own. */
+  /** The account that the person has chosen: what the route reads and changes is its own. */
   readonly accountId: string;
   readonly actor: { readonly label: string };
 }
@@ -44,7 +44,7 @@ export interface AdminRoute<Query = unknown, Body = unknown> extends PageRoute<Q
   readonly access: AdminAccess;
 }
 
-/** A route of a clients' page, for people with an account of their own, and for that account alone. */
+/** A route of a clients' page, for owners and admins of an account, and for that account alone. */
 export type ClientPageRoute<Query = unknown, Body = unknown> = PageRoute<Query, Body, ClientPageRequest<Query, Body>>;
 
 /** Lets the type checker infer the types of query and body from their schemas. */

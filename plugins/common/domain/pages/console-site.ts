@@ -23,6 +23,9 @@ interface ConsoleReader {
   readonly name: string;
   /** undefined: has no account of this gateway yet. */
   readonly accountId: string | undefined;
+  /** What their role in the account includes. */
+  readonly seesMoney: boolean;
+  readonly seesKeys: boolean;
 }
 
 export interface ConsoleSite {

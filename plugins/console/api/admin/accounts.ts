@@ -161,7 +161,7 @@ export function accountRoutes(services: ConsoleServices) {
       const span = spanOfDays(query, services.clock.now(), 30);
       return chargedRequests(
         services,
-        { ...(await requestFilterIn(services, query, span, accountId)), sort: sortOf(query) },
+        { ...(await requestFilterIn(services, query, span, { accountId })), sort: sortOf(query) },
         page,
       );
     })

@@ -11,8 +11,8 @@ import { answers, takes } from '../schemas.ts';
 type AddedRoute = NonNullable<AddedPage['page']['routes']>[number];
 type AnyRequest = AdminRequest & ClientPageRequest;
 
-/** Clients' pages are for the own account. */
-const accessOf = (one: AddedRoute): Access => ('access' in one ? one.access : 'own');
+/** Clients' pages are for the chosen account. */
+const accessOf = (one: AddedRoute): Access => ('access' in one ? one.access : 'own:pages');
 
 /** The console's table with the rows of these pages. */
 export function accessWith(pages: readonly AddedPage[]): Readonly<Record<string, Access>> {

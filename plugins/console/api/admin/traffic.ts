@@ -245,7 +245,9 @@ function filterOf(
   services: ConsoleServices,
   query: z.output<typeof operatorRequestsQuery> & z.output<typeof tagQuery> & z.output<typeof findingQuery>,
 ): Promise<RequestFilter> {
-  return requestFilterIn(services, query, spanOf(query, services.clock.now(), dayMs), query.accountId);
+  return requestFilterIn(services, query, spanOf(query, services.clock.now(), dayMs), {
+    accountId: query.accountId,
+  });
 }
 
 async function groupsOf(

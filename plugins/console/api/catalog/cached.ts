@@ -6,8 +6,9 @@ import { cacheSavings, money, one, type Ratio } from '../../../common/domain/mon
 import { versionAt } from '../../../common/domain/prices.ts';
 import { promptTokens, type Usage } from '../../../common/domain/usage.ts';
 import { catalog, ledgerQueries } from '../../services.ts';
+import { scopeOf } from '../organizations/scope.ts';
 import { operatorRequestsQuery, requestFilterIn, requestsQuery } from '../request-rows.ts';
-import { type ConsoleServices, ownAccount } from '../routing/router.ts';
+import type { ConsoleServices } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, dayMs, spanOf, usd, usdText } from '../schemas.ts';
 import { chargeFilter } from '../spend.ts';
@@ -53,13 +54,13 @@ export function cachedRoutes(services: ConsoleServices) {
   return new Routes(services)
     .read(own, async ({ query, c }) => {
       const span = spanOfDays(query, services.clock.now(), 30);
-      const filter = await requestFilterIn(services, query, span, await ownAccount(services, c));
+      const filter = await requestFilterIn(services, query, span, await scopeOf(services, c));
       const buyer = await buyerOf(services, c);
       return cachedIn(services, filter, (model) => ratioFor(services, buyer, model));
     })
     .read(everybodys, async ({ query }) => {
       const span = spanOf(query, services.clock.now(), dayMs);
-      const filter = await requestFilterIn(services, query, span, query.accountId);
+      const filter = await requestFilterIn(services, query, span, { accountId: query.accountId });
       return cachedIn(services, filter, () => one);
     });
 }

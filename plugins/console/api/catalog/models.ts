@@ -8,7 +8,14 @@ import { sheetOf } from '../../../common/domain/pages/price-sheet.ts';
 import { planRatio, ratioOf } from '../../../common/domain/price-ratio.ts';
 import { accountAdmin, catalog, multipliers, plans, priceQueries, requestQueries } from '../../services.ts';
 import { priceSheet } from '../price-sheet.ts';
-import { actorOf, type ConsoleServices, need, nothingHere, type RequestContext } from '../routing/router.ts';
+import {
+  actorOf,
+  type ConsoleServices,
+  need,
+  nothingHere,
+  ownAccount,
+  type RequestContext,
+} from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, hourMs } from '../schemas.ts';
 import { catalogueEntry, entryJson } from './catalogue-entry.ts';
@@ -77,9 +84,7 @@ export function defaultBuyer(services: ConsoleServices): Buyer {
 export async function buyerOf(services: ConsoleServices, c: RequestContext): Promise<Buyer> {
   const actor = actorOf(c);
   const hasAccount = actor.kind === 'person' && actor.role !== 'auditor';
-  const account = hasAccount
-    ? await services.find(accountAdmin)?.find(await services.people.accountOf(actor.id))
-    : undefined;
+  const account = hasAccount ? await services.find(accountAdmin)?.find(await ownAccount(services, c)) : undefined;
   const offers = services.find(plans);
   const plan = account?.plan ?? offers?.default;
   return {

@@ -1,12 +1,12 @@
 /** An account's projects: its own for clients, and any for operators. */
 import { z } from '@hono/zod-openapi';
 import type { PageRequest } from '../../../common/domain/admin/pages.ts';
-import { zero } from '../../../common/domain/money.ts';
+import { type Money, zero } from '../../../common/domain/money.ts';
 import type { ProjectTerms } from '../../../common/domain/organizations/projects.ts';
 import { ledgerQueries, projectAdmin } from '../../services.ts';
 import { knownAccount } from '../admin/accounts.ts';
 import { changesBetween, changesOf } from '../routing/audit-changes.ts';
-import { type ConsoleServices, need, nothingHere, ownAccount, type RequestContext } from '../routing/router.ts';
+import { type ConsoleServices, has, need, nothingHere, ownAccount, type RequestContext } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, dayMs, id, instant, pageOf, pageQuery, takes, usd, writerOf } from '../schemas.ts';
 
@@ -83,7 +83,11 @@ export function ownProjectRoutes(services: ConsoleServices) {
     };
   };
   return new Routes(services)
-    .list(list, spentJson, async ({ c, query }, page) => costed(services, await ownAccount(services, c), query, page))
+    .list(list, spentJson, async ({ c, query }, page) =>
+      (await has(services, c, 'allUsage'))
+        ? costed(services, await ownAccount(services, c), query, page)
+        : listed(services, await ownAccount(services, c), query, page),
+    )
     .action(create, async ({ c, json }) => {
       const accountId = await ownAccount(services, c);
       const terms = termsOf(json);
@@ -104,8 +108,8 @@ export function ownProjectRoutes(services: ConsoleServices) {
     );
 }
 
-/** By the calls themselves, so that keys that were moved or revoked change nothing. */
-async function costed(
+/** Without what they cost. */
+async function listed(
   services: ConsoleServices,
   accountId: string,
   { archived }: z.output<typeof query>,
@@ -113,6 +117,17 @@ async function costed(
 ) {
   const filter = { archived: archived === undefined ? undefined : archived === 'true' };
   const { rows, next } = await need(services, projectAdmin).list(accountId, filter, page);
+  return { rows: rows.map((row) => ({ ...row, cost30d: undefined as Money | undefined })), next };
+}
+
+/** By the calls themselves, so that keys that were moved or revoked change nothing. */
+async function costed(
+  services: ConsoleServices,
+  accountId: string,
+  { archived }: z.output<typeof query>,
+  page: PageRequest,
+) {
+  const { rows, next } = await listed(services, accountId, { archived }, page);
   const now = services.clock.now();
   const wanted = { accountId, bounds: [now - 30 * dayMs, now + 1], by: ['project'] } as const;
   const cells = await services.find(ledgerQueries)?.spendTable(wanted);

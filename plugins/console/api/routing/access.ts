@@ -1,12 +1,13 @@
 /** Which role may use which route: the one table. A route that is not in it is refused to all. */
 import { table } from '../../../../core/contract/table.ts';
+import type { AccountRight } from '../../../common/domain/organizations/rights.ts';
 import type { Actor, Role } from '../../actor.ts';
 
 /**
- * `public`: no session needed. `person`: a signed-in person. `own`: people with an account of their own, for that account
- * only. `any`: every role, tokens too. `read`: auditors and operators. `act`: operators.
+ * `public`: no session needed. `person`: a signed-in person. `own:…`: members of an account with this right, for the account
+ * that they have chosen alone. `any`: every role, tokens too. `read`: auditors and operators. `act`: operators.
  */
-export type Access = 'public' | 'person' | 'own' | 'any' | 'read' | 'act';
+export type Access = 'public' | 'person' | `own:${AccountRight}` | 'any' | 'read' | 'act';
 
 export const access: Readonly<Record<string, Access>> = table({
   'GET /openapi.json': 'any',
@@ -20,56 +21,56 @@ export const access: Readonly<Record<string, Access>> = table({
   'GET /views': 'person',
   'POST /views': 'person',
   'POST /views/delete': 'person',
-  'GET /home': 'own',
-  'GET /keys': 'own',
-  'POST /keys': 'own',
-  'PATCH /keys/:id': 'own',
-  'DELETE /keys/:id': 'own',
-  'GET /projects': 'own',
-  'POST /projects': 'own',
-  'PATCH /projects/:id': 'own',
-  'POST /projects/:id/archive': 'own',
-  'POST /projects/:id/restore': 'own',
+  'GET /home': 'own:usage',
+  'GET /keys': 'own:keys',
+  'POST /keys': 'own:keys',
+  'PATCH /keys/:id': 'own:keys',
+  'DELETE /keys/:id': 'own:keys',
+  'GET /projects': 'own:member',
+  'POST /projects': 'own:projects',
+  'PATCH /projects/:id': 'own:projects',
+  'POST /projects/:id/archive': 'own:projects',
+  'POST /projects/:id/restore': 'own:projects',
   'POST /connect/code': 'public',
   'POST /connect/token': 'public',
-  'GET /connect/requests/:code': 'own',
-  'POST /connect/requests/:code/grant': 'own',
-  'POST /connect/requests/:code/deny': 'own',
-  'GET /usage': 'own',
-  'GET /usage/sums': 'own',
-  'GET /usage/series': 'own',
-  'GET /usage/activity': 'own',
-  'GET /usage/answer-cache': 'own',
-  'GET /usage/cached': 'own',
-  'GET /usage/tags': 'own',
-  'GET /usage.csv': 'own',
-  'GET /usage/:id': 'own',
-  'GET /usage/:id/body': 'own',
+  'GET /connect/requests/:code': 'own:keys',
+  'POST /connect/requests/:code/grant': 'own:keys',
+  'POST /connect/requests/:code/deny': 'own:keys',
+  'GET /usage': 'own:usage',
+  'GET /usage/sums': 'own:usage',
+  'GET /usage/series': 'own:usage',
+  'GET /usage/activity': 'own:usage',
+  'GET /usage/answer-cache': 'own:allUsage',
+  'GET /usage/cached': 'own:usage',
+  'GET /usage/tags': 'own:allUsage',
+  'GET /usage.csv': 'own:usage',
+  'GET /usage/:id': 'own:usage',
+  'GET /usage/:id/body': 'own:usage',
   'GET /models': 'any',
   'GET /models/comparison': 'any',
   'GET /models/quote': 'any',
-  'GET /tasks': 'own',
-  'GET /tasks.csv': 'own',
-  'GET /tasks/:id': 'own',
-  'DELETE /tasks/:id': 'own',
-  'GET /files': 'own',
-  'GET /files/:id/content': 'own',
-  'DELETE /files/:id': 'own',
-  'GET /batches': 'own',
-  'GET /batches/:id': 'own',
-  'POST /batches/check': 'own',
-  'POST /batches/:id/cancel': 'own',
-  'GET /wallet': 'own',
-  'GET /wallet/ledger': 'own',
-  'GET /wallet/ledger.csv': 'own',
-  'POST /wallet/redeem': 'own',
-  'GET /wallet/plans': 'own',
-  'POST /wallet/plans/:name': 'own',
-  'GET /payments': 'own',
-  'POST /payments/checkout': 'own',
-  'GET /notices': 'own',
-  'PATCH /notices': 'own',
-  'POST /notices/test': 'own',
+  'GET /tasks': 'own:work',
+  'GET /tasks.csv': 'own:work',
+  'GET /tasks/:id': 'own:work',
+  'DELETE /tasks/:id': 'own:work',
+  'GET /files': 'own:work',
+  'GET /files/:id/content': 'own:work',
+  'DELETE /files/:id': 'own:work',
+  'GET /batches': 'own:work',
+  'GET /batches/:id': 'own:work',
+  'POST /batches/check': 'own:work',
+  'POST /batches/:id/cancel': 'own:work',
+  'GET /wallet': 'own:wallet',
+  'GET /wallet/ledger': 'own:wallet',
+  'GET /wallet/ledger.csv': 'own:wallet',
+  'POST /wallet/redeem': 'own:payments',
+  'GET /wallet/plans': 'own:wallet',
+  'POST /wallet/plans/:name': 'own:payments',
+  'GET /payments': 'own:wallet',
+  'POST /payments/checkout': 'own:payments',
+  'GET /notices': 'own:notices',
+  'PATCH /notices': 'own:notices',
+  'POST /notices/test': 'own:notices',
   'GET /admin/notices': 'read',
   'GET /admin/monitor': 'read',
   'GET /admin/monitor/series': 'read',
@@ -181,11 +182,15 @@ const allowed: Readonly<Record<'any' | 'read' | 'act', readonly Role[]>> = {
   act: ['operator'],
 };
 
-/** Whether this actor may (undefined: no session). An auditor has no account of their own. */
+/** What the role in an account must include; undefined: the route is of no account. */
+export const rightOf = (needed: Access): AccountRight | undefined =>
+  needed.startsWith('own:') ? (needed.slice('own:'.length) as AccountRight) : undefined;
+
+/** Whether this actor may (undefined: no session), whatever their role in an account. An auditor has no account of their own. */
 export function mayAsk(needed: Access, actor: Actor | undefined): boolean {
   if (needed === 'public') return true;
   if (actor === undefined) return false;
   if (needed === 'person') return actor.kind === 'person';
-  if (needed === 'own') return actor.kind === 'person' && actor.role !== 'auditor';
-  return allowed[needed].includes(actor.role);
+  if (rightOf(needed) !== undefined) return actor.kind === 'person' && actor.role !== 'auditor';
+  return allowed[needed as keyof typeof allowed].includes(actor.role);
 }

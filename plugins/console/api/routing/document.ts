@@ -2,7 +2,8 @@
 
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { table } from '../../../../core/contract/table.ts';
-import type { Access } from './access.ts';
+import { accountRights } from '../../../common/domain/organizations/rights.ts';
+import { type Access, rightOf } from './access.ts';
 import type { Setting } from './router.ts';
 
 const error = {
@@ -31,11 +32,15 @@ const error = {
 const says: Record<string, string> = table({
   public: 'Needs no sign-in.',
   person: 'For every signed-in person.',
-  own: 'For people with an account of their own, for that one alone.',
   any: 'For every role, and for tokens.',
   read: 'For auditors and operators.',
   act: 'For operators.',
 });
+
+function ofRoles(needed: Access): string {
+  const roles = accountRights[rightOf(needed)!].roles.join(', ');
+  return `For members of an account, for the chosen one alone, with one of these roles in it: ${roles}.`;
+}
 
 /** Each operation states the roles that may use it, from the access table, and the shape of errors. */
 export function documentOf(
@@ -71,7 +76,7 @@ export function documentOf(
       const operation = item[method];
       if (operation === undefined) continue;
       const needed = access[`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`];
-      operation.description = needed === undefined ? 'Not available.' : says[needed]!;
+      operation.description = needed === undefined ? 'Not available.' : (says[needed] ?? ofRoles(needed));
       operation.responses = { ...operation.responses, default: error };
     }
   }

@@ -7,8 +7,8 @@ import { GatewayError } from '../../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import { withNulField } from '../../../../core/json/nul-field.ts';
 import { refuseForeign } from '../../origin.ts';
-import { type Access, mayAsk } from './access.ts';
-import type { ConsoleServices, RequestContext, Setting } from './router.ts';
+import { type Access, mayAsk, rightOf } from './access.ts';
+import { type ConsoleServices, type RequestContext, requireRight, type Setting } from './router.ts';
 
 /** Deny by default: a route that the table does not name is a 404 for all roles. */
 export function guard(services: ConsoleServices, access: Readonly<Record<string, Access>>): MiddlewareHandler<Setting> {
@@ -26,6 +26,8 @@ export function guard(services: ConsoleServices, access: Readonly<Record<string,
       throw new GatewayError('forbidden', 'Your role does not include this.');
     }
     c.set('actor', actor);
+    const right = rightOf(needed);
+    if (right !== undefined) await requireRight(services, c, right);
     await next();
   };
 }

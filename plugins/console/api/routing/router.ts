@@ -7,6 +7,7 @@ import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Clock } from '../../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
 import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
+import { type AccountRight, includes } from '../../../common/domain/organizations/rights.ts';
 import type { Actor } from '../../actor.ts';
 import type { Brand } from '../../brand/brand.ts';
 import type { ConfigHistory } from '../../config-history/history.ts';
@@ -14,7 +15,7 @@ import type { HistoryRecorder } from '../../config-history/recorder.ts';
 import type { AddedPage } from '../../page-problems.ts';
 import type { ProviderAdmin } from '../../people/providers/provider-admin.ts';
 import type { Throttle } from '../../people/throttle.ts';
-import type { Audit, AuditChange, KeyRequests, People, Tokens, Views } from '../../people.ts';
+import type { Audit, AuditChange, KeyRequests, Membership, People, Tokens, Views } from '../../people.ts';
 
 export interface ConsoleServices {
   readonly find: Host['find'];
@@ -47,6 +48,8 @@ export interface Setting {
   Variables: {
     /** Absent on public routes without a session. */
     actor: Actor | undefined;
+    /** The account that the actor has chosen, and their role in it; looked up once. */
+    membership: Promise<Membership> | undefined;
   };
   Bindings: {
     /** Where the request came from. */
@@ -83,9 +86,28 @@ export function referenceOf(c: RequestContext): string {
   return `console:${actorOf(c).id}:${c.req.header('idempotency-key')}`;
 }
 
-/** The actor's own gateway account. */
-export function ownAccount(services: ConsoleServices, c: RequestContext): Promise<string> {
-  return services.people.accountOf(actorOf(c).id);
+/** The account that the actor has chosen, and their role in it. */
+export function membershipOf(services: ConsoleServices, c: RequestContext): Promise<Membership> {
+  const known = c.get('membership') ?? services.people.membershipOf(actorOf(c));
+  c.set('membership', known);
+  return known;
+}
+
+/** The gateway account that the actor has chosen. */
+export async function ownAccount(services: ConsoleServices, c: RequestContext): Promise<string> {
+  return (await membershipOf(services, c)).accountId;
+}
+
+/** Whether the actor's role in the account includes this. */
+export const has = async (services: ConsoleServices, c: RequestContext, right: AccountRight): Promise<boolean> =>
+  includes((await membershipOf(services, c)).role, right);
+
+/** Throws where the actor's role in the account does not include this. */
+export async function requireRight(services: ConsoleServices, c: RequestContext, right: AccountRight): Promise<void> {
+  if (await has(services, c, right)) return;
+  throw new GatewayError('forbidden', 'Your role in this account does not include this.', {
+    code: 'role_not_included',
+  });
 }
 
 /** A service that this gateway may lack. */
@@ -113,7 +135,9 @@ export async function audited<T>(
 ): Promise<T> {
   const { action, subject, reason, changes } = change;
   const actor = actorOf(c);
-  const end = await services.audit.begin({ actor, action, subject, reason, address: c.env.address, changes });
+  const accountId = (await c.get('membership'))?.accountId;
+  const row = { actor, action, subject, reason, address: c.env.address, changes };
+  const end = await services.audit.begin({ ...row, accountId });
   try {
     const value = await work(end.id);
     await end(outcomeOf(value));

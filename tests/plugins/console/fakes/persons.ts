@@ -89,6 +89,12 @@ export function fakePeople(world: World, fallback: Role | undefined): People & {
       if (known === undefined) throw new GatewayError('not_found', 'There is no account.');
       return known;
     },
+    async membershipOf({ id }) {
+      const accountId = rows.find((row) => row.id === id)?.accountId;
+      if (accountId === undefined) throw new GatewayError('not_found', 'There is no account.');
+      return { accountId, role: world.memberRole };
+    },
+    choose: async () => undefined,
     firstOperatorMissing: async () => false,
     makeFirstOperator: async () => {
       throw new GatewayError('forbidden', 'This link is used or too old.', { field: 'token' });

@@ -42,9 +42,18 @@ export function fakeAccounts(world: World): AccountAdmin {
     rename: async (accountId, name) => change(accountId, { name }),
     setDisabled: async (accountId, disabled) => change(accountId, { disabled }),
     setMultiplier: async (accountId, multiplier) => change(accountId, { multiplier }),
-    keys: async (accountId, page) =>
-      paged(world.keys.filter((key) => accountId === undefined || key.accountId === accountId).toReversed(), page),
-    async createKey(accountId, terms) {
+    keys: async (accountId, page, person) =>
+      paged(
+        world.keys
+          .filter((key) => accountId === undefined || key.accountId === accountId)
+          .filter((key) => person === undefined || key.person === person)
+          .toReversed(),
+        page,
+      ),
+    key: async (accountId, keyId) => changeKey(accountId, keyId, (key) => key),
+    keyIdsOf: async (accountId, person) =>
+      world.keys.flatMap((key) => (key.accountId === accountId && key.person === person ? [key.id] : [])),
+    async createKey(accountId, terms, person) {
       const id = world.nextId('key');
       const key = `sk-${id.replaceAll('-', '')}${id.replaceAll('-', '')}`;
       const prefix = key.slice(0, 11);
@@ -53,6 +62,7 @@ export function fakeAccounts(world: World): AccountAdmin {
         id,
         accountId,
         prefix,
+        person,
         createdAt: world.now(),
         lastUsedAt: undefined,
         revokedAt: undefined,
@@ -60,11 +70,12 @@ export function fakeAccounts(world: World): AccountAdmin {
       return { id, key, prefix };
     },
     updateKey: async (accountId, keyId, terms) =>
-      changeKey(accountId, keyId, ({ id, prefix, createdAt, lastUsedAt, revokedAt }) => ({
+      changeKey(accountId, keyId, ({ id, prefix, person, createdAt, lastUsedAt, revokedAt }) => ({
         ...terms,
         id,
         accountId,
         prefix,
+        person,
         createdAt,
         lastUsedAt,
         revokedAt,

@@ -5,6 +5,7 @@ import type { AttemptView, ChargeView, LedgerRow } from '../../../../plugins/com
 import type { RequestView } from '../../../../plugins/common/domain/admin/requests.ts';
 import { formulaOf } from '../../../../plugins/common/domain/formula.ts';
 import { cost, money, parseRatio, parseUsd } from '../../../../plugins/common/domain/money.ts';
+import type { MemberRole } from '../../../../plugins/common/domain/organizations/rights.ts';
 import type { Price } from '../../../../plugins/common/domain/usage.ts';
 
 export const minuteMs = 60_000;
@@ -69,6 +70,8 @@ export interface World {
   readonly ledger: LedgerRow[];
   /** Makes an id that is not yet used. */
   readonly nextId: (prefix: string) => string;
+  /** The role that everybody has in their account. */
+  memberRole: MemberRole;
 }
 
 /** A small generator: rows must be the same each time. */
@@ -119,6 +122,7 @@ export function makeWorld(now: () => number, days = 9, perDay = 90): World {
     charges: [...rows.charges],
     ledger: [...rows.ledger],
     nextId: () => uuid(count++),
+    memberRole: 'owner',
   };
 }
 
@@ -132,6 +136,7 @@ function makeRows(now: () => number, days: number, perDay: number): Rows {
     charges: [],
     ledger: [],
     nextId: () => uuid(count++),
+    memberRole: 'owner',
   };
   for (const account of world.accounts) addKeys(world, account);
   addCredits(world, days);

@@ -1,0 +1,84 @@
+/** Members of accounts: people, each with a role in each account, and invitations by which they join. */
+
+import { defineService } from '../../../../core/contract/contract.ts';
+import type { MemberRole } from './rights.ts';
+
+export interface MemberView {
+  readonly person: string;
+  readonly role: MemberRole;
+  readonly since: number;
+}
+
+interface OwnMembership {
+  readonly accountId: string;
+  readonly name: string;
+  readonly role: MemberRole;
+}
+
+/** Who changes members: a person, or a key of the organization, which may what an admin may. */
+export type MembersChanger = { readonly person: string } | { readonly role: 'admin' };
+
+/** What becomes of the keys of somebody who goes. */
+export type LeftKeys = 'revoke' | { readonly handTo: string };
+
+export interface InvitationView {
+  readonly id: string;
+  readonly accountId: string;
+  readonly email: string;
+  readonly role: MemberRole;
+  /** Id of a person; undefined: a key of the organization. */
+  readonly invitedBy: string | undefined;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly acceptedAt: number | undefined;
+}
+
+/** Changes throw `forbidden` where the changer's role does not include them, and `conflict` where the last owner would go. */
+export interface MemberAdmin {
+  /** undefined: they are no member. */
+  roleOf(accountId: string, person: string): Promise<MemberRole | undefined>;
+  /** In the account that was made for them: they own it from the first question on. undefined: they have left it. */
+  roleAtHome(accountId: string, person: string): Promise<MemberRole | undefined>;
+  /** By name, at most 100. */
+  accountsOf(person: string): Promise<readonly OwnMembership[]>;
+  /** The longest first, all of them: their number is bounded. */
+  list(accountId: string): Promise<readonly MemberView[]>;
+  /** Members with one of these roles, by account. */
+  peopleOf(
+    accountIds: readonly string[],
+    roles: readonly MemberRole[],
+  ): Promise<ReadonlyMap<string, readonly string[]>>;
+  setRole(accountId: string, person: string, role: MemberRole, by: MembersChanger): Promise<void>;
+  /** Removes them at once, in all processes. Members may remove themselves. */
+  remove(accountId: string, person: string, keys: LeftKeys, by: MembersChanger): Promise<void>;
+  readonly invitations: InvitationAdmin;
+}
+
+export interface InvitationAdmin {
+  /** `hash`: of the secret in the link. `conflict`: the address has one that waits, or there are as many as there may be. */
+  create(
+    accountId: string,
+    wanted: { readonly email: string; readonly role: MemberRole; readonly hash: string },
+    by: MembersChanger,
+  ): Promise<InvitationView>;
+  /** Newest first: those that wait, and those that ended in the last 30 days by being accepted or by time. */
+  list(accountId: string): Promise<readonly InvitationView[]>;
+  /** One that waits. */
+  find(accountId: string, id: string): Promise<InvitationView | undefined>;
+  /** With another secret and its whole time again; what an earlier link says is over. Resolves with the hash before. */
+  renew(
+    accountId: string,
+    id: string,
+    hash: string,
+    by: MembersChanger,
+  ): Promise<InvitationView & { readonly before: string }>;
+  /** Resolves with the hash of its secret. */
+  revoke(accountId: string, id: string, by: MembersChanger): Promise<{ readonly hash: string }>;
+  /** One that waits, by its secret's hash, with the account's name. */
+  byHash(hash: string): Promise<(InvitationView & { readonly account: string }) | undefined>;
+  /** Once, for a person with the address of the invitation. undefined: it is over, or for another address. */
+  accept(hash: string, who: { readonly person: string; readonly email: string }): Promise<OwnMembership | undefined>;
+}
+
+/** Provided by `auth`. */
+export const memberAdmin = defineService<MemberAdmin>('member admin');

@@ -1,0 +1,34 @@
+/** What of an account somebody sees: all of it, or what their own keys have called. */
+import type { KeySet } from '../../../common/domain/admin/accounts.ts';
+import { accountAdmin } from '../../services.ts';
+import { actorOf, type ConsoleServices, has, membershipOf, need, type RequestContext } from '../routing/router.ts';
+
+export interface Scope {
+  /** undefined: of all accounts. */
+  readonly accountId: string | undefined;
+  /** undefined: of all keys, and without one. */
+  readonly keys?: KeySet | undefined;
+}
+
+/** The account that the actor has chosen, as far as their role reaches. */
+export async function scopeOf(
+  services: ConsoleServices,
+  c: RequestContext,
+): Promise<Scope & { readonly accountId: string }> {
+  const { accountId } = await membershipOf(services, c);
+  if (await has(services, c, 'allUsage')) return { accountId };
+  return { accountId, keys: { ids: await need(services, accountAdmin).keyIdsOf(accountId, actorOf(c).id) } };
+}
+
+/** The keys that are in both. */
+export function inBoth(one: KeySet | undefined, other: KeySet | undefined): KeySet | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  if (one.not && other.not) return { ids: [...new Set([...one.ids, ...other.ids])], not: true };
+  const [kept, by] = one.not ? [other, one] : [one, other];
+  const named = new Set(by.ids);
+  return { ids: kept.ids.filter((id) => named.has(id) !== (by.not === true)) };
+}
+
+/** Whether a call by this key is in the scope. */
+export const isIn = ({ keys }: Scope, keyId: string | undefined): boolean =>
+  keys === undefined || (keyId !== undefined && keys.ids.includes(keyId) !== (keys.not === true));
