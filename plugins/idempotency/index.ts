@@ -5,6 +5,7 @@ import {
   type Exchange,
   type Host,
   type Next,
+  type Outcome,
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
@@ -13,7 +14,7 @@ import { toGatewayError, UpstreamRefusal } from '../../core/contract/upstream-fa
 import { caller } from '../common/domain/accounts.ts';
 import { attempts, call, keyedCalls, usageReport } from '../common/domain/calls.ts';
 import { type Database, database, isUndecided } from '../common/domain/database.ts';
-import { ledger } from '../common/domain/ledger.ts';
+import { ledger, type ServedBy, servedBy } from '../common/domain/ledger.ts';
 import { readOrMakeOwner } from '../common/kit/jobs/owner.ts';
 import { BodyCopy } from '../common/wire/answer-body.ts';
 import { Calls, type Ending } from './calls.ts';
@@ -130,18 +131,33 @@ async function run(exchange: Exchange, next: Next, keyed: KeyedCall, calls: Call
   const copy = new BodyCopy(config.max_bytes);
   let answer: Answer | undefined;
   let failure: { readonly error: unknown } | undefined;
-  exchange.defer(() => calls.end(keyed, endingOf(exchange, copy, answer, failure)));
+  let served: ServedBy | undefined;
+  exchange.defer((outcome) => {
+    const isReplaced = answer !== undefined && (exchange.find(servedBy) !== served || isRefused(answer, outcome));
+    calls.end(keyed, isReplaced ? replacedEnding(exchange) : endingOf(exchange, copy, answer, failure));
+  });
   exchange.continueAfterDisconnect({ longestMs: config.finish, maxBytes: Number.POSITIVE_INFINITY });
   try {
     const given = await next();
     // Outer plugins and the core add headers to this one answer; the stored answer stays as it is now.
     answer = { ...given, headers: { ...given.headers } };
+    served = exchange.find(servedBy);
     given.body = copy.of(given.body);
     return given;
   } catch (error) {
     failure = { error };
     throw error;
   }
+}
+
+/** A plugin above has thrown an error after the answer. */
+function isRefused(answer: Answer, { kind, status }: Outcome): boolean {
+  return kind === 'complete' && status >= 400 && answer.status < 400;
+}
+
+/** What a plugin above has kept from the client, who may not have paid for it, is not given to a repetition. */
+function replacedEnding(exchange: Exchange): Ending {
+  return mayHaveRun(exchange) ? 'lost' : 'free';
 }
 
 /** Answers are stored, and failures of calls that may have run: running those again could be billed twice. */

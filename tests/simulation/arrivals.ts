@@ -5,6 +5,7 @@ import { drawCached } from './cached.ts';
 import type { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { ClientCall } from './client-call.ts';
+import { drawMarks, marksAgain } from './guarded.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { Mutant } from './mutants.ts';
 import type { Node } from './node.ts';
@@ -165,7 +166,9 @@ export class Arrivals {
   #renewed(first: ClientCall, account: AccountProfile, node: Node): ClientCall {
     const plan = this.planOf(account, node);
     const apiKey = this.#options.callers?.keyOf(account.id);
-    return { ...first, plan, apiKey, caller: { ...first.caller, plan: plan.name } };
+    const { guards } = this.#options.profile;
+    const marks = guards && first.marks && marksAgain(guards, first.marks);
+    return { ...first, plan, apiKey, marks, caller: { ...first.caller, plan: plan.name } };
   }
 
   #newCall(account: AccountProfile, node: Node): ClientCall | undefined {
@@ -189,6 +192,7 @@ export class Arrivals {
       price,
       other: profile.instead ? this.#models.get(modelIds.find((name) => name !== model.id)!) : undefined,
       cached: profile.cached && drawCached(profile.cached, inputTokens, longest),
+      marks: profile.guards && drawMarks(profile.guards),
       ratio,
       apiKey,
       key: profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,

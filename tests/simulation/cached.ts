@@ -40,9 +40,9 @@ export function costOfCached({ usage, share }: Cached, { list, ratio }: Pick<Tra
   });
 }
 
-/** What it must cost as it ended. An answer that broke off costs nothing; one whose client has left, if anything of it was sent. */
+/** What it must cost as it ended. An answer that broke off, or that checks have refused, costs nothing; one whose client has left, if anything of it was sent. */
 export function dueForCached(trace: Trace, outcome: 'complete' | 'client_left' | 'failed'): bigint {
-  const { served, firstByte } = trace;
-  const isDelivered = outcome === 'complete' || (outcome === 'client_left' && firstByte);
+  const { served, firstByte, status } = trace;
+  const isDelivered = status < 400 && (outcome === 'complete' || (outcome === 'client_left' && firstByte));
   return served === undefined || !isDelivered ? 0n : costOfCached(served, trace);
 }

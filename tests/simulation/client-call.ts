@@ -7,6 +7,7 @@ import type { PlanTerms } from '../../plugins/common/domain/plans.ts';
 import type { Beside } from './beside.ts';
 import type { Cached } from './cached.ts';
 import type { Chance } from './chance.ts';
+import type { Marks } from './guarded.ts';
 import type { Oracle } from './oracle.ts';
 import type { PricedModel } from './profile.ts';
 import type { Schedule } from './schedule.ts';
@@ -44,6 +45,8 @@ export interface ClientCall {
   readonly beside: Beside | undefined;
   /** The cache has an answer to it; undefined: it has none. */
   readonly cached: Cached | undefined;
+  /** What checks are to find in its texts; undefined: there are no checks. */
+  readonly marks: Marks | undefined;
   /** The mark of its conversation; undefined: it belongs to none. */
   readonly mark: number | undefined;
   /** More than an answer comes of it; undefined: no one can tell. */

@@ -24,6 +24,7 @@ import { type ArchiveParts, archiveMutants } from './mutants-archive.ts';
 import { bridgeMutants } from './mutants-bridge.ts';
 import { cachedMutants } from './mutants-cached.ts';
 import { callerMutants } from './mutants-callers.ts';
+import { guardedMutants } from './mutants-guarded.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
 import { journalMutants } from './mutants-journal.ts';
 import { namedMutants } from './mutants-named.ts';
@@ -312,6 +313,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...hedgeMutants,
   ...callerMutants,
   ...cachedMutants,
+  ...guardedMutants,
   ...tradeMutants,
   ...reportMutants,
   ...taskMutants,

@@ -13,7 +13,7 @@ import { type AccountProfile, type HedgeProfile, providerSectionsOf, routeSectio
 import type { Life, Schedule } from './schedule.ts';
 import { accountsIn, plansOf } from './shop-services.ts';
 import type { TaskWorld } from './task-world.ts';
-import { admitted, forward, fromCache } from './visit.ts';
+import { admitted, forward, fromCache, textsOf } from './visit.ts';
 
 export interface NodeOptions {
   readonly index: number;
@@ -31,6 +31,7 @@ export interface NodeOptions {
   readonly billing: object;
   readonly hedge: HedgeProfile | undefined;
   readonly bridgeMs: number;
+  readonly guards: Chance | undefined;
   readonly mutant: Mutant;
   readonly announce: (topic: string, subject: string) => Promise<void>;
   /** A process of this node serves now; all that an earlier one left is in the ledger. */
@@ -116,6 +117,8 @@ export class Node {
       awayMs: () => link.awayMs,
       bridgeMs: this.#options.bridgeMs,
       onAdmitted: admitted,
+      guards: this.#options.guards,
+      textsOf,
       fromCache,
       forward: mutant.forward ?? forward,
       onWork: (name) => {

@@ -328,7 +328,7 @@ export class Oracle {
     this.#close(view, trace);
     this.limits.ended(trace);
     this.hedges.ended(trace);
-    trace.payer = payerOf(trace, outcome);
+    trace.payer = trace.isSpared ? undefined : payerOf(trace, outcome);
     // A client that left while the vendor was at work pays for the prompt that it had us send.
     const usage = trace.payer && (trace.charged ?? this.estimates.usageOf(trace, trace.payer, atMs));
     const due = trace.payer === undefined ? 0n : costOf(usage!, trace.payer.list, trace.ratio);

@@ -1,6 +1,14 @@
 /** One gateway process: the real limiter, billing, providers and routes on a simulated clock, disk and database. */
 
-import type { ContextKey, Endpoint, Host, Plugin, PluginInstance, Service } from '../../core/contract/contract.ts';
+import type {
+  ContextKey,
+  Endpoint,
+  Exchange,
+  Host,
+  Plugin,
+  PluginInstance,
+  Service,
+} from '../../core/contract/contract.ts';
 import type { Log, RegularWork } from '../../core/contract/host-tools.ts';
 import { alone } from '../../core/contract/process-group.ts';
 import { uuidMaker } from '../../core/gateway/system.ts';
@@ -18,6 +26,8 @@ import { type Database, database } from '../../plugins/common/domain/database.ts
 import { type Ledger, ledger, type Pool, pool } from '../../plugins/common/domain/ledger.ts';
 import { type Plans, plans, type Shop, shop } from '../../plugins/common/domain/plans.ts';
 import { providers, type UpstreamGate } from '../../plugins/common/domain/upstreams.ts';
+import type { CallTransform } from '../../plugins/common/wire/call-transforms.ts';
+import type { PromptTexts } from '../../plugins/common/wire/prompt-rules.ts';
 import idempotency, { setUpIdempotency } from '../../plugins/idempotency/index.ts';
 import type { KeyedRows, Lifetimes } from '../../plugins/idempotency/rows.ts';
 import providersPlugin from '../../plugins/providers/index.ts';
@@ -26,6 +36,7 @@ import route from '../../plugins/route/index.ts';
 import { setUpShop } from '../../plugins/shop/index.ts';
 import type { CodeStore } from '../../plugins/shop/store.ts';
 import type { Chance } from './chance.ts';
+import { type GuardRoom, openGuardRoom } from './guarded.ts';
 import type { Life, Schedule } from './schedule.ts';
 import { openTaskRoom, type TaskGround, type TaskRoom } from './task-room.ts';
 
@@ -57,6 +68,10 @@ export interface ProcessOptions {
   readonly forward: Run;
   /** Called for each call that its API key has let in. */
   readonly onAdmitted: (exchange: LiveExchange) => undefined | Promise<void>;
+  /** Draws how long checks of guardrails wait; undefined: there are none. */
+  readonly guards: Chance | undefined;
+  /** The texts of a request, for checks. */
+  readonly textsOf: (exchange: Exchange) => PromptTexts;
   /** What a cache below billing answers a call with; undefined: nothing. */
   readonly fromCache: (exchange: LiveExchange) => undefined | ReturnType<Run>;
   /** The database can be reached; if not, for how long already, and how long is bridged. */
@@ -90,6 +105,7 @@ export class Process {
   #orderRun: Run | undefined;
   #tasks: TaskRoom | undefined;
   #billing: PluginInstance | undefined;
+  #guards: GuardRoom | undefined;
 
   constructor(options: ProcessOptions) {
     this.#options = options;
@@ -119,13 +135,21 @@ export class Process {
       handle: (exchange, next) => this.#options.fromCache(exchange as LiveExchange) ?? next(),
     };
     const between = { plugin: { ...plugins[3]!, name: 'cache' }, instance: cache };
-    installedPlugins.push(...shared.toSpliced(3, 0, between));
+    this.#guards = await this.#openGuards();
+    const guards = this.#guards?.installed ?? [];
+    parts.push(...guards.map(({ instance }) => instance));
+    installedPlugins.push(...shared.toSpliced(3, 0, between).toSpliced(1, 0, ...guards));
     this.#run = compileChain(endpoint, installedPlugins, async () => {}, forward);
     this.#tasks = tasks && openTaskRoom(this.host, tasks);
     if (this.#tasks !== undefined) this.#orderRun = compileChain(this.#tasks.endpoint, shared, async () => {}, forward);
     for (const part of parts) await part.lifecycle?.start?.();
     this.#tasks?.start();
     for (const part of parts) await part.lifecycle?.listening?.('http://simulated');
+  }
+
+  async #openGuards(): Promise<GuardRoom | undefined> {
+    const { guards, textsOf, schedule, life } = this.#options;
+    return guards && openGuardRoom(this.host, { schedule, chance: guards, life, textsOf });
   }
 
   /** Who calls, asked before all others, and the one that looks on at who is let in. */
@@ -154,6 +178,11 @@ export class Process {
   /** Lets an order into the onion of tasks. */
   order(exchange: LiveExchange): ReturnType<Run> {
     return this.#orderRun!(exchange);
+  }
+
+  /** What checks answers; undefined: no one does. */
+  get transform(): CallTransform | undefined {
+    return this.#guards?.transform;
   }
 
   /** Where tasks are ordered and taken back; undefined: nowhere. */

@@ -30,6 +30,8 @@ export interface Profile {
   readonly names: Chance | undefined;
   /** Draws the answers that a cache has; undefined: there is none. */
   readonly cached: Chance | undefined;
+  /** Draws what checks are to find in calls; undefined: there are none. */
+  readonly guards: Chance | undefined;
   /** Some calls carry an Idempotency-Key. */
   readonly keys: boolean;
   readonly accounts: readonly AccountProfile[];
@@ -115,6 +117,7 @@ export interface OtherChances {
   readonly bridges: Chance;
   readonly cached: Chance;
   readonly budgets: Chance;
+  readonly guards: Chance;
 }
 
 export function drawProfile(chance: Chance, others: OtherChances): Profile {
@@ -160,6 +163,7 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     talks: others.talks.oneIn(2) ? others.talks : undefined,
     names: others.names.oneIn(3) ? others.names : undefined,
     cached: others.cached.oneIn(4) ? others.cached : undefined,
+    ...(others.guards.oneIn(4) && callers === undefined && !isHedged ? guarded(others.guards) : { guards: undefined }),
     hedge: isHedged ? drawHedge(others.hedges) : undefined,
     tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
     ...bridged(rest, others.bridges),
@@ -194,6 +198,9 @@ function budgeted(
     budget,
   };
 }
+
+/** Whole answers are refused before their head. */
+const guarded = (guards: Chance) => ({ guards, wholePercent: 50 });
 
 /** Accounts with next to nothing can keep little. */
 function bridged(

@@ -94,6 +94,8 @@ export interface Trace {
   payer: Try | undefined;
   /** It was answered from the cache. */
   served: Cached | undefined;
+  /** Checks have refused its prompt beside it, and nothing is to be paid. */
+  isSpared: boolean;
   /** Money was set aside for it. */
   admitted: boolean;
   /** How often its departure was in the journal before a try, and the journal's line at the first of them. */
@@ -153,6 +155,7 @@ export function newTrace(
     lastFailed: undefined,
     payer: undefined,
     served: undefined,
+    isSpared: false,
     admitted: false,
     departed: 0,
     departures: 0,

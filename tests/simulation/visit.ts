@@ -1,6 +1,6 @@
 /** One request on its way: plays the client, the server that renders, the tap that counts, and the wire to a vendor. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { defineContextKey, type Outcome } from '../../core/contract/contract.ts';
+import { defineContextKey, type Exchange, type Outcome } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { toGatewayError } from '../../core/contract/upstream-failures.ts';
@@ -12,9 +12,11 @@ import { serveWithoutAttempt } from '../../plugins/common/domain/ledger.ts';
 import { instead, model } from '../../plugins/common/domain/models.ts';
 import { plan } from '../../plugins/common/domain/plans.ts';
 import { priceRatio } from '../../plugins/common/domain/price-ratio.ts';
+import type { PromptTexts } from '../../plugins/common/wire/prompt-rules.ts';
 import { insteadOf } from '../../plugins/models/instead.ts';
 import type { Cached } from './cached.ts';
 import type { ClientCall, Setting } from './client-call.ts';
+import { GuardedTexts } from './guarded.ts';
 import { reportedOf } from './metered-answer.ts';
 import { endpoint, type Process } from './process.ts';
 import { heard } from './reported.ts';
@@ -35,8 +37,13 @@ export const forward = (exchange: LiveExchange): Promise<Answer> => exchange.get
 /** What a cache below billing has for it. */
 export const fromCache = (exchange: LiveExchange): undefined | Promise<Answer> => exchange.get(visit).fromCache();
 
+/** Its texts, for checks. */
+export const textsOf = (exchange: Exchange): PromptTexts => exchange.get(visit).texts!.prompt;
+
 export class Visit {
   readonly trace: Trace;
+  /** undefined: there are no checks. */
+  readonly texts: GuardedTexts | undefined;
   readonly #setting: Setting;
   readonly #process: Process;
   readonly #exchange: LiveExchange;
@@ -59,7 +66,16 @@ export class Visit {
     this.#exchange = exchange;
     this.#call = call;
     this.trace = trace;
-    this.#wire = new Wire({ setting, life: process.life, trace, call, isOver: () => this.#isOver });
+    const { transform } = process;
+    const texts = call.marks && new GuardedTexts(call.marks, trace, setting.oracle.violations);
+    this.texts = texts;
+    const judge =
+      texts &&
+      (async (exchange: LiveExchange, chunks: number) => {
+        texts.begin(transform!, exchange);
+        await texts.whole(chunks);
+      });
+    this.#wire = new Wire({ setting, life: process.life, trace, call, isOver: () => this.#isOver, judge, texts });
   }
 
   static exchangeOf(process: Process, { key, apiKey, body }: ClientCall): LiveExchange {
@@ -168,8 +184,33 @@ export class Visit {
     this.trace.status = left ? 499 : error.status;
     // The client pays for work in vain what the vendor itself has reported, of the try that came last.
     if (!left && this.trace.lastFailed?.isExact === true) this.trace.payer = this.trace.lastFailed;
+    this.#refusedByChecks(error);
     this.#setting.oracle.refused(this.trace, error);
     this.#end(left ? 'client_left' : 'complete');
+  }
+
+  /** Behind a prompt that is refused beside the call, the answer is left where it is. */
+  #refusedByChecks(error: GatewayError): void {
+    const { trace } = this;
+    const last = trace.tries.at(-1);
+    const isSpared = this.texts?.sparedBy(error, this.#call.model.id);
+    if (isSpared === undefined) return;
+    trace.isSpared = isSpared;
+    if (last?.state !== 'answered') return;
+    if (trace.reported === undefined) this.#reportLeft();
+    if (!isSpared) return;
+    last.reported = trace.reported;
+    if (trace.reported?.isWhole === true && !trace.reported.isGuess) last.bill = trace.reported.usage;
+  }
+
+  /** What the meter has read of an answer that was left where it is. */
+  #reportLeft(): void {
+    const { trace } = this;
+    const { answer } = this.#wire;
+    const isWhole = !trace.stream && answer!.cutAfter === undefined;
+    if (isWhole) this.#report(reportedOf(trace.inputTokens, answer!));
+    else if (this.#setting.chance.oneIn(2))
+      this.#report({ usage: { input: trace.inputTokens, output: 0 }, isGuess: true, isWhole: false, seen: 0 });
   }
 
   /** A head has come: of an answer that is on its way, or of one that was given before. */
@@ -191,7 +232,10 @@ export class Visit {
       this.#raced(this.trace.tries[Number(number) - 1], body as Uint8Array | AsyncIterable<Uint8Array>);
       return;
     }
-    if (typeof body !== 'string') this.#body = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    // It may be kept under a key although its client has left.
+    if (body instanceof Uint8Array) this.#setting.oracle.keys.answered(this.trace, Buffer.from(body).toString());
+    else if (typeof body !== 'string') this.#body = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    if (this.trace.stream) this.texts?.begin(this.#process.transform!, this.#exchange);
     this.#next();
   }
 
@@ -282,8 +326,24 @@ export class Visit {
     else if (this.#chunk === chunks.length) this.#pullLast();
     else if (this.#show(chunks[this.#chunk]!)) {
       this.#chunk += 1;
-      this.#next();
+      this.#judged(this.trace.stream ? this.texts?.chunk(this.#chunk - 1) : undefined, () => this.#next());
     } else this.#break(new GatewayError('insufficient_balance', 'used up'));
+  }
+
+  /** Goes on when checks have let it pass, or ends with their error. */
+  #judged(verdict: Promise<void> | undefined, proceed: () => void): void {
+    if (verdict === undefined) {
+      proceed();
+      return;
+    }
+    verdict.then(
+      () => {
+        if (!this.#isOver) proceed();
+      },
+      (error: GatewayError) => {
+        if (!this.#isOver) this.#break(error);
+      },
+    );
   }
 
   /** A chunk goes to the client, past the meter if it is a stream. false: it must end. */
@@ -302,14 +362,16 @@ export class Visit {
 
   /** The body's end is pulled before the exchange ends, as the writer does it. */
   #pullLast(): void {
-    if (this.#body === undefined) {
-      this.#finish();
-      return;
-    }
-    void this.#body.next().then(() => {
-      if (this.#isOver) return;
-      this.#setting.oracle.keys.answered(this.trace, this.#text);
-      this.#finish();
+    this.#judged(this.trace.stream ? this.texts?.end() : undefined, () => {
+      if (this.#body === undefined) {
+        this.#finish();
+        return;
+      }
+      void this.#body.next().then(() => {
+        if (this.#isOver) return;
+        this.#setting.oracle.keys.answered(this.trace, this.#text);
+        this.#finish();
+      });
     });
   }
 
@@ -356,6 +418,8 @@ export class Visit {
   #end(kind: Outcome['kind']): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    if (this.#wire.answer !== undefined && this.trace.status === 200)
+      this.texts?.got(kind === 'complete', this.#wire.answer.chunks.length);
     if (this.trace.hedgeAfterMs === undefined) this.#ended(kind);
     // The answer's last bytes go out in the same event: nothing comes between what is recorded before them and the end.
     if (kind !== 'client_left') void this.#exchange.readyToEnd();

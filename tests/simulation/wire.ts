@@ -10,7 +10,8 @@ import { model } from '../../plugins/common/domain/models.ts';
 import { target } from '../../plugins/common/domain/upstreams.ts';
 import { refuseUnmetered } from '../../plugins/common/wire/named.ts';
 import type { ClientCall, Setting } from './client-call.ts';
-import { MeteredAnswer, textOf } from './metered-answer.ts';
+import type { GuardedTexts } from './guarded.ts';
+import { MeteredAnswer, reportedOf, textOf } from './metered-answer.ts';
 import type { Life } from './schedule.ts';
 import { reportOf } from './talk.ts';
 import { isCheapToRead } from './tariff.ts';
@@ -27,6 +28,9 @@ export interface WireOptions {
   readonly call: ClientCall;
   /** Whether its client has its answer, or an error. */
   readonly isOver: () => boolean;
+  /** Judges a whole answer; undefined: there are no checks. */
+  readonly judge: ((exchange: LiveExchange, chunks: number) => Promise<void>) | undefined;
+  readonly texts: GuardedTexts | undefined;
 }
 
 export class Wire {
@@ -145,6 +149,7 @@ export class Wire {
         if (fate.kind === 'unreachable') attempt.state = 'unsent';
         else attempt.received = true;
         if (attempt.received) this.#runsOther(attempt);
+        if (attempt.received) this.#options.texts?.sent();
         attempt.billed = fate.kind === 'answer' || (fate.kind === 'broken' && fate.billed);
         if (attempt.billed) attempt.bill = { input: inputTokens };
         oracle.received(trace, attempt);
@@ -202,10 +207,36 @@ export class Wire {
       this.#raced(exchange, attempt, answer, resolve, fail);
       return;
     }
-    attempt.state = 'answered';
-    this.#options.trace.winner = attempt;
-    this.answer = answer;
-    resolve({ status: 200, headers: {}, body: this.#options.call.key === undefined ? '' : this.#bodyOf(answer) });
+    const { judge, trace, call } = this.#options;
+    const give = (body: Answer['body']) => {
+      attempt.state = 'answered';
+      trace.winner = attempt;
+      this.answer = answer;
+      resolve({ status: 200, headers: {}, body: call.key === undefined ? '' : body });
+    };
+    if (judge === undefined || trace.stream || answer.cutAfter !== undefined) give(this.#bodyOf(answer));
+    else this.#judge(exchange, attempt, answer, judge, { give: () => give(wholeOf(trace, answer)), fail });
+  }
+
+  /** A whole answer is read, counted and judged before its head goes out. */
+  #judge(
+    exchange: LiveExchange,
+    attempt: Try,
+    answer: VendorAnswer,
+    judge: NonNullable<WireOptions['judge']>,
+    { give, fail }: { give: () => void; fail: (error: Error) => void },
+  ): void {
+    const { trace } = this.#options;
+    judge(exchange, answer.chunks.length).then(
+      () => exchange.aborted ?? give(),
+      (error: Error) => {
+        if (exchange.aborted !== undefined) return;
+        attempt.state = 'answered';
+        trace.reported = reportedOf(trace.inputTokens, answer);
+        exchange.set(usageReport, { ...reportOf(trace.id, trace.reported), refusedHere: true });
+        fail(error);
+      },
+    );
   }
 
   /** The head of a stream says nothing, its first event does; a whole answer is one when all of it is there. */
@@ -250,6 +281,10 @@ export class Wire {
     return { [Symbol.asyncIterator]: () => ({ next }) };
   }
 }
+
+/** The bytes of an answer that is there at once. */
+const wholeOf = (trace: Trace, { chunks }: VendorAnswer) =>
+  Buffer.from(chunks.map((_tokens, index) => textOf(trace, chunks, index)).join(''));
 
 /** in one call of three a refusal comes in the stream of a 200, behind frames that say nothing yet. */
 const comesBehindOpening = ({ id }: Trace) => Number.parseInt(id.slice(-1), 16) % 3 === 0;

@@ -95,8 +95,9 @@ class World {
       talks: new Chance(seed, 5),
       names: new Chance(seed, 6),
       bridges: new Chance(seed, 7),
-      // By this number, hardly a world by which `mutants.test.ts` finds another mutant has a cache.
+      // By these numbers, hardly a world by which `mutants.test.ts` finds another mutant has a cache or guardrails.
       cached: new Chance(seed, 1_866),
+      guards: new Chance(seed, 37_882),
       budgets: new Chance(seed, 9),
     });
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
@@ -308,6 +309,7 @@ class World {
       billing: this.#profile.billing,
       hedge: this.#profile.hedge,
       bridgeMs: this.#profile.bridge?.bridgeMs ?? 0,
+      guards: this.#profile.guards,
       announce: (topic, subject) => this.#announce(topic, subject),
       onRecovered: ({ index, journal, serving }) => {
         this.#leases?.recovered(journal!, serving!.life);

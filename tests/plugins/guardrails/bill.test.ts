@@ -14,7 +14,7 @@ let gateway: TestGateway;
 let key: string;
 
 /** What becomes of the answer of a model whose name begins so. */
-const fates = ['refuse', 'instead', 'broken'] as const;
+const fates = ['refuse', 'instead', 'broken', 'beside', 'kindly'] as const;
 
 before(async () => {
   service = await startVendor();
@@ -22,7 +22,17 @@ before(async () => {
   vendors = Object.fromEntries(started) as typeof vendors;
   const bases = { chat: '/v1', responses: '/v1', messages: '', gemini: '/v1beta' };
   const outside = { type: 'litellm', url: service.origin, allow_private: true };
-  const plugins = ['storage', 'files', 'auth', 'providers', 'models', 'guardrails', 'prompts', 'billing'];
+  const plugins = [
+    'storage',
+    'files',
+    'auth',
+    'providers',
+    'models',
+    'guardrails',
+    'prompts',
+    'idempotency',
+    'billing',
+  ];
   gateway = await startGateway({
     plugins: [...plugins, 'route', 'protocol-convert', 'endpoints'],
     providers: Object.fromEntries(
@@ -41,6 +51,8 @@ before(async () => {
         refuse: { type: 'words', list: ['banana'], on: ['answer'] },
         instead: { type: 'words', list: ['banana'], on: ['answer'], as: 'answer', message: 'No fruit.' },
         broken: { ...outside, on: ['answer'] },
+        beside: { ...outside, on: ['prompt'], beside: true },
+        kindly: { ...outside, on: ['prompt'], beside: true, as: 'answer', message: 'No fruit.' },
       },
       policies: Object.fromEntries(fates.map((fate) => [fate, [fate]])),
       apply: fates.map((fate) => ({ policy: fate, models: [`${fate}-*`] })),
@@ -61,10 +73,12 @@ interface Asked {
   readonly client?: ProtocolName;
   readonly isStream: boolean;
   readonly reports: boolean;
+  /** An Idempotency-Key. */
+  readonly once?: string;
 }
 
 async function answerOf(fate: (typeof fates)[number], vendor: ProtocolName, asked: Asked) {
-  const { client = vendor, isStream, reports } = asked;
+  const { client = vendor, isStream, reports, once } = asked;
   const model = `${fate}-${vendor}`;
   const usage = { input: 20, cacheRead: 0, cacheWrite: 0, output: 30, reasoning: 0 };
   const play = { text: 'A banana is a fruit, and more is said of it here.', meaning: 'stop', usage } as const;
@@ -75,7 +89,12 @@ async function answerOf(fate: (typeof fates)[number], vendor: ProtocolName, aske
   const turns = [{ by: 'user', parts: [{ kind: 'text', text: 'What of it?' }] }] as const;
   const wording = clients[client].word({ turns, maxOutputTokens: 500 }, { model, isStream });
   const { 'x-api-key': _key, 'x-goog-api-key': _other, ...rest } = wording.headers as Record<string, string>;
-  const headers = { 'content-type': 'application/json', ...rest, authorization: `Bearer ${key}` };
+  const headers = {
+    'content-type': 'application/json',
+    ...rest,
+    authorization: `Bearer ${key}`,
+    ...(once === undefined ? {} : { 'idempotency-key': once }),
+  };
   const answer = await fetch(gateway.origin + wording.path, { method: 'POST', headers, body: wording.body });
   return {
     id: answer.headers.get('x-request-id')!,
@@ -126,4 +145,25 @@ test('a refused answer costs what its vendor has done, in each protocol and from
     if (isWhole) assert.equal(costs[index], full, what);
     else assert.ok(costs[index]! > 0n, what);
   assert.deepEqual(((await gateway.run('audit', {})) as { violations: unknown[] }).violations, []);
+});
+
+test('an answer whose prompt was refused beside it is not kept under its key: asking again when the service works gives nothing for nothing', async () => {
+  const calls: string[] = [];
+  for (const fate of ['beside', 'kindly'] as const)
+    for (const isStream of [false, true])
+      for (const body of fate === 'beside' ? ['{}', '{"action":"BLOCKED"}'] : ['{"action":"BLOCKED"}']) {
+        const asked = { isStream, reports: true, once: `${fate} ${isStream} ${body.length}` };
+        service.play({ body });
+        const refused = await answerOf(fate, 'chat', asked);
+        assert.equal(refused.status, body === '{}' ? 503 : fate === 'beside' ? 400 : 200);
+        service.play({ body: '{"action":"NONE"}' });
+        const again = await answerOf(fate, 'chat', asked);
+        assert.equal(again.status, 409, again.text);
+        assert.doesNotMatch(refused.text + again.text, /banana/);
+        calls.push(refused.id);
+      }
+  assert.deepEqual(
+    await costsOf(calls),
+    calls.map(() => 0n),
+  );
 });
