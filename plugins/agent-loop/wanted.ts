@@ -38,7 +38,7 @@ function placeOf(url: unknown, host: string | undefined): Pick<Wanted, 'path' | 
 }
 
 /** undefined: another server's. Throws invalid_request. */
-function wantedAt(
+export function wantedAt(
   server: { readonly url: unknown; readonly label: unknown; readonly secret: unknown },
   field: { readonly url: string; readonly label: string; readonly secret: string },
   host: string | undefined,
@@ -56,14 +56,14 @@ function wantedAt(
 }
 
 /** A tool is named as clients see it, or without its server. */
-function namesTool(names: ReadonlySet<string>, tool: string): boolean {
+export function namesTool(names: ReadonlySet<string>, tool: string): boolean {
   return names.has(tool) || names.has(shortName(tool));
 }
 
 const shortName = (tool: string): string => tool.slice(tool.indexOf('__') + 2);
 
 /** `["a"]` or `{tool_names: ["a"]}`; undefined: not given. */
-function namesIn(value: unknown, field: string): ReadonlySet<string> | undefined {
+export function namesIn(value: unknown, field: string): ReadonlySet<string> | undefined {
   if (value === undefined || value === null) return undefined;
   const names = isObject(value) ? (value['tool_names'] ?? undefined) : value;
   if (names === undefined) return undefined;

@@ -1,7 +1,10 @@
 /** The protocols in which clients ask for tools of the gateway, by the operations of their endpoints. */
 import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
 import type { Opening, Talk } from '../talk.ts';
-import { type Wanted, wantedTools } from '../wanted.ts';
+import { invalid, type Wanted, wantedTools } from '../wanted.ts';
+import { ChatTalk } from './chat.ts';
+import { functionNames, GeminiTalk, wantedServers as geminiServers } from './gemini.ts';
+import { MessagesTalk, wantedServers as messagesServers } from './messages.ts';
 import { ResponsesTalk } from './responses.ts';
 
 export interface Dialect {
@@ -20,7 +23,39 @@ const responses: Dialect = {
   begin: (opening) => new ResponsesTalk(opening),
 };
 
-export const dialects: ReadonlyMap<string, Dialect> = new Map([['responses', responses]]);
+const chat: Dialect = {
+  // The protocol has no way to ask for approval.
+  wanted: ({ tools }, host) => {
+    const servers = wantedTools(tools, host, 'never');
+    const asking = servers.find(({ asks }) => asks(''));
+    const field = asking?.field.replace('server_url', 'require_approval');
+    if (field !== undefined) throw invalid('Chat completions have no approvals: say "never".', field);
+    return servers;
+  },
+  functions: ({ tools }) =>
+    namesOf(tools, (tool) => (isObject(tool['function']) ? tool['function']['name'] : undefined)),
+  begin: (opening) => new ChatTalk(opening),
+};
+
+const messages: Dialect = {
+  wanted: messagesServers,
+  functions: ({ tools }) => namesOf(tools, (tool) => tool['name']),
+  begin: (opening) => new MessagesTalk(opening),
+};
+
+const gemini: Dialect = {
+  wanted: geminiServers,
+  functions: functionNames,
+  begin: (opening) => new GeminiTalk(opening),
+  query: { alt: 'sse' },
+};
+
+export const dialects: ReadonlyMap<string, Dialect> = new Map([
+  ['responses', responses],
+  ['chat', chat],
+  ['messages', messages],
+  ['generate-content', gemini],
+]);
 
 function namesOf(tools: unknown, name: (tool: JsonObject) => unknown): Set<string> {
   return new Set(listOf(tools).flatMap((tool) => (isObject(tool) ? [String(name(tool))] : [])));

@@ -1,5 +1,5 @@
 /** Items of a run in the protocol of responses. Pure. */
-import { isObject, type JsonObject } from '../../../core/json/json.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
 import type { End, Opening, ToolDone, ToolUse } from '../talk.ts';
 
 /** A run as its stream needs it. */
@@ -28,14 +28,4 @@ export function callItem({ id, name, output, isError, approvedBy, ...use }: Tool
 export function approvalItem({ id, name, ...use }: ToolUse, opening: Opening): JsonObject {
   const server_label = labelOf(name, opening);
   return { id: `mcpr_${id}`, type: 'mcp_approval_request', server_label, name, arguments: use.arguments };
-}
-
-/** Numbers are added at every depth; of all else the later value stays. */
-export function summed(one: unknown, other: unknown): unknown {
-  if (other === undefined || other === null) return one;
-  if (typeof one === 'number' && typeof other === 'number') return one + other;
-  if (!isObject(one) || !isObject(other)) return other;
-  const sum: Record<string, unknown> = { ...one };
-  for (const [name, value] of Object.entries(other as JsonObject)) sum[name] = summed(sum[name], value);
-  return sum;
 }

@@ -4,7 +4,8 @@ import type { End, Opening, Talk, ToolDone, ToolUse, Turn } from '../talk.ts';
 import { invalid } from '../wanted.ts';
 import { ResponsesFrames } from './responses-frames.ts';
 import { readInput } from './responses-input.ts';
-import { approvalItem, callItem, type ResponsesRun, summed } from './responses-items.ts';
+import { approvalItem, callItem, type ResponsesRun } from './responses-items.ts';
+import { summed } from './sums.ts';
 
 export class ResponsesTalk implements Talk, ResponsesRun {
   readonly keepsCalls = true;

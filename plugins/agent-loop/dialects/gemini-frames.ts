@@ -1,0 +1,86 @@
+/** A run as one stream of generate-content, as server-sent events or as a JSON array. Pure. */
+import { isObject, type JsonObject } from '../../../core/json/json.ts';
+import { formatFrame } from '../../common/kit/sse.ts';
+import type { End, Frames } from '../talk.ts';
+import { candidateOf, partsOf } from './gemini-parts.ts';
+import { summed } from './sums.ts';
+
+export class GeminiFrames implements Frames {
+  readonly #isOwn: (part: JsonObject) => boolean;
+  readonly #isArray: boolean;
+  /** Members of every frame. */
+  #head: JsonObject | undefined;
+  #parts: JsonObject[] = [];
+  #last: JsonObject | undefined;
+  #hasFailed = false;
+  /** What earlier turns have used. */
+  #before: unknown;
+  #candidate: JsonObject = {};
+  #hasWritten = false;
+
+  constructor(isOwn: (part: JsonObject) => boolean, isArray: boolean) {
+    this.#isOwn = isOwn;
+    this.#isArray = isArray;
+  }
+
+  frame(_event: string | undefined, data: JsonObject | undefined): string {
+    if (data === undefined) return '';
+    if ('error' in data) {
+      this.#hasFailed = true;
+      return this.#written(data) + (this.#isArray ? ']' : '');
+    }
+    const { candidates: _all, usageMetadata, ...head } = data;
+    this.#head ??= head;
+    const candidate = candidateOf(data);
+    const usage = usageMetadata ?? this.#last?.['usageMetadata'];
+    this.#last = { ...data, ...(usage === undefined ? {} : { usageMetadata: usage }) };
+    const parts = partsOf(data);
+    this.#parts.push(...parts);
+    this.#candidate = { ...this.#candidate, ...candidate };
+    const shown = parts.filter((part) => !this.#isOwn(part));
+    if (shown.length === 0) return '';
+    const { finishReason: _end, ...rest } = candidate;
+    return this.#frameOf({ ...rest, content: { role: 'model', parts: shown } }, usageMetadata);
+  }
+
+  answer(): JsonObject | undefined {
+    const [last, parts, candidate] = [this.#last, this.#parts, this.#candidate];
+    this.#last = undefined;
+    this.#parts = [];
+    if (this.#hasFailed || last === undefined) return undefined;
+    this.#before = summed(this.#before, last['usageMetadata']);
+    return { ...last, candidates: [{ ...candidate, content: { role: 'model', parts } }] };
+  }
+
+  called(): string {
+    return '';
+  }
+
+  done(): string {
+    return '';
+  }
+
+  asked(): string {
+    return '';
+  }
+
+  end(end: End): string {
+    const { content: _parts, ...candidate } = this.#candidate;
+    const finish = end === 'bound' ? { finishReason: 'TOO_MANY_TOOL_CALLS' } : {};
+    const last = { ...candidate, content: { role: 'model', parts: [{ text: '' }] }, ...finish };
+    const usage = { usageMetadata: this.#before ?? {} };
+    return this.#written({ ...this.#head, candidates: [last], ...usage }) + (this.#isArray ? ']' : '');
+  }
+
+  #frameOf(candidate: JsonObject, usage: unknown): string {
+    const sum = usage === undefined ? {} : { usageMetadata: summed(this.#before, usage) };
+    return this.#written({ ...this.#head, candidates: [candidate], ...(isObject(sum) ? sum : {}) });
+  }
+
+  #written(data: JsonObject): string {
+    const text = JSON.stringify(data);
+    const isFirst = !this.#hasWritten;
+    this.#hasWritten = true;
+    return this.#isArray ? `${isFirst ? '[' : ',\n'}${text}` : formatFrame(text);
+  }
+}
