@@ -18,8 +18,8 @@ export interface Connection {
   readonly orm: Orm;
   /** Drops connections that an outage may have left dead: idle ones now, busy ones unless they answer within the time. */
   renew(graceMs: number): void;
-  /** Waits a moment for running statements, then closes. */
-  close(): Promise<void>;
+  /** Waits a moment for running statements, or so many seconds, then closes. */
+  close(withinSeconds?: number): Promise<void>;
 }
 
 export interface ConnectOptions extends DriverOptions {
@@ -58,7 +58,7 @@ export function connect(options: ConnectOptions): Connection {
   return {
     orm: drizzle(client as unknown as Sql) as unknown as Orm,
     renew: (graceMs) => pool.renew(graceMs),
-    close: () => pool.close(),
+    close: (withinSeconds) => pool.close(withinSeconds),
   };
 }
 

@@ -83,7 +83,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     await tools.migrate('storage', new URL('./migrations/', import.meta.url));
     await waiting.run(() => changes.begin());
   } catch (error) {
-    await source.close();
+    await source.close(0);
     throw error;
   }
   const replica = replicaOf(host, source, options);
@@ -267,7 +267,8 @@ interface Source {
   readonly shared: boolean;
   alive(): boolean;
   userBeside(): Promise<string | undefined>;
-  close(): Promise<void>;
+  /** 0: what still runs has had its time. */
+  close(withinSeconds?: number): Promise<void>;
 }
 
 async function openSource(host: Host, options: DatabaseOptions, outage: Outage): Promise<Source> {
@@ -301,8 +302,8 @@ async function openSource(host: Host, options: DatabaseOptions, outage: Outage):
       shared: true,
       alive: () => true,
       userBeside: () => gatewayBeside(connection.orm),
-      async close() {
-        await Promise.all([reader?.close(), connection.close()]);
+      async close(withinSeconds) {
+        await Promise.all([reader?.close(withinSeconds), connection.close(withinSeconds)]);
       },
     };
   }
@@ -324,8 +325,8 @@ async function openSource(host: Host, options: DatabaseOptions, outage: Outage):
       const owner = readOwner(host.directory);
       return owner === undefined || owner.gatewayPid === process.pid ? undefined : `process ${owner.gatewayPid}`;
     },
-    async close() {
-      await connection.close();
+    async close(withinSeconds) {
+      await connection.close(withinSeconds);
       await embedded.release();
     },
   };

@@ -94,10 +94,10 @@ export class Pool implements Runner {
     }
   }
 
-  async close(): Promise<void> {
+  async close(withinSeconds = closeTimeoutSeconds): Promise<void> {
     this.#closed = true;
     for (const resume of this.#waiting.splice(0)) resume(undefined);
-    await Promise.all([...this.#connections].map((connection) => connection.close()));
+    await Promise.all([...this.#connections].map((connection) => connection.close(withinSeconds)));
   }
 
   async #use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
@@ -225,8 +225,8 @@ class Connection implements Runner {
     setTimeout(check, withinMs).unref();
   }
 
-  close(): Promise<void> {
-    return this.#driver.end(closeTimeoutSeconds);
+  close(withinSeconds: number): Promise<void> {
+    return this.#driver.end(withinSeconds);
   }
 
   async #run(statement: Statement): Promise<Rows> {

@@ -99,9 +99,9 @@ test('an unreachable server fails a command soon and a start in its time, each w
     message: 'The database postgres://127.0.0.1:1/none did not answer: the connection is refused.',
   });
   assert.ok(performance.now() - began < 3_000);
-  await assert.rejects(setUp(storage, fakeHost(), { database, start_timeout: '5s' }), {
+  await assert.rejects(setUp(storage, fakeHost(), { database, start_timeout: '1s' }), {
     message:
-      'The database postgres://127.0.0.1:1/none did not answer within 5 s (storage.start_timeout): the connection is refused.',
+      'The database postgres://127.0.0.1:1/none did not answer within 1 s (storage.start_timeout): the connection is refused.',
   });
   assert.deepEqual(problemsOf({ start_timeout: '500ms' }), ['start_timeout must be from 1s to 1h']);
 });
