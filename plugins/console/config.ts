@@ -187,7 +187,7 @@ export const config = z
       .enum(['open', 'invite', 'closed'])
       .default('invite')
       .describe(
-        'Sign-up: open to everyone, by an invitation of an operator, or closed. Open it when strangers may become clients.',
+        'Sign-up: open to everyone, by an invitation of an operator or of a member of an account, or closed. Open it when strangers may become clients.',
       ),
     session: duration()
       .prefault('7d')

@@ -16,6 +16,7 @@ import { openHistoryStore } from './config-history/store.ts';
 import { Files } from './files.ts';
 import { openKeyRequests } from './key-requests/store.ts';
 import { Live } from './live.ts';
+import { openInvitations } from './members/invitations.ts';
 import { addedPages } from './page-problems.ts';
 import { openAudit } from './people/audit.ts';
 import { sessionCookieName } from './people/cookies.ts';
@@ -221,6 +222,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     find: (service) => forPages(host.find(service)),
     clock,
     people,
+    invitations: openInvitations({ ...ground, store: peopleStore, mailer, settings: { name, origin } }),
     providers: providerAdmin(settings, host.fetch),
     tokens,
     views: ground.views,

@@ -1,5 +1,5 @@
 /** SQL of members: who is in which account, with which role. */
-import { and, asc, eq, inArray, isNull } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { type Database, isUuid, type Orm } from '../../common/domain/database.ts';
 import type { LeftKeys, MembersChanger, MemberView } from '../../common/domain/organizations/members.ts';
@@ -13,7 +13,8 @@ type Members = AuthTables['members'];
 
 export function openMemberStore(database: Database, now: () => Date) {
   const tables = authTables(database.schema);
-  return { ...memberReads(database.orm, tables, now), ...memberChanges(database, tables, now) };
+  const { orm } = database;
+  return { ...memberReads(orm, tables, now), ...memberLists(orm, tables), ...memberChanges(database, tables, now) };
 }
 
 const isIn = ({ accountId, leftAt }: Members, account: string) => and(eq(accountId, account), isNull(leftAt));
@@ -51,16 +52,30 @@ function memberReads(orm: Orm, { accounts, members }: AuthTables, now: () => Dat
         .where(and(eq(members.person, person), isNull(members.leftAt)))
         .orderBy(asc(accounts.name))
         .limit(mostAccounts),
+  };
+}
 
+function memberLists(orm: Orm, { members, keys }: AuthTables) {
+  return {
     async list(accountId: string): Promise<readonly MemberView[]> {
       if (!isUuid(accountId)) return [];
       const rows = await orm
-        .select({ person: members.person, role: members.role, createdAt: members.createdAt })
+        .select({
+          ...{ person: members.person, role: members.role, createdAt: members.createdAt },
+          keys: sql<number>`count(*) filter (where ${keys.id} is not null and ${keys.revokedAt} is null)::int`,
+          usedAt: sql<Date | null>`max(${keys.lastUsedAt})`.mapWith(keys.lastUsedAt),
+        })
         .from(members)
+        .leftJoin(keys, and(eq(keys.accountId, members.accountId), eq(keys.person, members.person)))
         .where(isIn(members, accountId))
+        .groupBy(members.id)
         .orderBy(asc(members.createdAt), asc(members.person))
         .limit(mostMembers);
-      return rows.map(({ createdAt, ...row }) => ({ ...row, since: createdAt.getTime() }));
+      return rows.map(({ createdAt, usedAt, ...row }) => ({
+        ...row,
+        since: createdAt.getTime(),
+        keysUsedAt: usedAt?.getTime(),
+      }));
     },
 
     async peopleOf(accountIds: readonly string[], roles: readonly MemberRole[]) {

@@ -33,6 +33,9 @@ import { fileRoutes } from './files/files.ts';
 import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
+import { memberAuditRoutes } from './organizations/audit.ts';
+import { invitationRoutes } from './organizations/invitations.ts';
+import { memberRoutes } from './organizations/members.ts';
 import { ownProjectRoutes } from './organizations/projects.ts';
 import { projectRoutes } from './projects.ts';
 import { documentOf } from './routing/document.ts';
@@ -66,6 +69,9 @@ const topics = [
   noticeRoutes,
   projectRoutes,
   ownProjectRoutes,
+  memberRoutes,
+  invitationRoutes,
+  memberAuditRoutes,
   trafficRoutes,
   alertRoutes,
   requestRoutes,

@@ -10,6 +10,9 @@ export const firstPath = (secret: string) => `/console/first?token=${encodeURICo
 export const invitePath = (secret: string, email: string) =>
   `/console/sign-up?invite=${encodeURIComponent(secret)}&email=${encodeURIComponent(email)}`;
 
+export const joinPath = (secret: string, email: string) =>
+  `/console/join?token=${encodeURIComponent(secret)}&email=${encodeURIComponent(email)}`;
+
 const dayMs = 24 * 3_600_000;
 const firstOperatorLastsMs = dayMs;
 const invitationLastsMs = 7 * dayMs;
@@ -64,6 +67,13 @@ export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) 
       return (await orm.select({ hash: links.hash }).from(links).where(waiting).limit(1)).length > 0;
     },
 
+    ...ends(orm, links, clock),
+  };
+}
+
+function ends(orm: Orm, links: ConsoleTables['links'], clock: Clock) {
+  const now = () => new Date(clock.now());
+  return {
     /** No link of this kind, or for this address, opens anything any more. */
     async close(transaction: Orm, kind: LinkKind, email?: string): Promise<void> {
       const matching = and(eq(links.kind, kind), isNull(links.usedAt));
@@ -71,6 +81,14 @@ export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) 
         .update(links)
         .set({ usedAt: now() })
         .where(email === undefined ? matching : and(matching, eq(links.email, email)));
+    },
+
+    /** One that is taken back, by its hash. */
+    async withdraw(hash: string): Promise<void> {
+      await orm
+        .update(links)
+        .set({ usedAt: now() })
+        .where(and(eq(links.hash, hash), isNull(links.usedAt)));
     },
 
     /** Drops links that expired long ago. */

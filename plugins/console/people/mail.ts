@@ -83,6 +83,13 @@ export const words = {
     subject: `You are invited to ${gateway}`,
     text: `You can sign in to ${gateway} here, with the account of your company:\n${link}\n`,
   }),
+  member: (
+    gateway: string,
+    { by, account, link }: { readonly by: string; readonly account: string; readonly link: string },
+  ): Omit<Mail, 'to'> => ({
+    subject: `${by} invites you to an account at ${gateway}`,
+    text: `${by} invites you to the account "${account}" at ${gateway}.\n\nAccept here, within a week:\n${link}\n\nIf you do not expect it, do nothing.\n`,
+  }),
   invite: (gateway: string, link: string): Omit<Mail, 'to'> => ({
     subject: `You are invited to ${gateway}`,
     text: `You can sign up to ${gateway} here, within a week:\n${link}\n`,

@@ -118,6 +118,18 @@ test("a removed member's keys are revoked at once or go on in another's name, an
   await assert.rejects(members.remove(accountId, 'eve', 'revoke', ada), refused('not_found'));
 });
 
+test('a member who is removed in one process is refused in another at once, by a key that it had in memory', async () => {
+  const here = await openMembers();
+  const there = await openGate({}, here.db);
+  await here.join('ben', 'developer');
+  const { key } = await here.admin.createKey(here.accountId, { name: 'k' }, 'ben');
+  assert.equal((await there.send(key)).attribution?.person, 'ben');
+  assert.equal(await there.host.get(memberAdmin).roleOf(here.accountId, 'ben'), 'developer');
+  await here.members.remove(here.accountId, 'ben', 'revoke', here.ada);
+  assert.equal((await there.refusal(key)).kind, 'unauthenticated');
+  assert.equal(await there.host.get(memberAdmin).roleOf(here.accountId, 'ben'), undefined);
+});
+
 test('an invitation is accepted once, by its address alone, of two at once by one', async () => {
   const { members, accountId, invited } = await openMembers();
   const { invitations } = members;

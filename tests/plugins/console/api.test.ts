@@ -37,6 +37,7 @@ test('only intended routes are public, and routes that act on others are for ope
   const open = Object.keys(access).filter((route) => access[route] === 'public');
   assert.deepEqual(open.toSorted(), [
     'GET /info',
+    'GET /members/join',
     'GET /public/legal/:name',
     'GET /public/models',
     'GET /public/status',

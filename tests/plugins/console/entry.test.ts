@@ -49,6 +49,22 @@ test('sign-up needs an invitation, which is for one address, once', async () => 
   assert.equal(again.json?.token ?? null, null);
 });
 
+test("an invitation to an account is mailed to its address with the inviter's address, and a second mail ends the first one's link", async () => {
+  const body = { email: 'Max@example.test', role: 'developer' };
+  const reply = await boss.send('/members/invitations', { body });
+  assert.deepEqual(reply.json, { mailed: true, link: null });
+  const link = new URL(await linkIn('max@example.test'));
+  assert.deepEqual([link.origin, link.pathname], ['http://gateway.test', '/console/join']);
+  assert.ok(mails.some((mail) => mail.includes('max@example.test') && mail.includes(operator.email)));
+  const { rows } = (await boss.send('/members/invitations')).json;
+  mails.length = 0;
+  assert.equal((await boss.send(`/members/invitations/${rows[0].id}/resend`, { body: {} })).json.mailed, true);
+  const second = new URL(await linkIn('max@example.test'));
+  const look = async ({ searchParams }: URL) =>
+    (await testbed.browser().send(`/members/join?token=${searchParams.get('token')}`)).status;
+  assert.deepEqual([await look(link), await look(second)], [403, 200]);
+});
+
 test('with mail, an address is confirmed before its first sign-in', async () => {
   await boss.send('/admin/invitations', { body: { email: 'vera@example.test' } });
   const invite = new URL(await linkIn('vera@example.test')).searchParams.get('invite')!;

@@ -16,6 +16,7 @@ import { taskAdmin } from '../../../plugins/common/domain/admin/tasks.ts';
 import { upstreamAdmin, upstreamProbes } from '../../../plugins/common/domain/admin/upstreams.ts';
 import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { catalog } from '../../../plugins/common/domain/models.ts';
+import { memberAdmin } from '../../../plugins/common/domain/organizations/members.ts';
 import { projectAdmin } from '../../../plugins/common/domain/organizations/projects.ts';
 import { plans, shop } from '../../../plugins/common/domain/plans.ts';
 import { uploadedFiles } from '../../../plugins/common/domain/stored-files.ts';
@@ -31,6 +32,7 @@ import { fakeAlerts } from './fakes/alerts.ts';
 import { fakeBodies } from './fakes/bodies.ts';
 import { fakeHistory } from './fakes/config-history.ts';
 import { fakeBatches, fakeFiles } from './fakes/files.ts';
+import { fakeInvitations, fakeMembers } from './fakes/members.ts';
 import { fakeNotices } from './fakes/notices.ts';
 import { fakeAudit, fakeKeyRequests, fakePeople, fakeTokens, fakeViews } from './fakes/persons.ts';
 import { fakeProjects } from './fakes/projects.ts';
@@ -70,12 +72,14 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
   const clock = now === undefined ? host.clock : { ...host.clock, now };
   const world = makeWorld(clock.now);
   if (!bare) provideServices(host, world);
+  const people = fakePeople(world, role);
   return {
     host,
     world,
     find: host.find,
     clock,
-    people: fakePeople(world, role),
+    people,
+    invitations: fakeInvitations(world, people),
     providers: providerAdmin({ oidc: [acmeProvider], domains: [], origin: 'https://gateway.example' }, host.fetch),
     tokens: fakeTokens(world),
     views: fakeViews(),
@@ -102,6 +106,7 @@ function provideServices(host: FakeHost, world: World): void {
   const book = fakeAccounts(world);
   host.provide(accountAdmin, book);
   host.provide(projectAdmin, fakeProjects(world));
+  host.provide(memberAdmin, fakeMembers(world));
   host.provide(accounts, accountsOf(world, book));
   host.provide(requestQueries, fakeRequests(world));
   host.provide(recordedBodies, fakeBodies(world));

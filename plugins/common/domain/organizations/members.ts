@@ -7,6 +7,9 @@ export interface MemberView {
   readonly person: string;
   readonly role: MemberRole;
   readonly since: number;
+  /** Their keys in the account that are not revoked, and when one of them was used last. */
+  readonly keys: number;
+  readonly keysUsedAt: number | undefined;
 }
 
 interface OwnMembership {

@@ -12,6 +12,7 @@ import type { Actor } from '../../actor.ts';
 import type { Brand } from '../../brand/brand.ts';
 import type { ConfigHistory } from '../../config-history/history.ts';
 import type { HistoryRecorder } from '../../config-history/recorder.ts';
+import type { Invitations } from '../../members/types.ts';
 import type { AddedPage } from '../../page-problems.ts';
 import type { ProviderAdmin } from '../../people/providers/provider-admin.ts';
 import type { Throttle } from '../../people/throttle.ts';
@@ -22,6 +23,7 @@ export interface ConsoleServices {
   readonly clock: Clock;
   readonly people: People;
   readonly providers: ProviderAdmin;
+  readonly invitations: Invitations;
   readonly tokens: Tokens;
   readonly views: Views;
   readonly keyRequests: KeyRequests;
@@ -129,13 +131,15 @@ export async function audited<T>(
     readonly subject: string;
     readonly reason?: string | undefined;
     readonly changes?: readonly AuditChange[] | undefined;
+    /** Where it is not the one that the actor has chosen. */
+    readonly accountId?: string | undefined;
   },
   work: (auditId: string) => Promise<T>,
   outcomeOf: (value: T) => string = () => 'done',
 ): Promise<T> {
   const { action, subject, reason, changes } = change;
   const actor = actorOf(c);
-  const accountId = (await c.get('membership'))?.accountId;
+  const accountId = change.accountId ?? (await c.get('membership'))?.accountId;
   const row = { actor, action, subject, reason, address: c.env.address, changes };
   const end = await services.audit.begin({ ...row, accountId });
   try {

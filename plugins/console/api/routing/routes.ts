@@ -81,6 +81,8 @@ export interface Change<Answer> {
   readonly reason?: string | undefined;
   /** What it sets, with what was there before. */
   readonly changes?: readonly AuditChange[] | undefined;
+  /** The account that it is made in, where it is not the one that the actor has chosen. */
+  readonly accountId?: string | undefined;
   /** Makes the change and returns the answer; without one the answer is `{"ok": true}`. It gets the id of the row. */
   readonly run: (auditId: string) => Later<Answer> | Promise<void>;
   /** The outcome in the audit log; `done` by default. */

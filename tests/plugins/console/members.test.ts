@@ -1,0 +1,239 @@
+/** Members on the whole demo gateway: joining by a link, another account in the same session, what each sees, and going. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { WebSocket } from 'ws';
+import { access, rightOf } from '../../../plugins/console/api/routing/access.ts';
+import type { Browser } from './browser.ts';
+import { operatorOf, signIn, startDemo, type TestConsole } from './start-console.ts';
+
+let testbed: TestConsole;
+let [boss, ada, ben, eve]: Browser[] = [];
+let [adas, bens]: string[] = [];
+const password = 'another long password';
+
+before(async () => {
+  testbed = await startDemo('demo', 'console: { sign_up: invite }');
+  boss = await operatorOf(testbed);
+  const invited = async (email: string) => {
+    const { link } = (await boss!.send('/admin/invitations', { body: { email } })).json;
+    const invite = new URL(link).searchParams.get('invite');
+    const browser = testbed.browser();
+    await browser.send('/auth/sign-up/email', { body: { email, password, name: email.split('@')[0], invite } });
+    return browser;
+  };
+  ada = await invited('ada@example.test');
+  ben = await invited('ben@example.test');
+  [adas, bens] = await Promise.all([ada, ben].map(async (who) => (await who.send('/me')).json.account.id as string));
+  const headers = { 'idempotency-key': 'members-test-1' };
+  await boss.send(`/admin/accounts/${adas}/credit`, { body: { amount: '20', reason: 'an invoice' }, headers });
+});
+after(() => testbed?.stop());
+
+const invite = (who: Browser, email: string, role: string) =>
+  who.send('/members/invitations', { body: { email, role } });
+const tokenOf = (link: string) => new URL(link).searchParams.get('token')!;
+const join = async (who: Browser, link: string) => who.send('/members/join', { body: { token: tokenOf(link) } });
+const roleOf = async (who: Browser) => {
+  const { account } = (await who.send('/me')).json;
+  return [account.id, account.role];
+};
+const call = (key: string, more: object = {}, text = 'Hello') =>
+  fetch(`${testbed.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content: text }], ...more }),
+  });
+
+test('somebody with an account joins another by the link once, acts in it at once, and changes back', async () => {
+  const { mailed, link } = (await invite(ada!, 'Ben@example.test', 'developer')).json;
+  assert.equal(mailed, false);
+  const shown = (await testbed.browser().send(`/members/join?token=${tokenOf(link)}`)).json;
+  assert.deepEqual([shown.email, shown.role], ['ben@example.test', 'developer']);
+  assert.deepEqual((await join(ada!, link)).json.error.code, 'other_address');
+  const both = await Promise.all([join(ben!, link), join(ben!, link)]);
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 403]);
+  assert.deepEqual(await roleOf(ben!), [adas, 'developer']);
+  const { accounts } = (await ben!.send('/me')).json;
+  assert.deepEqual(
+    new Set(accounts.map(({ id, role }: { id: string; role: string }) => `${id} ${role}`)),
+    new Set([`${adas} developer`, `${bens} owner`]),
+  );
+  await ben!.send('/members/choose', { body: { accountId: bens } });
+  assert.deepEqual(await roleOf(ben!), [bens, 'owner']);
+  const elsewhere = testbed.browser();
+  await signIn(elsewhere, { email: 'ben@example.test', password });
+  await elsewhere.send('/members/choose', { body: { accountId: adas } });
+  assert.deepEqual(
+    [await roleOf(elsewhere), await roleOf(ben!)],
+    [
+      [adas, 'developer'],
+      [bens, 'owner'],
+    ],
+    'by session',
+  );
+});
+
+test('somebody without an account signs up by the link of a member where an invitation is needed, and joins', async () => {
+  const { link } = (await invite(ada!, 'eve@example.test', 'viewer')).json;
+  eve = testbed.browser();
+  const body = { email: 'eve@example.test', password, name: 'Eve', invite: tokenOf(link) };
+  const uninvited = await testbed.browser().send('/auth/sign-up/email', { body: { ...body, email: 'x@example.test' } });
+  assert.equal(uninvited.status, 400, 'for one address alone');
+  assert.equal((await eve.send('/auth/sign-up/email', { body })).status, 200);
+  assert.equal((await join(eve, link)).status, 200);
+  assert.deepEqual(await roleOf(eve), [adas, 'viewer']);
+  assert.equal((await eve.send('/wallet')).json.error.code, 'role_not_included');
+  assert.equal((await eve.send('/home')).json.pool, null);
+});
+
+test('an invitation that is taken back lets its address neither sign up nor join', async () => {
+  const { link } = (await invite(ada!, 'fay@example.test', 'viewer')).json;
+  const { rows } = (await ada!.send('/members/invitations')).json;
+  const { id } = rows.find(({ email }: { email: string }) => email === 'fay@example.test');
+  const early = await ada!.send(`/members/invitations/${id}/resend`, { body: {} });
+  assert.notEqual(tokenOf(early.json.link), tokenOf(link));
+  assert.equal((await ada!.send(`/members/invitations/${id}/resend`, { body: {} })).status, 429);
+  assert.equal((await ada!.send(`/members/invitations/${id}`, { method: 'DELETE' })).status, 200);
+  for (const old of [link, early.json.link]) {
+    const reply = await testbed.browser().send(`/members/join?token=${tokenOf(old)}`);
+    assert.deepEqual([reply.status, reply.json.error.code], [403, 'link_is_over']);
+    const body = { email: 'fay@example.test', password, name: 'Fay', invite: tokenOf(old) };
+    assert.equal((await testbed.browser().send('/auth/sign-up/email', { body })).status, 400);
+  }
+});
+
+test('no route shows or changes anything of an account that a person is no member of, or has not chosen', async () => {
+  const ids = await secretsOf(ada!);
+  const routes = Object.entries(access).flatMap(([route, needed]) => (rightOf(needed) === undefined ? [] : [route]));
+  const stranger = ben!;
+  assert.deepEqual(await roleOf(stranger), [bens, 'owner']);
+  assert.equal((await stranger.send('/members/choose', { body: { accountId: adas } })).status, 200, 'a member of it');
+  await stranger.send('/members/choose', { body: { accountId: bens } });
+  for (const unknown of [crypto.randomUUID(), 'nothing', boss!.origin])
+    assert.equal((await stranger.send('/members/choose', { body: { accountId: unknown } })).status, 404, unknown);
+  const before = await countsOf(ada!);
+  for (const route of routes.filter((one) => one !== 'POST /members/leave'))
+    for (const [, id] of ids) {
+      const [method, path] = route.split(' ') as [string, string];
+      const target = path.includes(':') ? path.replace(/:\w+/g, id) : `${path}?accountId=${adas}&keyId=${id}`;
+      const body = { name: 'taken', accountId: adas, role: 'owner', keys: 'take', code: 'x', file: id };
+      const reply = await stranger.send(target, { method, ...(method === 'GET' ? {} : { body }) });
+      if (path.includes(':')) assert.ok(reply.status >= 400, `${route}: ${reply.status} ${reply.text.slice(0, 200)}`);
+      for (const [what, secret] of ids)
+        assert.equal(reply.text.includes(secret) && !target.includes(secret), false, `${route} shows ${what}`);
+      for (const word of ['ada-only-key', 'ada-only-project', 'eve@example.test'])
+        assert.equal(reply.text.includes(word), false, `${route} shows ${word}`);
+    }
+  assert.deepEqual(await countsOf(ada!), before);
+});
+
+/** What is there of an account, by ids that others could send. */
+async function secretsOf(owner: Browser): Promise<readonly (readonly [string, string])[]> {
+  const { id: key, key: secret } = (await owner.send('/keys', { body: { name: 'ada-only-key' } })).json;
+  const { id: project } = (await owner.send('/projects', { body: { name: 'ada-only-project' } })).json;
+  const reply = await call(secret);
+  assert.equal(reply.status, 200, await reply.clone().text());
+  const { id: person } = (await eve!.send('/me')).json.person;
+  const { link } = (await invite(owner, 'gus@example.test', 'viewer')).json;
+  assert.ok(link);
+  const { rows } = (await owner.send('/members/invitations')).json;
+  return [
+    ['key', key],
+    ['project', project],
+    ['request', reply.headers.get('x-request-id')!],
+    ['member', person],
+    ['invitation', rows[0].id],
+  ];
+}
+
+async function countsOf(owner: Browser) {
+  const lists = await Promise.all(
+    ['/keys', '/projects', '/members', '/members/invitations'].map(async (path) => (await owner.send(path)).json.rows),
+  );
+  return lists.map((rows) =>
+    rows.map(({ id, name, revokedAt, archivedAt, role }: Record<string, unknown>) => [
+      id,
+      name,
+      revokedAt,
+      archivedAt,
+      role,
+    ]),
+  );
+}
+
+test('a removed member sees and calls nothing more at once, while a stream that runs ends as it would have', async () => {
+  await ben!.send('/members/choose', { body: { accountId: adas } });
+  const { key } = (await ben!.send('/keys', { body: { name: "ben's" } })).json;
+  const socket = new WebSocket(`${testbed.origin.replace('http', 'ws')}/console/live`, {
+    headers: { cookie: ben!.cookieHeader(), origin: testbed.origin },
+  });
+  const closed = new Promise<number>((resolve) => socket.once('close', resolve));
+  await new Promise((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('error', reject);
+  });
+  const running = await call(key, { stream: true }, '[[sandbox: chunk_delay=100ms chunks=8]] Hello');
+  assert.equal(running.status, 200);
+  const reader = running.body!.getReader();
+  const first = new TextDecoder().decode((await reader.read()).value);
+  const { id } = (await ben!.send('/me')).json.person;
+  assert.equal((await ben!.send(`/members/${id}/remove`, { body: { keys: 'revoke' } })).status, 403);
+  assert.equal((await ada!.send(`/members/${id}/remove`, { body: { keys: 'revoke' } })).status, 200);
+  assert.equal((await call(key)).status, 401);
+  assert.deepEqual(await roleOf(ben!), [bens, 'owner'], 'the session goes on in the own account');
+  assert.equal(await closed, 1012);
+  let text = first;
+  for (let part = await reader.read(); !part.done; part = await reader.read())
+    text += new TextDecoder().decode(part.value);
+  assert.match(text, /data: \[DONE\]/);
+  assert.equal((await ben!.send('/members/choose', { body: { accountId: adas } })).status, 404);
+});
+
+test("members' calls carry the person, and the account's owners read who did what in it and nothing of others", async () => {
+  const { link } = (await invite(ada!, 'ben@example.test', 'admin')).json;
+  await join(ben!, link);
+  const { id } = (await ben!.send('/keys', { body: { name: 'again' } })).json;
+  const { person } = (await ben!.send('/me')).json;
+  const mine = (await ada!.send('/members')).json.rows.find((row: { id: string }) => row.id === person.id);
+  assert.deepEqual([mine.email, mine.role, mine.keys], ['ben@example.test', 'admin', 1]);
+  assert.equal(
+    (await ada!.send(`/members/${person.id}`, { method: 'PATCH', body: { role: 'developer' } })).status,
+    200,
+  );
+  assert.equal((await ben!.send('/members')).json.error.code, 'role_not_included');
+  assert.equal((await ben!.send('/members/leave', { body: {} })).status, 200);
+  assert.deepEqual(await roleOf(ben!), [bens, 'owner']);
+  const keys = (await ada!.send('/keys')).json.rows;
+  assert.notEqual(keys.find((row: { id: string }) => row.id === id).revokedAt, null);
+  const { rows } = (await ada!.send('/members/audit?limit=100')).json;
+  const lines = rows.map(({ actor, action, subject, result }: Record<string, string>) =>
+    [actor, action, subject, result].join(' '),
+  );
+  for (const line of [
+    'ada@example.test member.invite ben@example.test done',
+    'ben@example.test member.join ben@example.test done',
+    'ben@example.test key.create again done',
+    'ada@example.test member.change ben@example.test done',
+    'ben@example.test member.leave ben@example.test done',
+  ])
+    assert.ok(lines.includes(line), `${line}: ${lines.join('\n')}`);
+  const bensRows = (await ben!.send('/members/audit')).json.rows;
+  assert.equal(
+    bensRows.some(({ actor }: { actor: string }) => actor !== 'ben@example.test'),
+    false,
+  );
+  const { status, json } = await ada!.send('/members/leave', { body: {} });
+  assert.deepEqual([status, json.error.code], [409, 'last_owner']);
+});
+
+test('ownership is handed on by an invitation that its receiver accepts, and the first owner leaves for good', async () => {
+  const { link } = (await invite(ada!, 'eve@example.test', 'owner')).json;
+  await join(eve!, link);
+  assert.deepEqual(await roleOf(eve!), [adas, 'owner']);
+  assert.equal((await ada!.send('/members/leave', { body: {} })).status, 200);
+  const { account, accounts } = (await ada!.send('/me')).json;
+  assert.deepEqual([account, accounts], [null, []]);
+  assert.deepEqual((await ada!.send('/keys')).json.error.code, 'no_account');
+  const { rows } = (await boss!.send(`/admin/accounts?text=${adas}`)).json;
+  assert.equal(rows[0].person.email, 'eve@example.test');
+});
