@@ -105,7 +105,7 @@ const requestRows = `insert into requests (id, received_at, operation, protocol,
 
 const callRows = `insert into calls (id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes, estimated_input, held,
     cost, own_cost, absorbed, estimated, terminal, finish, price, price_version, tier, ratio, attempts, held_at, created_at, bytes_out,
-    bytes_in, first_byte_ms, total_ms, status, tries, streamed, operation, protocol, outcome, error_kind, story, seq, balance_after, is_long)
+    bytes_in, first_byte_ms, total_ms, status, tries, streamed, operation, protocol, outcome, error_kind, story, seq, balance_after, is_long, is_late)
   select id, account_id::text, key_id::text, model, 'free', status < 400, case when status < 400 then 'answered' else 'not_sent' end, provider,
     model, jsonb_build_object('input', input, 'output', output), input, cost * 2, case when status < 400 then cost else 0 end,
     case when n % 50 > 0 then cost / 2 end, 0, false, true, 'stop', json_build_object('input', '3000000000', 'output', '15000000000'),
@@ -114,7 +114,8 @@ const callRows = `insert into calls (id, account_id, key_id, model, plan, settle
       'durationMs', total_ms::int, 'bearer', 'client')), at,
     at + total_ms * interval '1 millisecond', 9000, 4000, case when status < 400 then first_byte_ms end, total_ms, status, 1, true, operation,
     operation, outcome, case when status >= 400 then 'upstream_error' end, '[[1, "route.target", "the first"]]',
-    case when status < 400 then nextval('movement_numbers') end, case when status < 400 then 1000000000000 - cost end, case when total_ms > 300000 then true end
+    case when status < 400 then nextval('movement_numbers') end, case when status < 400 then 1000000000000 - cost end, case when total_ms > 300000 then true end,
+    case when status < 400 then false end
   from random where status not in (400, 429) order by n`;
 
 const ledgerRows = `insert into ledger (account_id, kind, reference, amount, funding, balance_after, detail, created_at)

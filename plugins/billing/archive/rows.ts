@@ -148,8 +148,8 @@ async function replaceCalls(runner: Runner, schema: string, sealed: SealedCalls,
     sql`with gone as (
           delete from ${table('calls')} where account_id = ${sealed.accountId} and id >= ${sealed.firstId}::uuid
             and id <= ${sealed.lastId}::uuid and ${mayGo}
-          returning account_id, seq, id, cost, balance_after, created_at
+          returning account_id, seq, id, cost, balance_after, created_at, is_late
         )
-        insert into ${table('archived_charges')} (account_id, seq, id, cost, balance_after, created_at) select * from gone`,
+        insert into ${table('archived_charges')} (account_id, seq, id, cost, balance_after, created_at, is_late) select * from gone`,
   );
 }

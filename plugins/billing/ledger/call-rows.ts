@@ -59,7 +59,7 @@ export const moneyColumns = [
 ];
 
 /** Those that no line of an archived file has. */
-export const ownColumns = ['seq', 'balance_after', 'is_long'];
+export const ownColumns = ['seq', 'balance_after', 'is_long', 'is_late'];
 
 /** Facts of calls that have rows already. */
 export const lateFacts = sql`
@@ -88,11 +88,15 @@ const values = callColumns.map(({ name, cast }) => {
   return cast === 'time' ? instantOf(value) : sql`${value}::${sql.raw(cast)}`;
 });
 
-/** Rows of the ends of calls, with the facts of their requests that came with them. A charge is a movement, which has a number. */
+/**
+ * Rows of the ends of calls, with the facts of their requests that came with them. A charge is a movement, which has a number, and is late
+ * where it waited in a journal.
+ */
 export const callRows = (schema: string): SQL => sql`
-  (${names}, seq, timelines)
+  (${names}, seq, is_late, timelines)
   select ${sql.join(values, sql`, `)},
     case when balance_after is not null then ${nextOf(schema, 'movement_numbers')} end,
+    case when balance_after is not null then ${instantOf(sql`created_at`)} < clock_timestamp() - interval '10 minutes' end,
     case when timeline is not null then (select id from timeline_number) end
   from ${rowsOfColumns(callColumns)} as given`;
 

@@ -8,6 +8,7 @@ import { cursorIn, instantText, pageOf, rowsFor } from '../../common/kit/paging.
 import { callsIn } from '../archive/format.ts';
 import type { ChargeStore } from '../archive/reader.ts';
 import { jsonOf, millisecondsOf, rowsOf, tablesOf } from '../model/sql.ts';
+import { chargeBounds, chargeSpans } from './charge-bounds.ts';
 
 /** Movements outside of calls: few, in a table of their own. */
 const entryKinds = ['CREDIT', 'DEBIT', 'PURCHASE', 'REFUND', 'PAYOUT', 'EXPIRE'];
@@ -55,7 +56,8 @@ export async function ledgerPage(
   const table = tablesOf(schema);
   const rows = await rowsOf<StoredRow>(
     orm,
-    sql`select shown.seq::text as seq, shown.account_id, kind, request_id::text as request_id,
+    sql`${chargeBounds(table, accountId, filter)}
+        select shown.seq::text as seq, shown.account_id, kind, request_id::text as request_id,
           coalesce(reference, detail->>'reference') as reference,
           case when request_id is null then detail when calls.id is not null then ${detailOfCall} end as detail,
           amount::text as change, shown.balance_after::text as balance_after, ${millisecondsOf(sql`shown.created_at`)} as at
@@ -84,7 +86,7 @@ interface Source {
 }
 
 /** Where movements of the filter's kinds are. */
-function sourcesOf(table: ReturnType<typeof tablesOf>, { kinds }: Filter): readonly Source[] {
+function sourcesOf(table: ReturnType<typeof tablesOf>, { kinds, ...span }: Filter): readonly Source[] {
   const charges = sql`select account_id, seq, 'CHARGE' as kind, id as request_id, null as reference, -cost as amount, balance_after,
     null::jsonb as detail, created_at`;
   const entries = sql`select account_id, seq, kind, null::uuid as request_id, reference, amount, balance_after, detail, created_at`;
@@ -93,8 +95,10 @@ function sourcesOf(table: ReturnType<typeof tablesOf>, { kinds }: Filter): reado
     ...(isOfCalls === false
       ? []
       : [
-          { rows: sql`${charges} from ${table('calls')}`, among: sql`seq is not null` },
-          { rows: sql`${charges} from ${table('archived_charges')}`, among: sql`true` },
+          ...chargeSpans(span).flatMap((among) => [
+            { rows: sql`${charges} from ${table('calls')}`, among: sql`seq is not null and ${among}` },
+            { rows: sql`${charges} from ${table('archived_charges')}`, among },
+          ]),
         ]),
     ...(isOfEntries === false ? [] : [{ rows: sql`${entries} from ${table('ledger')}`, among: amongKinds(kinds) }]),
   ];
