@@ -145,10 +145,10 @@ test('a client that closes its side of the connection is disconnected', async ()
   const open = testbed.sandbox.bill().open;
   const socket = connect({ port: Number(new URL(testbed.origin).port), host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => {});
-  socket.write(written(customer, { model: 'sandbox', prompt: '[[sandbox: delay=2s]] Hello' }));
+  socket.write(written(customer, { model: 'sandbox', prompt: '[[sandbox: delay=30s]] Hello' }));
   await until('the vendor works', () => testbed.sandbox.bill().open > open);
   socket.end();
-  await until('the vendor is free again', () => testbed.sandbox.bill().open === open, 1_000);
+  await until('the vendor is free again', () => testbed.sandbox.bill().open === open, 10_000);
   assert.deepEqual((await testbed.records(customer, 1)).ends, ['charged client_left']);
   socket.destroy();
 });

@@ -36,17 +36,17 @@ if (canBreak) {
       await stage.bothReady();
     });
 
-    test('a database with 200 ms for each answer delays no account with money', async () => {
+    test('a database with half a second for each answer delays no account with money', async () => {
       let slowest = 0;
       await stage.during(async (load) => {
-        stage.network.delayMs = 200;
+        stage.network.delayMs = 500;
         const from = load.answers.length;
         await load.more(150);
         stage.network.delayMs = 0;
         const took = load.answers.slice(from).map(({ tookMs }) => tookMs);
         slowest = took.toSorted((one, other) => one - other)[Math.floor(took.length * 0.9)]!;
       });
-      assert.ok(slowest < 200, `nine in ten were answered within ${slowest} ms`);
+      assert.ok(slowest < 500, `nine in ten were answered within ${slowest} ms`);
     });
 
     test('a database with 2 s for each answer delays no known account with money, and one with 6 s an unknown key for a bounded time', async () => {
@@ -72,7 +72,7 @@ if (canBreak) {
         // Slowly, so that the backlog's bound is not what is met.
         { pauseMs: 100 },
       );
-      assert.ok(slowest < 200, `nine in ten were answered within ${slowest} ms`);
+      assert.ok(slowest < 1_000, `nine in ten were answered within ${slowest} ms`);
       await until('it is served', async () => (await send(stage.fleet.nodes[0]!.origin, stranger!)).status === 200);
     });
   });

@@ -101,7 +101,7 @@ test('reading without a client ends at its time limit, and the received part is 
   for (const stream of [true, false]) {
     const prompt = stream ? '[[sandbox: tokens=3000 chunk_delay=20ms]]' : '[[sandbox: delay=9s]]';
     const { records, tookMs, entry } = await leave('chat', 'hurried', prompt, stream);
-    assert.ok(tookMs > 900 && tookMs < 3_500, `${tookMs} ms`);
+    assert.ok(tookMs > 900 && tookMs < 8_000, `${tookMs} ms`);
     assert.equal(entry.outcome, 'cut');
     assert.deepEqual(
       [records.ends, records.charges[0]!.estimated, records.charges[0]!.terminal],

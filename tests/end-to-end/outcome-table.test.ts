@@ -212,7 +212,7 @@ test('row "client leaves, chat": abort the upstream; settle the input and the re
     await until('the vendor works', () => testbed.sandbox.bill().open > open);
     await new Promise((resolve) => setTimeout(resolve, 60));
     leaving.abort();
-    await until('the vendor is free', () => testbed.sandbox.bill().open === open, 1_000);
+    await until('the vendor is free', () => testbed.sandbox.bill().open === open, 10_000);
     const { ends, charges } = await testbed.records(customer);
     assert.deepEqual(ends, ['charged client_left'], `${name} on ${model}`);
     assert.ok(charges[0]!.classes.input! > 0 && charges[0]!.classes.output! < 1_000, `${name} on ${model}`);

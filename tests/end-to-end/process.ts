@@ -43,6 +43,8 @@ export async function establish(sections: Record<string, unknown>, customerCount
     plans: { default: 'open', offers: { open: { price: 0 } } },
     providers: { sandbox: { keys: 'vendor-key', speaks: speaks(sandbox.origin) } },
     models: { sandbox: modelAt('sandbox') },
+    // No balancer has to notice that it stops.
+    server: { drain: { grace: '50ms' } },
     ...sections,
   });
   await writeFile(file, yaml.replace('include: ', `include: ${process.cwd()}/`));

@@ -148,7 +148,7 @@ test('a silent server is left after the time for all tries, and aborted work end
         const started = performance.now();
         const error = await refusal(keeper.keep({ url: `${origin}/a` }, 'image', owner(), never));
         assert.equal(error.code, 'result_not_fetched');
-        assert.ok(performance.now() - started < 3_000);
+        assert.ok(performance.now() - started < 10_000);
         const controller = new AbortController();
         const reason = new GatewayError('overloaded', 'stopping');
         const fetching = keeper.keep({ url: `${origin}/b` }, 'image', owner(), controller.signal);

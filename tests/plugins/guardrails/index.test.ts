@@ -189,14 +189,14 @@ test('the request is too long: refused', async () => {
 });
 
 test('a check that is too slow ends within its time: refused with 503, or let through', async () => {
-  service.play({ headDelayMs: 2_000 });
+  service.play({ headDelayMs: 30_000 });
   const start = performance.now();
   const refused = await chat('Hello', {}, 'slow');
   assert.equal(refused.status, 503);
   assert.equal((await jsonOf(refused)).error.code, 'guardrail_unavailable');
   assert.notEqual(refused.headers.get('x-should-retry'), 'false');
   assert.equal((await chat('Hello', {}, 'waved')).status, 200);
-  assert.ok(performance.now() - start < 1_500);
+  assert.ok(performance.now() - start < 10_000);
 });
 
 test('beside: the call is made meanwhile, its answer waits, and a refusal costs nothing', async () => {

@@ -37,7 +37,7 @@ for (const [pattern, text, ...expected] of cases)
 test('own expressions are RE2: one that would hang elsewhere ends at once, and one with a look-behind is refused', async () => {
   const start = performance.now();
   assert.deepEqual(await found('patterns', { own: { bad: '(a+)+$' } }, `${'a'.repeat(20_000)}!`), []);
-  assert.ok(performance.now() - start < 2_000);
+  assert.ok(performance.now() - start < 10_000);
   await assert.rejects(found('patterns', { own: { bad: '(?<=x)y' } }, 'xy'), /no regular expression of RE2/);
 });
 
