@@ -34,6 +34,14 @@ const serverSchema = z.strictObject({
     .describe(
       'Address of the server, for requests by HTTP; "sandbox:/mcp" is that of the sandbox. Change it when the server moves.',
     ),
+  openapi: z
+    .string()
+    .min(1)
+    .max(2_048)
+    .optional()
+    .describe(
+      'OpenAPI 3 document of an HTTP API at `url`, each operation of which is a tool: a path from the working directory, or an http(s) address. Set it for an API that speaks no MCP.',
+    ),
   headers: headersSchema
     .default({})
     .describe('Headers of each request, such as "authorization: Bearer …". Set them where the server asks for a key.'),

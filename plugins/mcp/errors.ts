@@ -38,11 +38,19 @@ function idOf({ body }: ClientRequest): string | number | null {
   return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
 
-/** The server cannot be reached, or does not answer as the protocol says. The message is for clients. */
+/** The server cannot be reached, or does not answer as it should. The message is for clients. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
+  /** Whether the request may have been executed. */
+  readonly mayHaveRun: boolean;
 
-  constructor(message: string, cause: unknown) {
+  constructor(message: string, mayHaveRun: boolean, cause?: unknown) {
     super(message, { cause });
+    this.mayHaveRun = mayHaveRun;
   }
+}
+
+/** The call was not sent, as its arguments do not fit the tool. The message is for the model that made them. */
+export class WrongArguments extends Error {
+  override readonly name = 'WrongArguments';
 }

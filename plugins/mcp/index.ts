@@ -22,6 +22,7 @@ import { localUpstreams } from '../common/domain/upstreams.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
 import { rpcError } from './errors.ts';
 import { Generation, loaded } from './generation.ts';
+import { documentFaults } from './http-api/read.ts';
 import { ownEndpoint } from './own/endpoint.ts';
 import { asked, openRequest } from './request.ts';
 import { Running } from './running.ts';
@@ -33,7 +34,8 @@ export default definePlugin<McpConfig>({
   requires: [call, caller, asked],
   optional: [plan, model, spendGuard],
   sets: [attempts, usageReport, upstreamRequest],
-  setup(host, config) {
+  async setup(host, config) {
+    const faults = host.mode === 'command' ? [] : await documentFaults(config, host);
     let servers = new Generation(host, config);
     const running = new Running();
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers));
@@ -45,12 +47,17 @@ export default definePlugin<McpConfig>({
       handle: (exchange, next) => answer(exchange, running, host, next),
       reload: {
         // Requests that run keep the servers that they began with; a change elsewhere keeps the connections.
-        prepare: (changed) => () => {
-          if (isDeepStrictEqual(changed, servers.config)) return;
-          servers.retire();
-          servers = new Generation(host, changed);
+        prepare: async (changed) => {
+          const [fault] = await documentFaults(changed, host);
+          if (fault !== undefined) throw new Error(fault.message);
+          return () => {
+            if (isDeepStrictEqual(changed, servers.config)) return;
+            servers.retire();
+            servers = new Generation(host, changed);
+          };
         },
       },
+      checks: { problems: () => faults },
       lifecycle: { stop: () => servers.close() },
     };
     return instance;

@@ -3,9 +3,11 @@ import type { Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontext
 import type { Host } from '../../core/contract/contract.ts';
 import type { Model } from '../common/domain/models.ts';
 import { flatBook } from '../common/domain/prices.ts';
-import type { McpConfig } from './config.ts';
+import type { McpConfig, ServerConfig } from './config.ts';
+import { HttpApi } from './http-api/api.ts';
 import { Allowed, shownName, shownUri, uriParts, type View } from './names.ts';
-import { type Listed, Upstream } from './upstream.ts';
+import { ProtocolServer } from './protocol-server.ts';
+import type { Listed, Upstream } from './upstream.ts';
 
 /** A tool of one server, with its catalogue entry: what it is called here, and its price. */
 export interface FoundTool {
@@ -22,7 +24,7 @@ export class Servers {
     this.config = config;
     this.#upstreams = Object.entries(config.servers)
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([name, settings]) => new Upstream(host, name, settings, config.lists));
+      .map(([name, settings]) => opened(host, name, settings, config.lists));
   }
 
   allowed(words: Iterable<string>): Allowed {
@@ -100,6 +102,11 @@ export class Servers {
     );
     return lists.flatMap(([upstream, list]) => (list === undefined ? [] : [[upstream, list] as const]));
   }
+}
+
+function opened(host: Host, name: string, settings: ServerConfig, keepMs: number): Upstream {
+  if (settings.openapi !== undefined) return new HttpApi(host, name, settings, keepMs);
+  return new ProtocolServer(host, name, settings, keepMs);
 }
 
 /** What it costs and is called in rows, as the catalogue says it of a model. */

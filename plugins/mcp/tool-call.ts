@@ -7,7 +7,7 @@ import type { JsonObject } from '../../core/json/json.ts';
 import { type Attempt, attempts, type UsageReport, usageReport } from '../common/domain/calls.ts';
 import { defineOperatorEvent, recordEvent } from '../common/domain/timeline.ts';
 import type { Usage } from '../common/domain/usage.ts';
-import { invalidParams } from './errors.ts';
+import { invalidParams, Unavailable, WrongArguments } from './errors.ts';
 import type { Asked } from './request.ts';
 import { relayed, serve, type ToolCaller } from './serve.ts';
 import type { FoundTool } from './servers.ts';
@@ -110,18 +110,27 @@ class RunningCall {
       else this.#end('answered', undefined);
       return result;
     } catch (error) {
-      // A client that cancels a call that was sent pays for it, however it cancels.
-      const isCancelled = context.mcpReq.signal.aborted;
-      const failed = error instanceof ProtocolError ? 'refused' : 'unknown';
-      const result = isCancelled || this.#ifFailed === 'answered' ? 'answered' : failed;
-      this.#end(result, isCancelled ? 'cancelled' : (error as Error).message);
-      throw error;
+      return this.#failedBy(error, context.mcpReq.signal.aborted);
     } finally {
       const durationMs = Math.round(this.#clock.monotonic() - since);
       this.#attempt.durationMs = durationMs;
       const values = [upstream.name, tool.name, this.#attempt.result, durationMs] as const;
       recordEvent(this.#exchange, this.#clock.now(), calledEvent, values);
     }
+  }
+
+  /** The result for the model that made the arguments, or a rejection with the error. */
+  #failedBy(error: unknown, isCancelled: boolean): object {
+    if (error instanceof WrongArguments) {
+      this.#end('refused', error.message);
+      return { content: [{ type: 'text', text: error.message }], isError: true };
+    }
+    const wasSent = !(error instanceof Unavailable) || error.mayHaveRun;
+    // A client that cancels a call that was sent pays for it, however it cancels.
+    const isPaid = isCancelled || (wasSent && this.#ifFailed === 'answered');
+    const failed = error instanceof ProtocolError ? 'refused' : 'unknown';
+    this.#end(isPaid ? 'answered' : failed, isCancelled ? 'cancelled' : (error as Error).message);
+    throw error;
   }
 
   /** A call that has failed costs nothing, unless its server's price says so. */

@@ -1,35 +1,14 @@
-/** One server behind the gateway: its connection, negotiated once and again after errors, its lists, and requests to it. */
-import {
-  type CallToolRequestParams,
-  Client,
-  type JsonSchemaValidator,
-  type JsonSchemaValidatorResult,
-  type jsonSchemaValidator,
-  type Progress,
-  type Prompt,
-  ProtocolError,
-  type Resource,
-  type ResourceTemplateType,
-  SdkError,
-  SdkErrorCode,
-  SdkHttpError,
-  StreamableHTTPClientTransport,
-  type Tool,
-} from '@modelcontextprotocol/client';
-import type { Host } from '../../core/contract/contract.ts';
+/** What stands behind the gateway and has tools: a server of the protocol, or an HTTP API. */
+import type { Progress, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client';
+import type { Log } from '../../core/contract/contract.ts';
 import { isLike } from '../../core/tools/wildcard.ts';
-import { localUpstreams } from '../common/domain/upstreams.ts';
-import { scrubText } from '../common/kit/scrub.ts';
 import type { ServerConfig } from './config.ts';
-import { Unavailable } from './errors.ts';
-import { Kept } from './kept.ts';
 
 /** A server offers at most so many of a kind; more are left out. */
-const mostListed = 512;
+export const mostListed = 512;
 /** A description of a tool that is larger or deeper is left out. */
 const largestTool = 64 * 1024;
 const deepestTool = 32;
-const longestError = 500;
 
 export interface RequestOptions {
   readonly signal: AbortSignal;
@@ -38,7 +17,7 @@ export interface RequestOptions {
   readonly onprogress?: ((progress: Progress) => void) | undefined;
 }
 
-type Method = 'tools/call' | 'resources/read' | 'prompts/get' | 'completion/complete';
+export type UpstreamMethod = 'tools/call' | 'resources/read' | 'prompts/get' | 'completion/complete';
 
 export interface Listed {
   readonly tools: readonly Tool[];
@@ -47,207 +26,28 @@ export interface Listed {
   readonly prompts: readonly Prompt[];
 }
 
-export class Upstream {
+export interface Upstream {
   readonly name: string;
   readonly settings: ServerConfig;
-  readonly #host: Host;
-  readonly #lists: { readonly [K in keyof Listed]: Kept<Listed[K]> };
-  #connecting: Promise<Client> | undefined;
-
-  constructor(host: Host, name: string, settings: ServerConfig, keepMs: number) {
-    this.name = name;
-    this.settings = settings;
-    this.#host = host;
-    const kept = <T>(load: () => Promise<T>) => new Kept(load, host.clock, keepMs);
-    this.#lists = {
-      tools: kept(async () =>
-        this.#offered(await this.#listed('tools', (client) => client.listTools(undefined, fresh))),
-      ),
-      resources: kept(() => this.#listed('resources', (client) => client.listResources(undefined, fresh))),
-      templates: kept(async () => this.#templates()),
-      prompts: kept(() => this.#listed('prompts', (client) => client.listPrompts(undefined, fresh))),
-    };
-  }
-
   /** The newest known list; rejects with Unavailable where none was ever loaded. */
-  list<K extends keyof Listed>(kind: K): Promise<Listed[K]> {
-    return this.#lists[kind].get();
-  }
-
-  /** Rejects with the server's ProtocolError, or with Unavailable. */
-  async request(method: Method, params: object, options: RequestOptions): Promise<object> {
-    const { within } = this.settings;
-    const send = async () => {
-      const client = await this.#client();
-      const { signal, onprogress } = options;
-      const progress = onprogress === undefined ? {} : { onprogress, resetTimeoutOnProgress: true };
-      const bounds = { signal, timeout: within, maxTotalTimeout: within, allowInputRequired: true, ...progress };
-      if (options.tool === undefined)
-        return client.request({ method, params: params as Record<string, unknown> }, bounds);
-      return client.callTool(params as CallToolRequestParams, { ...bounds, toolDefinition: options.tool });
-    };
-    try {
-      return await send();
-    } catch (error) {
-      if (options.signal.aborted || !this.#forgets(error)) throw this.#shown(error);
-      this.#forget();
-      if (!wasNotExecuted(error)) throw this.#shown(error);
-    }
-    // The server has lost the session, or speaks another version by now.
-    return send().catch((error: unknown) => {
-      throw this.#shown(error);
-    });
-  }
-
-  async close(): Promise<void> {
-    const client = this.#connecting;
-    this.#forget();
-    await client?.then(ended).catch(() => {});
-  }
-
-  #client(): Promise<Client> {
-    this.#connecting ??= this.#connect().catch((error: unknown) => {
-      this.#forget();
-      throw error;
-    });
-    return this.#connecting;
-  }
-
-  async #connect(): Promise<Client> {
-    const { within } = this.settings;
-    const client = new Client(
-      { name: 'model-gateway', version: '1' },
-      {
-        versionNegotiation: { mode: 'auto', probe: { timeoutMs: within } },
-        capabilities: {},
-        jsonSchemaValidator: unchecked,
-      },
-    );
-    client.onerror = (error) =>
-      this.#host.log.debug({ server: this.name, error }, 'a message of a tool server was not read');
-    try {
-      await client.connect(new StreamableHTTPClientTransport(this.#address(), { fetch: this.#fetch }), {
-        timeout: within,
-      });
-    } catch (error) {
-      throw new Unavailable('The server of this tool cannot be reached now.', error);
-    }
-    return client;
-  }
-
-  #address(): URL {
-    const { url } = this.settings;
-    if (/^https?:/.test(url)) return new URL(url);
-    const colon = url.indexOf(':');
-    const origin = this.#host.find(localUpstreams)?.origin(url.slice(0, colon));
-    if (origin === undefined) throw new Error(`"${url}" is no address of this process`);
-    return new URL(url.slice(colon + 1), origin);
-  }
-
-  /** Requests go the guarded way: to public addresses alone, unless the operator allows this one. */
-  readonly #fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
-    const method = init.method ?? 'GET';
-    // Nothing listens to messages of servers that belong to no request.
-    if (method !== 'POST' && method !== 'DELETE') return new Response(null, { status: 405 });
-    const { settings } = this;
-    return this.#host.fetch(String(url), {
-      method,
-      headers: { ...Object.fromEntries(new Headers(init.headers)), ...settings.headers },
-      ...(typeof init.body === 'string' ? { body: init.body } : {}),
-      ...(init.signal === undefined || init.signal === null ? {} : { signal: init.signal }),
-      timeoutMs: settings.within + 1_000,
-      maxBytes: settings.answer,
-      allowPrivate: settings.allow_private || !/^https?:/.test(settings.url),
-    });
-  };
-
-  async #listed<K extends 'tools' | 'resources' | 'prompts'>(
-    kind: K,
-    read: (client: Client) => Promise<{ readonly [N in K]: Listed[N] }>,
-  ): Promise<Listed[K]> {
-    const client = await this.#client();
-    if (client.getServerCapabilities()?.[kind] === undefined) return [] as unknown as Listed[K];
-    try {
-      return (await read(client))[kind].slice(0, mostListed) as unknown as Listed[K];
-    } catch (error) {
-      if (this.#forgets(error)) this.#forget();
-      throw this.#shown(error);
-    }
-  }
-
-  async #templates(): Promise<Listed['templates']> {
-    const client = await this.#client();
-    if (client.getServerCapabilities()?.resources === undefined) return [];
-    try {
-      return (await client.listResourceTemplates(undefined, fresh)).resourceTemplates.slice(0, mostListed);
-    } catch (error) {
-      // Many servers have resources and no templates.
-      if (error instanceof ProtocolError) return [];
-      if (this.#forgets(error)) this.#forget();
-      throw this.#shown(error);
-    }
-  }
-
-  #offered(tools: readonly Tool[]): readonly Tool[] {
-    const named = tools.filter(({ name }) => this.settings.tools.some((one) => isLike(one, name)));
-    const bounded = named.filter((tool) => isBounded(tool));
-    if (bounded.length < named.length)
-      this.#host.log.warn(
-        { server: this.name, left_out: named.length - bounded.length },
-        'descriptions of tools are too large',
-      );
-    return bounded.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-  }
-
-  /** Whether the connection must be negotiated again: the server's own errors are answers. */
-  #forgets(error: unknown): boolean {
-    if (error instanceof ProtocolError) return error.code === unsupportedVersion;
-    return !(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout);
-  }
-
-  #forget(): void {
-    this.#connecting = undefined;
-  }
-
-  #shown(error: unknown): Error {
-    if (error instanceof Unavailable) return error;
-    if (error instanceof ProtocolError)
-      return new ProtocolError(error.code, scrubText(error.message).slice(0, longestError), error.data);
-    this.#host.log.warn({ server: this.name, error }, 'a request to a tool server failed');
-    const isLate = error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
-    const message = isLate
-      ? 'The server of this tool did not answer in time.'
-      : 'The server of this tool did not answer as it should.';
-    return new Unavailable(message, error);
-  }
+  list<K extends keyof Listed>(kind: K): Promise<Listed[K]>;
+  /** Rejects with a ProtocolError, with Unavailable, or with WrongArguments. */
+  request(method: UpstreamMethod, params: object, options: RequestOptions): Promise<object>;
+  close(): Promise<void>;
 }
 
-/** Takes away the session, where the server has one. */
-async function ended(client: Client): Promise<void> {
-  const { transport } = client;
-  if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession().catch(() => {});
-  await client.close();
+/** The tools that the settings choose, in the order of their names. */
+export function offered(
+  tools: readonly Tool[],
+  { name: server, settings }: Pick<Upstream, 'name' | 'settings'>,
+  log: Pick<Log, 'warn'>,
+): readonly Tool[] {
+  const named = tools.filter(({ name }) => settings.tools.some((one) => isLike(one, name)));
+  const bounded = named.filter((tool) => isBounded(tool));
+  if (bounded.length < named.length)
+    log.warn({ server, left_out: named.length - bounded.length }, 'descriptions of tools are too large');
+  return bounded.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
-
-/** Lists are kept here, and not a second time by the client. */
-const fresh = { cacheMode: 'bypass' } as const;
-const unsupportedVersion = -32_022;
-
-/** A lost session is 404; an unknown version is refused before anything runs. */
-function wasNotExecuted(error: unknown): boolean {
-  if (error instanceof ProtocolError) return true;
-  return error instanceof SdkHttpError && error.status === 404;
-}
-
-/** What a server returns goes to the client as it is. */
-const unchecked: jsonSchemaValidator = {
-  getValidator: <T>(): JsonSchemaValidator<T> => taken<T>,
-};
-const taken = <T>(input: unknown): JsonSchemaValidatorResult<T> => ({
-  valid: true,
-  data: input as T,
-  errorMessage: undefined,
-});
 
 function isBounded(tool: Tool): boolean {
   return JSON.stringify(tool).length <= largestTool && depthOf(tool, 0) <= deepestTool;

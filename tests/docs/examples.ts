@@ -123,6 +123,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'guardrails.checks.NAME (model_armor).key': '${GUARDRAIL_KEY}',
   'guardrails.checks.NAME (prisma_airs).key': '${GUARDRAIL_KEY}',
   'mcp.servers.NAME.url': 'https://tools.example.com/mcp',
+  'mcp.servers.NAME.openapi': './crm.yaml',
   'mcp.servers.NAME.headers': { authorization: 'Bearer ${TOOLS_KEY}' },
   'mcp.servers.NAME.price.call': 0.002,
   'mcp.servers.NAME.price.tools': { create_issue: 0.01 },

@@ -175,8 +175,15 @@ export interface World {
   stop(): Promise<void>;
 }
 
-/** `servers`: YAML of more settings of both servers; `plugins`, `below`: more of the list above billing and below; `more`: more of the file. */
-export async function openWorld({ servers: settings = '', plugins = '', below = '', more = '' } = {}): Promise<World> {
+/** `servers`: YAML of more settings of both servers; `apis`: more servers; `plugins`, `below`: more of the list above billing and below; `more`: more of the file. */
+export async function openWorld({
+  servers: settings = '',
+  apis = '',
+  lists = '1m',
+  plugins = '',
+  below = '',
+  more = '',
+} = {}): Promise<World> {
   const [modern, legacy] = await Promise.all([startToolServer('modern'), startToolServer('legacy')]);
   const section = (name: string, { origin }: ToolServer) =>
     `    ${name}: { url: "${origin}/mcp", allow_private: true, headers: { x-key: of-${name} }${settings} }`;
@@ -186,10 +193,11 @@ listen: 127.0.0.1:0
 plugins: [storage, telemetry, request-log, auth, plans, rate-limit, ${plugins} billing, mcp${below}]
 plans: { default: free, offers: { free: { price: 0 } } }
 mcp:
+  lists: ${lists}
   servers:
 ${section('new', modern)}
 ${section('old', legacy)}
-  bundles: { some: [old/*, new/e*] }
+${apis}  bundles: { some: [old/*, new/e*] }
 ${more}
 `);
   const find = gateway.gateway.find.bind(gateway.gateway);
