@@ -1,5 +1,5 @@
 /** Settings of the plugin: the servers with their prices and bounds, and bundles of their tools. */
-import { duration, size, z } from '../../core/contract/schema.ts';
+import { duration, secretText, size, z } from '../../core/contract/schema.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
 import { usd } from '../common/domain/money-schema.ts';
 
@@ -27,6 +27,45 @@ const price = z
   })
   .prefault({});
 
+const oauthSchema = z.strictObject({
+  client: z
+    .string()
+    .min(1)
+    .max(512)
+    .describe("The client id that the server's token service has for the gateway. Set it with `secret`."),
+  secret: secretText()
+    .min(1)
+    .max(4_096)
+    .describe('Secret of that client. It is sent to `token_url` alone. Set it from a variable.'),
+  token_url: z
+    .string()
+    .regex(/^https?:\/\/\S+$/, 'must be an http(s) address')
+    .describe('Address of the token service. Change it when the service moves.'),
+  scope: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,1024}$/, 'must be names with blanks between them')
+    .optional()
+    .describe('Scopes to ask for, with blanks between them. Set it where tokens without them are of no use.'),
+  resource: z
+    .string()
+    .min(1)
+    .max(2_048)
+    .optional()
+    .describe(
+      'What the token is for; by default the address of an MCP server, and nothing for an HTTP API. Set it where the service knows the server by another name.',
+    ),
+  secret_in: z
+    .enum(['header', 'body'])
+    .default('header')
+    .describe(
+      'Whether the secret is sent in the header `authorization` or in the form. Change it for services that want it in the form.',
+    ),
+  allow_private: z
+    .boolean()
+    .default(false)
+    .describe('The token service may be in a private network or on this machine. Set it for a service of your own.'),
+});
+
 const serverSchema = z.strictObject({
   url: z
     .string()
@@ -45,6 +84,11 @@ const serverSchema = z.strictObject({
   headers: headersSchema
     .default({})
     .describe('Headers of each request, such as "authorization: Bearer …". Set them where the server asks for a key.'),
+  oauth: oauthSchema
+    .optional()
+    .describe(
+      'Access tokens of OAuth for requests to the server, by the client credentials of the gateway. Set it where the server asks for tokens instead of a key.',
+    ),
   tools: z
     .array(pattern)
     .min(1)

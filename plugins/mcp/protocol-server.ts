@@ -17,6 +17,7 @@ import { scrubText } from '../common/kit/scrub.ts';
 import type { ServerConfig } from './config.ts';
 import { Unavailable } from './errors.ts';
 import { Kept } from './kept.ts';
+import { type Tokens, tokensOf, withToken } from './tokens.ts';
 import {
   type Listed,
   mostListed,
@@ -33,12 +34,14 @@ export class ProtocolServer implements Upstream {
   readonly settings: ServerConfig;
   readonly #host: Host;
   readonly #lists: { readonly [K in keyof Listed]: Kept<Listed[K]> };
+  readonly #tokens: Tokens | undefined;
   #connecting: Promise<Client> | undefined;
 
   constructor(host: Host, name: string, settings: ServerConfig, keepMs: number) {
     this.name = name;
     this.settings = settings;
     this.#host = host;
+    this.#tokens = tokensOf(host, name, settings, settings.url);
     const kept = <T>(load: () => Promise<T>) => new Kept(load, host.clock, keepMs);
     this.#lists = {
       tools: kept(async () =>
@@ -131,15 +134,17 @@ export class ProtocolServer implements Upstream {
     // Nothing listens to messages of servers that belong to no request.
     if (method !== 'POST' && method !== 'DELETE') return new Response(null, { status: 405 });
     const { settings } = this;
-    return this.#host.fetch(String(url), {
-      method,
-      headers: { ...Object.fromEntries(new Headers(init.headers)), ...settings.headers },
-      ...(typeof init.body === 'string' ? { body: init.body } : {}),
-      ...(init.signal === undefined || init.signal === null ? {} : { signal: init.signal }),
-      timeoutMs: settings.within + 1_000,
-      maxBytes: settings.answer,
-      allowPrivate: settings.allow_private || !/^https?:/.test(settings.url),
-    });
+    return withToken(this.#tokens, (authorization) =>
+      this.#host.fetch(String(url), {
+        method,
+        headers: { ...Object.fromEntries(new Headers(init.headers)), ...settings.headers, ...authorization },
+        ...(typeof init.body === 'string' ? { body: init.body } : {}),
+        ...(init.signal === undefined || init.signal === null ? {} : { signal: init.signal }),
+        timeoutMs: settings.within + 1_000,
+        maxBytes: settings.answer,
+        allowPrivate: settings.allow_private || !/^https?:/.test(settings.url),
+      }),
+    );
   };
 
   async #listed<K extends 'tools' | 'resources' | 'prompts'>(

@@ -7,6 +7,7 @@ import { scrubText } from '../../common/kit/scrub.ts';
 import type { ServerConfig } from '../config.ts';
 import { invalidParams, Unavailable } from '../errors.ts';
 import { Kept } from '../kept.ts';
+import { type Tokens, tokensOf, withToken } from '../tokens.ts';
 import { type Listed, offered, type RequestOptions, type Upstream, type UpstreamMethod } from '../upstream.ts';
 import { requestOf } from './arguments.ts';
 import type { Operation } from './operations.ts';
@@ -33,11 +34,13 @@ export class HttpApi implements Upstream {
   readonly settings: ServerConfig;
   readonly #host: Host;
   readonly #read: Kept<Read>;
+  readonly #tokens: Tokens | undefined;
 
   constructor(host: Host, name: string, settings: ServerConfig, keepMs: number) {
     this.name = name;
     this.settings = settings;
     this.#host = host;
+    this.#tokens = tokensOf(host, name, settings);
     this.#read = new Kept(() => this.#load(), host.clock, keepMs);
   }
 
@@ -53,11 +56,13 @@ export class HttpApi implements Upstream {
     const { settings } = this;
     const request = requestOf(operation, isObject(given) ? (given as JsonObject) : {}, settings.url, settings.headers);
     try {
-      const answer = await this.#host.fetch(request.url, {
-        ...{ method: operation.method, headers: request.headers, signal },
-        ...(request.body === undefined ? {} : { body: request.body }),
-        ...{ timeoutMs: settings.within, maxBytes: settings.answer, allowPrivate: settings.allow_private },
-      });
+      const answer = await withToken(this.#tokens, (authorization) =>
+        this.#host.fetch(request.url, {
+          ...{ method: operation.method, headers: { ...request.headers, ...authorization }, signal },
+          ...(request.body === undefined ? {} : { body: request.body }),
+          ...{ timeoutMs: settings.within, maxBytes: settings.answer, allowPrivate: settings.allow_private },
+        }),
+      );
       const bytes = new Uint8Array(await answer.arrayBuffer());
       return resultOf(answer.status, answer.headers.get('content-type') ?? '', bytes);
     } catch (error) {
@@ -85,6 +90,7 @@ export class HttpApi implements Upstream {
   }
 
   #shown(error: unknown): Error {
+    if (error instanceof Unavailable) return error;
     this.#host.log.warn({ server: this.name, error }, 'a request to an API failed');
     const { name, code } = Object(error) as { readonly name?: unknown; readonly code?: unknown };
     const wasSent = !(error instanceof Unfetchable && error.status === undefined) && !unconnected.has(String(code));
