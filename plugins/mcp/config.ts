@@ -70,8 +70,23 @@ const serverSchema = z.strictObject({
   url: z
     .string()
     .regex(/^(?:https?:\/\/|[a-z][a-z0-9-]*:\/)\S+$/, 'must be an http(s) address')
+    .optional()
     .describe(
       'Address of the server, for requests by HTTP; "sandbox:/mcp" is that of the sandbox. Change it when the server moves.',
+    ),
+  command: z
+    .array(z.string().min(1).max(4_096))
+    .min(1)
+    .max(64)
+    .optional()
+    .describe(
+      'A program that is the server, and its arguments, instead of an address. It runs as the user of the gateway, once for each of its processes. Set it, and `mcp.commands`, for a server that only runs so.',
+    ),
+  environment: z
+    .record(z.string().regex(/^[A-Za-z_]\w{0,127}$/, 'must be the name of a variable'), z.string().max(8_192))
+    .default({})
+    .describe(
+      'Variables of that program; of those of the gateway it has PATH, HOME and the like alone. Set what the program asks for.',
     ),
   openapi: z
     .string()
@@ -120,6 +135,12 @@ export const mcpSchema = z.strictObject({
     .default({})
     .describe(
       'Lists of tools, as "crm/*" or "github/search_*", each at an address of its own, /mcp/NAME. Add one for clients that need few tools.',
+    ),
+  commands: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Servers may be programs that the gateway starts. Set it where each of them is trusted as the gateway itself is.',
     ),
   lists: duration()
     .refine((ms) => ms >= 1_000, 'must be 1s or more')

@@ -21,8 +21,8 @@ import { multipliers } from '../common/domain/price-ratio.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
 import { rpcError } from './errors.ts';
+import { serverFaults } from './faults.ts';
 import { Generation, loaded } from './generation.ts';
-import { documentFaults } from './http-api/read.ts';
 import { ownEndpoint } from './own/endpoint.ts';
 import { asked, openRequest } from './request.ts';
 import { Running } from './running.ts';
@@ -35,7 +35,7 @@ export default definePlugin<McpConfig>({
   optional: [plan, model, spendGuard],
   sets: [attempts, usageReport, upstreamRequest],
   async setup(host, config) {
-    const faults = host.mode === 'command' ? [] : await documentFaults(config, host);
+    const faults = host.mode === 'command' ? [] : await serverFaults(config, host);
     let servers = new Generation(host, config);
     const running = new Running();
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers));
@@ -48,7 +48,7 @@ export default definePlugin<McpConfig>({
       reload: {
         // Requests that run keep the servers that they began with; a change elsewhere keeps the connections.
         prepare: async (changed) => {
-          const [fault] = await documentFaults(changed, host);
+          const [fault] = await serverFaults(changed, host);
           if (fault !== undefined) throw new Error(fault.message);
           return () => {
             if (isDeepStrictEqual(changed, servers.config)) return;

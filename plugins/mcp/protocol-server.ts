@@ -17,6 +17,7 @@ import { scrubText } from '../common/kit/scrub.ts';
 import type { ServerConfig } from './config.ts';
 import { Unavailable } from './errors.ts';
 import { Kept } from './kept.ts';
+import { Program } from './program.ts';
 import { type Tokens, tokensOf, withToken } from './tokens.ts';
 import {
   type Listed,
@@ -35,13 +36,16 @@ export class ProtocolServer implements Upstream {
   readonly #host: Host;
   readonly #lists: { readonly [K in keyof Listed]: Kept<Listed[K]> };
   readonly #tokens: Tokens | undefined;
+  readonly #program: Program | undefined;
   #connecting: Promise<Client> | undefined;
+  #connected: Client | undefined;
 
   constructor(host: Host, name: string, settings: ServerConfig, keepMs: number) {
     this.name = name;
     this.settings = settings;
     this.#host = host;
     this.#tokens = tokensOf(host, name, settings, settings.url);
+    this.#program = settings.command === undefined ? undefined : new Program(host, name, settings);
     const kept = <T>(load: () => Promise<T>) => new Kept(load, host.clock, keepMs);
     this.#lists = {
       tools: kept(async () =>
@@ -61,8 +65,9 @@ export class ProtocolServer implements Upstream {
   /** Rejects with the server's ProtocolError, or with Unavailable. */
   async request(method: UpstreamMethod, params: object, options: RequestOptions): Promise<object> {
     const { within } = this.settings;
+    let client: Client | undefined;
     const send = async () => {
-      const client = await this.#client();
+      client = await this.#client();
       const { signal, onprogress } = options;
       const progress = onprogress === undefined ? {} : { onprogress, resetTimeoutOnProgress: true };
       const bounds = { signal, timeout: within, maxTotalTimeout: within, allowInputRequired: true, ...progress };
@@ -74,7 +79,7 @@ export class ProtocolServer implements Upstream {
       return await send();
     } catch (error) {
       if (options.signal.aborted || !this.#forgets(error)) throw this.#shown(error);
-      this.#forget();
+      this.#forget(client);
       if (!wasNotExecuted(error)) throw this.#shown(error);
     }
     // The server has lost the session, or speaks another version by now.
@@ -85,13 +90,14 @@ export class ProtocolServer implements Upstream {
 
   async close(): Promise<void> {
     const client = this.#connecting;
-    this.#forget();
+    this.#connecting = undefined;
+    this.#connected = undefined;
     await client?.then(ended).catch(() => {});
   }
 
   #client(): Promise<Client> {
     this.#connecting ??= this.#connect().catch((error: unknown) => {
-      this.#forget();
+      this.#connecting = undefined;
       throw error;
     });
     return this.#connecting;
@@ -110,17 +116,20 @@ export class ProtocolServer implements Upstream {
     client.onerror = (error) =>
       this.#host.log.debug({ server: this.name, error }, 'a message of a tool server was not read');
     try {
-      await client.connect(new StreamableHTTPClientTransport(this.#address(), { fetch: this.#fetch }), {
-        timeout: within,
-      });
+      const transport =
+        this.#program?.start() ?? new StreamableHTTPClientTransport(this.#address(), { fetch: this.#fetch });
+      await client.connect(transport, { timeout: within });
     } catch (error) {
+      await client.close().catch(() => {});
       throw new Unavailable('The server of this tool cannot be reached now.', false, error);
     }
+    this.#connected = client;
+    if (this.#program !== undefined) client.onclose = () => this.#forget(client);
     return client;
   }
 
   #address(): URL {
-    const { url } = this.settings;
+    const { url = '' } = this.settings;
     if (/^https?:/.test(url)) return new URL(url);
     const colon = url.indexOf(':');
     const origin = this.#host.find(localUpstreams)?.origin(url.slice(0, colon));
@@ -142,7 +151,7 @@ export class ProtocolServer implements Upstream {
         ...(init.signal === undefined || init.signal === null ? {} : { signal: init.signal }),
         timeoutMs: settings.within + 1_000,
         maxBytes: settings.answer,
-        allowPrivate: settings.allow_private || !/^https?:/.test(settings.url),
+        allowPrivate: settings.allow_private || !/^https?:/.test(settings.url ?? ''),
       }),
     );
   };
@@ -156,7 +165,7 @@ export class ProtocolServer implements Upstream {
     try {
       return (await read(client))[kind].slice(0, mostListed) as unknown as Listed[K];
     } catch (error) {
-      if (this.#forgets(error)) this.#forget();
+      if (this.#forgets(error)) this.#forget(client);
       throw this.#shown(error);
     }
   }
@@ -169,7 +178,7 @@ export class ProtocolServer implements Upstream {
     } catch (error) {
       // Many servers have resources and no templates.
       if (error instanceof ProtocolError) return [];
-      if (this.#forgets(error)) this.#forget();
+      if (this.#forgets(error)) this.#forget(client);
       throw this.#shown(error);
     }
   }
@@ -180,8 +189,12 @@ export class ProtocolServer implements Upstream {
     return !(error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout);
   }
 
-  #forget(): void {
+  /** The next request connects again, unless another one has by now. A program ends with its connection. */
+  #forget(client: Client | undefined): void {
+    if (client === undefined || client !== this.#connected) return;
     this.#connecting = undefined;
+    this.#connected = undefined;
+    if (this.#program !== undefined) void client.close().catch(() => {});
   }
 
   #shown(error: unknown): Error {

@@ -123,6 +123,8 @@ export const examples: Readonly<Record<string, unknown>> = {
   'guardrails.checks.NAME (model_armor).key': '${GUARDRAIL_KEY}',
   'guardrails.checks.NAME (prisma_airs).key': '${GUARDRAIL_KEY}',
   'mcp.servers.NAME.url': 'https://tools.example.com/mcp',
+  'mcp.servers.NAME.command': ['node', './tools.js'],
+  'mcp.servers.NAME.environment': { TOOLS_KEY: '${TOOLS_KEY}' },
   'mcp.servers.NAME.openapi': './crm.yaml',
   'mcp.servers.NAME.oauth.client': 'gateway',
   'mcp.servers.NAME.oauth.secret': '${TOOLS_SECRET}',

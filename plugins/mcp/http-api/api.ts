@@ -54,7 +54,7 @@ export class HttpApi implements Upstream {
     const operation = (await this.#read.get()).operations.get(name);
     if (operation === undefined) throw new ProtocolError(invalidParams, 'Unknown tool');
     const { settings } = this;
-    const request = requestOf(operation, isObject(given) ? (given as JsonObject) : {}, settings.url, settings.headers);
+    const request = requestOf(operation, isObject(given) ? (given as JsonObject) : {}, settings.url!, settings.headers);
     try {
       const answer = await withToken(this.#tokens, (authorization) =>
         this.#host.fetch(request.url, {

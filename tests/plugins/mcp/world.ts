@@ -180,6 +180,7 @@ export async function openWorld({
   servers: settings = '',
   apis = '',
   lists = '1m',
+  commands = false,
   plugins = '',
   below = '',
   more = '',
@@ -194,6 +195,7 @@ plugins: [storage, telemetry, request-log, auth, plans, rate-limit, ${plugins} b
 plans: { default: free, offers: { free: { price: 0 } } }
 mcp:
   lists: ${lists}
+  commands: ${commands}
   servers:
 ${section('new', modern)}
 ${section('old', legacy)}
