@@ -50,6 +50,11 @@ export class Unavailable extends Error {
   }
 }
 
+/** Right before a request is sent: its client may have left while it waited for a connection or a token. */
+export function refuseLeft(signal: AbortSignal): void {
+  if (signal.aborted) throw new Unavailable('The request was cancelled.', false, signal.reason);
+}
+
 /** The call was not sent, as its arguments do not fit the tool. The message is for the model that made them. */
 export class WrongArguments extends Error {
   override readonly name = 'WrongArguments';

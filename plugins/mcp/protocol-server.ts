@@ -15,7 +15,7 @@ import type { Host } from '../../core/contract/contract.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { scrubText } from '../common/kit/scrub.ts';
 import type { ServerConfig } from './config.ts';
-import { Unavailable } from './errors.ts';
+import { refuseLeft, Unavailable } from './errors.ts';
 import { Kept } from './kept.ts';
 import { Program } from './program.ts';
 import { type Tokens, tokensOf, withToken } from './tokens.ts';
@@ -69,6 +69,7 @@ export class ProtocolServer implements Upstream {
     const send = async () => {
       client = await this.#client();
       const { signal, onprogress } = options;
+      refuseLeft(signal);
       const progress = onprogress === undefined ? {} : { onprogress, resetTimeoutOnProgress: true };
       const bounds = { signal, timeout: within, maxTotalTimeout: within, allowInputRequired: true, ...progress };
       if (options.tool === undefined)
@@ -78,13 +79,14 @@ export class ProtocolServer implements Upstream {
     try {
       return await send();
     } catch (error) {
-      if (options.signal.aborted || !this.#forgets(error)) throw this.#shown(error);
+      if (options.signal.aborted) throw left(error);
+      if (!this.#forgets(error)) throw this.#shown(error);
       this.#forget(client);
       if (!wasNotExecuted(error)) throw this.#shown(error);
     }
     // The server has lost the session, or speaks another version by now.
     return send().catch((error: unknown) => {
-      throw this.#shown(error);
+      throw options.signal.aborted ? left(error) : this.#shown(error);
     });
   }
 
@@ -208,6 +210,11 @@ export class ProtocolServer implements Upstream {
       : 'The server of this tool did not answer as it should.';
     return new Unavailable(message, true, error);
   }
+}
+
+/** Its client is gone: the server has done nothing wrong. */
+function left(error: unknown): Unavailable {
+  return error instanceof Unavailable ? error : new Unavailable('The request was cancelled.', true, error);
 }
 
 /** Takes away the session, where the server has one. */

@@ -17,7 +17,7 @@ const calledEvent = defineOperatorEvent(
   (server: string, tool: string, end: string, durationMs: number) =>
     `the tool ${tool} of ${server} ${ends[end as keyof typeof ends] ?? end} after ${durationMs} ms`,
 );
-const ends = { answered: 'answered', refused: 'failed', unknown: 'gave no answer' };
+const ends = { not_sent: 'was not sent', answered: 'answered', refused: 'failed', unknown: 'gave no answer' };
 
 /** No tool is called that the request may use. */
 const noTool = ({ unavailable }: Asked): ToolCaller => ({
@@ -42,7 +42,15 @@ export function callTool(
   exchange.set(upstreamRequest, {
     ...unsent,
     credential: found.upstream.name,
-    sendOver: ({ begin }) => serve(exchange, asked, signal, running.begunBy(begin)),
+    sendOver: async ({ begin }) => {
+      const caller = running.begunBy(begin);
+      try {
+        return await serve(exchange, asked, signal, caller);
+      } finally {
+        // A client that has left pays for what was sent, which is known when the call is over.
+        if (signal.aborted) await caller.ended();
+      }
+    },
   });
   return next();
 }
@@ -90,9 +98,8 @@ class RunningCall {
   /** `begin`: before anything is sent. */
   begunBy(begin: () => Promise<void>): ToolCaller {
     return {
-      run: async (params, context) => {
-        await begin();
-        const result = this.#run(params, context);
+      run: (params, context) => {
+        const result = begin().then(() => this.#run(params, context));
         this.#ended = result.catch(() => {});
         return result;
       },
@@ -122,14 +129,15 @@ class RunningCall {
   /** The result for the model that made the arguments, or a rejection with the error. */
   #failedBy(error: unknown, isCancelled: boolean): object {
     if (error instanceof WrongArguments) {
-      this.#end('refused', error.message);
+      this.#end('not_sent', error.message);
       return { content: [{ type: 'text', text: error.message }], isError: true };
     }
     const wasSent = !(error instanceof Unavailable) || error.mayHaveRun;
     // A client that cancels a call that was sent pays for it, however it cancels.
-    const isPaid = isCancelled || (wasSent && this.#ifFailed === 'answered');
+    const isPaid = wasSent && (isCancelled || this.#ifFailed === 'answered');
     const failed = error instanceof ProtocolError ? 'refused' : 'unknown';
-    this.#end(isPaid ? 'answered' : failed, isCancelled ? 'cancelled' : (error as Error).message);
+    const unpaid = wasSent ? failed : 'not_sent';
+    this.#end(isPaid ? 'answered' : unpaid, isCancelled ? 'cancelled' : (error as Error).message);
     throw error;
   }
 

@@ -5,6 +5,7 @@ import { createLog } from '../../core/gateway/log.ts';
 import { database, type Orm } from '../../plugins/common/domain/database.ts';
 import type { BulkCharge, Findings } from './batches.ts';
 import type { Acknowledged } from './clients.ts';
+import type { ToolCharge } from './tools.ts';
 
 interface Charge {
   readonly accountId: string;
@@ -34,6 +35,7 @@ export interface Charges {
   readonly charges: readonly Charge[];
   readonly voices?: readonly VoiceCharge[];
   readonly bulk?: readonly BulkCharge[];
+  readonly tools?: readonly ToolCharge[];
   readonly tasks: readonly TaskEnd[];
   /** Requests that were sent and voided because their outcome is unknown. */
   readonly unknown: number;
@@ -49,7 +51,7 @@ export async function readCharges(file: string): Promise<Charges> {
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
   const rows = (await orm.execute(
     sql`select account_id, case when model = 'relayed' then coalesce(upstream_id, id::text) else id::text end as id, estimated, classes
-      from ${table('calls')} where settled and model not in ('film', 'voice', 'bulk')`,
+      from ${table('calls')} where settled and model not in ('film', 'voice', 'bulk', 'marks__mark')`,
   )) as unknown as {
     account_id: string;
     id: string;
@@ -62,6 +64,10 @@ export async function readCharges(file: string): Promise<Charges> {
   const bulk = (await orm.execute(
     sql`select estimated, classes from ${table('calls')} where settled and model = 'bulk'`,
   )) as unknown as { estimated: boolean; classes: Record<string, number> }[];
+  const tools = (await orm.execute(
+    sql`select id::text as id, account_id, settled from ${table('calls')} where model = 'marks__mark' and
+      (settled or exists (select from json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt where attempt->>'result' = 'unknown'))`,
+  )) as unknown as { id: string; account_id: string; settled: boolean }[];
   const [unknown] = (await orm.execute(
     sql`select count(*)::int as count from ${table('calls')}, json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt
       where attempt->>'result' = 'unknown' and attempt->>'provider' in ('vendor', 'relayed')`,
@@ -89,6 +95,7 @@ export async function readCharges(file: string): Promise<Charges> {
       estimated,
       tokens: Object.values(classes).reduce((sum, count) => sum + count, 0),
     })),
+    tools: tools.map((row) => ({ requestId: row.id, accountId: row.account_id, isCharged: row.settled })),
     tasks: tasks.map((task) => ({ ...task, ends: task.ends ?? [] })),
     unknown: unknown!.count,
     auditViolations: report.violations,

@@ -24,6 +24,7 @@ import { Clients } from './clients.ts';
 import { type Bill, compare, readCharges } from './compare.ts';
 import { FilmClients } from './films.ts';
 import { SocketClients } from './sockets.ts';
+import { compareTools, ToolClients, ToolServer } from './tools.ts';
 import { compareVoices, VoiceClients } from './voices.ts';
 
 const { values } = parseArgs({
@@ -47,6 +48,9 @@ const voiceOrigin = String((await once(voice.stdout!, 'data'))[0]).trim();
 const bulk = new BatchVendor();
 bulk.add(fileRoutes(bulk));
 await bulk.start();
+// Has a tool.
+const marks = new ToolServer();
+const marksAddress = await marks.start();
 const port = await freePort();
 const origin = `http://127.0.0.1:${port}`;
 writeFileSync(
@@ -56,7 +60,7 @@ schema: kill_${randomInt(1e9)}
 listen: 127.0.0.1:${port}
 data: ${directory}
 log: warn
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, websockets, files, uploads, batches, task-store]
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, mcp, route, protocol-convert, websockets, files, uploads, batches, task-store]
 storage: { database: "${values.database}" }
 plans:
   default: free
@@ -70,6 +74,7 @@ providers:
   bulk: { keys: key, speaks: { chat: "${bulk.origin}/v1" }, dialect: { chat: { batches: native } } }
   studio: { keys: key, speaks: { xai-videos: "${studioOrigin}/imagine/v1" } }
   voice: { keys: key, speaks: { openai-realtime: "${voiceOrigin}/v1" } }
+mcp: { servers: { marks: { url: "${marksAddress}", allow_private: true, price: { call: 0.001 } } } }
 files: { fetch: { allow_private: true } }
 task-store: { expose: [videos], lease: 1s, reconcile: 1s, poll: { first: 100ms, longest: 300ms }, retry: { first: 100ms, longest: 300ms } }
 batches: { lease: 1s, open: 1000, native: { poll: 100ms, settle: 500ms } }
@@ -89,6 +94,7 @@ const films = new FilmClients(origin, keys, 4);
 // Sockets of the accounts that send no Idempotency-Keys.
 const sockets = new SocketClients(origin, keys.slice(2), 6);
 const voices = new VoiceClients(origin, keys.slice(2), 6);
+const tools = new ToolClients(origin, keys.slice(2), 6);
 const batches = new BatchClients(origin, keys.slice(2), 4);
 const started = performance.now();
 const restartsMs: number[] = [];
@@ -101,7 +107,7 @@ for (let loop = 0; loop < loops; loop++) {
   restartsMs.push(performance.now() - killed);
 }
 await pause(1_000);
-await Promise.all([clients.stop(), films.stop(), sockets.stop(), voices.stop(), batches.stop()]);
+await Promise.all([clients.stop(), films.stop(), sockets.stop(), voices.stop(), tools.stop(), batches.stop()]);
 const unfinished = await films.unfinished(30_000);
 const openBatches = await batches.unfinished(120_000);
 gateway.kill('SIGTERM');
@@ -129,7 +135,9 @@ const acknowledged = [...clients.acknowledged, ...sockets.acknowledged];
 const findings = compare({ acknowledged, bill, charges, keyed, cancelled, films: ordered });
 const ofVoices = compareVoices(voices, charges.voices ?? [], voiceBill);
 const ofBatches = compareBatches(batches, openBatches, charges.bulk ?? [], bulk);
+const ofTools = compareTools(tools, charges.tools ?? [], marks, opened[2]!.accountId);
 bulk.close();
+marks.close();
 vendor.kill();
 studio.kill();
 voice.kill();
@@ -138,9 +146,10 @@ const seconds = Math.round((performance.now() - started) / 1_000);
 console.log(
   `${loops} kills in ${seconds} s on ${values.database === 'embedded' ? 'the embedded store' : 'PostgreSQL'}, ${describeRestarts(restartsMs)}`,
 );
-for (const line of [...findings.account, ...ofVoices.account, ...ofBatches.account]) console.log(`  ${line}`);
+for (const line of [...findings.account, ...ofVoices.account, ...ofBatches.account, ...ofTools.account])
+  console.log(`  ${line}`);
 console.log(`  ${sockets.acknowledged.length} of the whole answers came over WebSocket`);
-const violations = [...findings.violations, ...ofVoices.violations, ...ofBatches.violations];
+const violations = [...findings.violations, ...ofVoices.violations, ...ofBatches.violations, ...ofTools.violations];
 for (const line of violations) console.log(`  VIOLATION: ${line}`);
 process.exit(violations.length === 0 ? 0 : 1);
 

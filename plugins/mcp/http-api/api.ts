@@ -5,7 +5,7 @@ import { isObject, type JsonObject, tryParse } from '../../../core/json/json.ts'
 import { Unfetchable } from '../../../core/tools/guarded-fetch.ts';
 import { scrubText } from '../../common/kit/scrub.ts';
 import type { ServerConfig } from '../config.ts';
-import { invalidParams, Unavailable } from '../errors.ts';
+import { invalidParams, refuseLeft, Unavailable } from '../errors.ts';
 import { Kept } from '../kept.ts';
 import { type Tokens, tokensOf, withToken } from '../tokens.ts';
 import { type Listed, offered, type RequestOptions, type Upstream, type UpstreamMethod } from '../upstream.ts';
@@ -56,16 +56,19 @@ export class HttpApi implements Upstream {
     const { settings } = this;
     const request = requestOf(operation, isObject(given) ? (given as JsonObject) : {}, settings.url!, settings.headers);
     try {
-      const answer = await withToken(this.#tokens, (authorization) =>
-        this.#host.fetch(request.url, {
+      const answer = await withToken(this.#tokens, (authorization) => {
+        refuseLeft(signal);
+        return this.#host.fetch(request.url, {
           ...{ method: operation.method, headers: { ...request.headers, ...authorization }, signal },
           ...(request.body === undefined ? {} : { body: request.body }),
           ...{ timeoutMs: settings.within, maxBytes: settings.answer, allowPrivate: settings.allow_private },
-        }),
-      );
+        });
+      });
       const bytes = new Uint8Array(await answer.arrayBuffer());
       return resultOf(answer.status, answer.headers.get('content-type') ?? '', bytes);
     } catch (error) {
+      if (signal.aborted && !(error instanceof Unavailable))
+        throw new Unavailable('The request was cancelled.', true, error);
       throw this.#shown(error);
     }
   }

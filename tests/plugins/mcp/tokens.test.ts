@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { Tokens, withToken } from '../../../plugins/mcp/tokens.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { until } from '../../helpers/until.ts';
 import { type ApiServer, contacts, startApi } from './api-server.ts';
 import { openWorld, type World } from './world.ts';
 
@@ -19,6 +20,8 @@ let service: Server;
 const asked: Asked[] = [];
 /** What the service answers next; absent: a token with its number. */
 let answers: { readonly status: number; readonly body: object }[] = [];
+/** Answers wait for it. */
+let held: Promise<void> | undefined;
 let api: ApiServer;
 let world: World;
 const url = () => `http://127.0.0.1:${(service.address() as AddressInfo).port}/token`;
@@ -29,6 +32,7 @@ before(async () => {
     for await (const chunk of request) text += chunk;
     asked.push({ authorization: request.headers.authorization, form: Object.fromEntries(new URLSearchParams(text)) });
     const number = asked.length;
+    await held;
     const { status, body } = answers.shift() ?? {
       status: 200,
       body: { access_token: `t${number}`, token_type: 'Bearer', expires_in: 3600 },
@@ -101,8 +105,30 @@ test('a service that gives no token makes the call fail before it is sent, and a
     const log = other.gateway.lines.join('\n');
     assert.match(log, /status 401 \(invalid_client\)/);
     assert.doesNotMatch(log, /se:cret/);
+    // A call that its client cancels before it is sent costs nothing.
+    let release = () => {};
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
+    const post = (message: object) =>
+      fetch(`${other.gateway.origin}/mcp`, {
+        method: 'POST',
+        headers: {
+          ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json', 'mcp-session-id': 'one' },
+          ...{ accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25' },
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      }).then((answer) => answer.text());
+    const params = { name: 'crm__deleteContact', arguments: { id: 'left' } };
+    const left = post({ id: 7, method: 'tools/call', params }).catch(() => '');
+    await until('the request for a token', () => asked.length === 3);
+    await post({ method: 'notifications/cancelled', params: { requestId: 7 } });
+    release();
+    await left;
     await call('crm__deleteContact');
-    assert.equal(api.seen.length, sent + 1);
+    assert.deepEqual([asked.length, api.seen.length], [3, sent + 1]);
+    assert.equal((await other.charges(id, 1)).length, 1);
+    assert.equal(await other.balance(id), 9_500_000_000n);
   } finally {
     await other.stop();
   }
