@@ -14,7 +14,7 @@ import { model } from '../common/domain/models.ts';
 import type { TelemetryConfig } from './config.ts';
 
 /** The conventions' operation by our protocol; the others are conversations. */
-const operations: Readonly<Record<string, string>> = table({ gemini: 'generate_content' });
+const operations: Readonly<Record<string, string>> = table({ gemini: 'generate_content', mcp: 'execute_tool' });
 
 /** Few values each: they are the series of a metric. */
 export function requestAttributes(
@@ -57,7 +57,8 @@ const judging: ReadonlySet<string> = new Set(['rerank', 'decision', 'moderation'
 /** Whether the request asks a model to make something. */
 export function isGeneration(exchange: Exchange): boolean {
   const requestedCall = exchange.find(call);
-  return requestedCall !== undefined && !judging.has(requestedCall.kind ?? 'chat');
+  if (requestedCall === undefined || exchange.endpoint.operation === 'tool-call') return false;
+  return !judging.has(requestedCall.kind ?? 'chat');
 }
 
 export function operationOf(exchange: Exchange, convention: SpanSettings['convention'] = '1.37'): string {

@@ -131,16 +131,16 @@ function inferenceMeters(make: Make, meter: Meter): ClientMeters {
   };
 }
 
-/** Calls that rank, judge or transcribe. */
+/** Calls that rank, judge or transcribe, and those of tools, which have no tokens. */
 function otherMeters(make: Make) {
   const duration = make.seconds(
     'gateway.request.duration',
-    'From the arrival of a request that generates nothing, such as a ranking, to the last byte of its answer.',
+    'From the arrival of a request that generates nothing, such as a ranking or the call of a tool, to the last byte of its answer.',
   );
   const tokens = make.tokens('gateway.tokens', 'Tokens of such requests, in and out.');
   return (of: Attributes, { totalMs }: Outcome, usage: Usage | undefined) => {
     duration.record(totalMs / 1_000, of);
-    if (usage === undefined) return;
+    if (usage === undefined || Object.keys(usage).every((name) => name === 'call')) return;
     tokens.record(tokensIn(usage), { ...of, type: 'input' });
     tokens.record(tokensOut(usage), { ...of, type: 'output' });
   };
