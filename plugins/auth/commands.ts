@@ -54,6 +54,8 @@ export function keyCommands(host: Host, accountService: AccountService): Command
         '--name <name>': 'what the key is for',
         '--project <name>': 'project that the key belongs to: its spending is summed up with that of the others',
         '--models <list>': 'models the key may call, separated by commas; without it all',
+        '--tools <list>':
+          'tools the key may call, as crm/search_*, a server or a bundle, separated by commas; beside these it may call the models of --models alone',
         '--expires <when>': 'date such as 2030-01-31 or duration such as 30d; without it never',
         '--addresses <list>': 'addresses and ranges it may be used from, separated by commas; without it anywhere',
         '--rpm <n>': 'requests per minute of this key alone',
@@ -191,7 +193,8 @@ async function createKey(host: Host, accountService: AccountService, values: Val
   if (owner === undefined) throw invalid('Name the account that the key belongs to: --account NAME.', 'account');
   const account = await accountNamed(accountService, owner);
   const name = text(values, 'name') ?? 'default';
-  const models = listed(values, 'models');
+  const tools = listed(values, 'tools');
+  const models = tools === undefined ? listed(values, 'models') : [...(listed(values, 'models') ?? []), ...tools];
   const expires = text(values, 'expires');
   const expiresAt = expires === undefined ? undefined : readExpiry(expires, host.clock.now());
   const addresses = listed(values, 'addresses');

@@ -175,6 +175,23 @@ test('tools are narrowed by a bundle, a header and the models of a key, in lists
   await assert.rejects(connected.getPrompt({ name: 'old__greet' }), { code: -32_602 });
 });
 
+test('a key of the command with tools has these tools, by pattern, server or bundle, and the models beside them alone', async () => {
+  const { id } = await world.account('10');
+  const create = world.gateway.gateway.commands.find(({ name }) => name === 'keys create')!;
+  const listed = async (options: Record<string, string>) => {
+    const { key } = (await create.run({ account: id, name: 'tools', ...options })).json as { key: string };
+    const connected = await world.client(key, 'modern');
+    const { tools } = await connected.listTools();
+    await connected.close();
+    return tools.map(({ name }) => name).join(' ');
+  };
+  assert.equal(await listed({ tools: 'new/e*, old__zeta' }), 'new__echo old__zeta');
+  assert.equal(await listed({ tools: 'old/z*', models: 'gpt-x' }), 'old__zeta');
+  const all = 'big echo fails routed slow throws zeta'.split(' ').map((name) => `old__${name}`);
+  assert.equal(await listed({ tools: 'some' }), ['new__echo', ...all].join(' '));
+  assert.equal(await listed({ models: 'gpt-x' }), '');
+});
+
 test('without a key, without money or at no bundle the answer is an error of JSON-RPC with its status', async () => {
   const { key } = await world.account('0');
   const post = async (path: string, of: string, body: string) => {
