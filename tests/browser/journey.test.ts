@@ -105,3 +105,41 @@ function callWithKey(): Promise<Response> {
     body: JSON.stringify({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Hello '.repeat(300) }] }),
   });
 }
+
+test('somebody joins an account by the link of an invitation, sees what their role includes, changes accounts and is removed', async () => {
+  const guest = await stage.page();
+  const me = async () => (await (await guest.request.get(`${stage.origin}/console/api/me`)).json()) as Me;
+  const { person, account } = await me();
+  await page.goto(`${stage.origin}/console/members`);
+  await page.getByRole('button', { name: 'Invite', exact: true }).click();
+  const form = page.getByRole('dialog').first();
+  await form.getByLabel('Address').fill(person.email);
+  await form.getByRole('radio', { name: 'Viewer' }).check();
+  await form.getByRole('button', { name: 'Invite', exact: true }).click();
+  const link = (await form.getByText('/sign-up?join=').textContent())!;
+  await form.getByRole('button', { name: 'Done' }).click();
+  await guest.goto(link);
+  await guest.getByRole('button', { name: /^Join / }).click();
+  await guest.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+  await guest.getByRole('link', { name: 'Usage' }).waitFor();
+  for (const hidden of ['Wallet', 'Keys', 'Files'])
+    assert.equal(await guest.getByRole('link', { name: hidden }).count(), 0);
+  await guest.locator('.person-button').click();
+  await guest.getByRole('menuitem', { name: account.name }).click();
+  await guest.getByRole('link', { name: 'Wallet' }).waitFor();
+  assert.equal((await me()).account.id, account.id);
+  await page.reload();
+  const row = page.getByRole('row').filter({ hasText: person.email }).filter({ hasText: 'Change role' });
+  await row.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
+  await row.waitFor({ state: 'detached' });
+  assert.deepEqual((await me()).accounts.length, 1);
+  await page.getByText('Who did what').click();
+  await page.getByRole('cell', { name: 'member.remove' }).waitFor();
+});
+
+interface Me {
+  readonly person: { readonly email: string };
+  readonly account: { readonly id: string; readonly name: string };
+  readonly accounts: readonly unknown[];
+}

@@ -59,6 +59,18 @@ const features = {
 } as const;
 type Feature = keyof typeof features;
 const featureNames = Object.keys(features) as Feature[];
+/** What a member must have the right to, so that a page of it is shown; operators see it for others too. */
+const rightsOfFeatures: Partial<Record<Feature, AccountRight>> = {
+  accounts: 'keys',
+  wallet: 'wallet',
+  tasks: 'work',
+  files: 'work',
+  batches: 'work',
+  notices: 'notices',
+  payments: 'payments',
+  shop: 'payments',
+  codes: 'payments',
+};
 
 const rightNames = Object.keys(accountRights) as [AccountRight, ...AccountRight[]];
 
@@ -99,7 +111,9 @@ const me = z
     }),
     features: z
       .record(z.enum(featureNames as [Feature, ...Feature[]]), z.boolean())
-      .describe('What this gateway can show; pages of what it lacks are not shown.'),
+      .describe(
+        'What this gateway can show, and the role of a client in the account includes; other pages are not shown.',
+      ),
     pages: z
       .array(
         z.object({
@@ -190,14 +204,19 @@ function brandJson({ logo, legal }: ConsoleServices['settings']['brand']) {
 async function meJson(services: ConsoleServices, c: RequestContext): Promise<z.infer<typeof me>> {
   const actor = actorOf(c);
   const person = actor.kind === 'person' ? await services.people.find(actor.id) : undefined;
+  const account = person === undefined || actor.role === 'auditor' ? null : await accountJson(services, c);
+  const includesRight = (name: Feature) => {
+    const right = rightsOfFeatures[name];
+    return account === null || actor.role !== 'client' || right === undefined || account.rights.includes(right);
+  };
   return {
     role: actor.role,
     person: person === undefined ? null : await personJson(services, person),
-    account: person === undefined || actor.role === 'auditor' ? null : await accountJson(services, c),
+    account,
     accounts: person === undefined ? [] : await accountsOf(services, person.id),
     gateway: { name: services.settings.name, origin: c.env.origin },
     features: Object.fromEntries(
-      featureNames.map((name) => [name, services.find<unknown>(features[name]) !== undefined]),
+      featureNames.map((name) => [name, includesRight(name) && services.find<unknown>(features[name]) !== undefined]),
     ) as Record<Feature, boolean>,
     pages: services
       .addedPages()

@@ -11,7 +11,7 @@ export const invitePath = (secret: string, email: string) =>
   `/console/sign-up?invite=${encodeURIComponent(secret)}&email=${encodeURIComponent(email)}`;
 
 export const joinPath = (secret: string, email: string) =>
-  `/console/join?token=${encodeURIComponent(secret)}&email=${encodeURIComponent(email)}`;
+  `/console/sign-up?join=${encodeURIComponent(secret)}&email=${encodeURIComponent(email)}`;
 
 const dayMs = 24 * 3_600_000;
 const firstOperatorLastsMs = dayMs;

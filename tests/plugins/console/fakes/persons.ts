@@ -160,21 +160,30 @@ export function fakeAudit(world: World): Audit & { readonly rows: AuditRow[] } {
   seed('account.credit', clientAccount, '40.00 USD: top-up by bank', 3 * dayMs);
   seed('upstream.disable', 'xai', 'the vendor has an outage', 2 * dayMs);
   seed('codes.create', 'spring', '20 codes', dayMs);
+  rows.push({
+    ...{ id: world.nextId('audit'), at: world.now() - dayMs, actorKind: 'person', actorId: 'person-client' },
+    ...{ actor: 'client@example.test', role: 'client', action: 'member.invite', subject: 'dan@example.test' },
+    ...{ changes: [{ field: 'role', before: null, after: 'developer' }], reason: undefined },
+    ...{ address: '203.0.113.7', result: 'done' },
+  });
+  const accounts = new Map([[rows.at(-1)!.id, clientAccount]]);
   return {
     rows,
-    async begin({ actor, action, subject, reason, address, changes = [] }) {
+    async begin({ actor, action, subject, reason, address, changes = [], accountId }) {
       const index = rows.length;
       const row = { id: world.nextId('audit'), at: world.now(), actor: actor.label, role: actor.role, action, subject };
       const by = { actorKind: actor.kind, actorId: actor.id };
       rows.push({ ...row, ...by, changes, reason, address, result: 'begun' });
+      if (accountId !== undefined) accounts.set(row.id, accountId);
       const end = async (result: string) => {
         rows[index] = { ...rows[index]!, result };
       };
       return Object.assign(end, { id: row.id });
     },
-    list: async ({ actor, action, subject, from, until }, page) =>
+    list: async ({ accountId, actor, action, subject, from, until }, page) =>
       paged(
         rows
+          .filter((row) => accountId === undefined || accounts.get(row.id) === accountId)
           .filter((row) => actor === undefined || row.actor.includes(actor))
           .filter((row) => action === undefined || row.action.startsWith(action))
           .filter((row) => subject === undefined || row.subject.includes(subject))

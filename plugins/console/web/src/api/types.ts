@@ -38,6 +38,10 @@ export type Redemption = Answer<Routes['wallet']['redeem']['$post']>;
 export type Purchase = Answer<Routes['wallet']['plans'][':name']['$post']>;
 export type PaymentPage = Get<'payments'>;
 
+export type MemberRow = RowOf<Get<'members'>>;
+export type MemberRole = MemberRow['role'];
+export type MemberInvitation = RowOf<Answer<Routes['members']['invitations']['$get']>>;
+export type MemberActRow = RowOf<Answer<Routes['members']['audit']['$get']>>;
 export type ProjectRow = RowOf<Get<'projects'>>;
 export type KeyRow = RowOf<Get<'keys'>>;
 export type CapPeriod = NonNullable<KeyRow['cap']>['every'];

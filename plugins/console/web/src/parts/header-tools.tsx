@@ -1,10 +1,9 @@
 /** The right end of the header: balance, colours, language, the person. */
 import { ActionIcon, Avatar, Box, Group, Kbd, Menu, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
-import { IconLogout, IconSearch, IconUser } from '@tabler/icons-react';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { IconSearch } from '@tabler/icons-react';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { has, signOut, useMe, usePerson } from '../api/session.ts';
+import { has, useMe, usePerson } from '../api/session.ts';
 import { BalanceChip } from './balance-chip.tsx';
 import { ColorsMenu, LanguageMenu } from './header-menus.tsx';
 import { isTyping } from './typing.ts';
@@ -24,13 +23,10 @@ export function HeaderTools() {
   );
 }
 
+const PersonItems = lazy(() => import('./person-items.tsx'));
+
 function PersonMenu() {
-  const { t } = useTranslation();
   const person = usePerson();
-  const navigate = useNavigate();
-  const leave = async () => {
-    await signOut(() => navigate({ to: '/sign-in' }));
-  };
   return (
     <Menu position="bottom-end" shadow="md" width={220}>
       <Menu.Target>
@@ -40,21 +36,9 @@ function PersonMenu() {
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>
-          <Text fz="sm" fw={600} truncate>
-            {person.name}
-          </Text>
-          <Text fz="xs" c="dimmed" truncate>
-            {person.email}
-          </Text>
-        </Menu.Label>
-        <Menu.Divider />
-        <Menu.Item leftSection={<IconUser size={16} />} renderRoot={(props) => <Link {...props} to="/profile" />}>
-          {t('shell.profile')}
-        </Menu.Item>
-        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void leave()}>
-          {t('shell.signOut')}
-        </Menu.Item>
+        <Suspense>
+          <PersonItems />
+        </Suspense>
       </Menu.Dropdown>
     </Menu>
   );

@@ -63,6 +63,7 @@ export const clientPages: readonly PageEntry[] = [
     link: { text: () => i18next.t('client.playgroundTitle'), icon: IconMessage2 },
   },
   { path: '/connect', load: () => import('./connect.tsx'), needs: ['accounts'] },
+  { path: '/members', load: () => import('./members/members.tsx') },
   { path: '/profile', load: () => import('./profile.tsx') },
   { path: '/pages/$page', load: () => import('../plugin-page/plugin-page.tsx') },
 ];

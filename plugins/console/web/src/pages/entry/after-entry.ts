@@ -5,7 +5,11 @@ import { setSessionEnded } from '../../api/session-end.ts';
 
 /** Only addresses inside the console are followed. */
 function safeNext(next: unknown): string {
-  return typeof next === 'string' && /^\/(?![/\\])/.test(next) && !next.startsWith('/sign-') ? next : '/';
+  return typeof next === 'string' &&
+    /^\/(?![/\\])/.test(next) &&
+    (!next.startsWith('/sign-') || next.startsWith('/sign-up?join='))
+    ? next
+    : '/';
 }
 
 export function useNext(): string {

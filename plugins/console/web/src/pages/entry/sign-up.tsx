@@ -1,16 +1,27 @@
 /** Signing up: open to all, by invitation, or closed, as the gateway is set up. */
-import { Anchor, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { signUp } from '../../api/auth.ts';
 import { useInfo } from '../../api/session.ts';
 import { EntryFrame, TextLink } from '../../parts/entry-frame.tsx';
-import { useEntered } from './after-entry.ts';
-import { EntryForm } from './form-part.tsx';
-import { IdentityFields, useIdentity } from './identity-fields.tsx';
+import { SignUpForm } from './sign-up-form.tsx';
+
+const Join = lazy(() => import('./join.tsx'));
 
 export default function SignUp() {
+  const { join } = useSearch({ strict: false }) as { join?: string };
+  return join === undefined ? (
+    <Alone />
+  ) : (
+    <Suspense>
+      <Join token={join} />
+    </Suspense>
+  );
+}
+
+/** Not by an invitation to an account. */
+function Alone() {
   const { t } = useTranslation();
   const info = useInfo();
   const { invite, email } = useSearch({ strict: false }) as { invite?: string; email?: string };
@@ -45,39 +56,5 @@ export default function SignUp() {
     <EntryFrame title={t('entry.signUp.title')} below={below}>
       <SignUpForm invite={invite} email={email} onMail={setSentTo} />
     </EntryFrame>
-  );
-}
-
-interface SignUpFormProps {
-  readonly invite: string | undefined;
-  /** The invited address. */
-  readonly email: string | undefined;
-  /** No session began: a mail has the link that confirms the address. */
-  readonly onMail: (email: string) => void;
-}
-
-function SignUpForm({ invite, email: invited, onMail }: SignUpFormProps) {
-  const { t } = useTranslation();
-  const entered = useEntered();
-  const form = useIdentity(invited);
-  const terms = useInfo()?.brand.terms ?? null;
-  const send = async () => {
-    if (form.validate().hasErrors) return;
-    const { name, email, password } = form.getValues();
-    if (await signUp({ name: name.trim(), email: email.trim(), password, invite })) await entered();
-    else onMail(email);
-  };
-  return (
-    <EntryForm button={t('entry.signUp.button')} onSend={send}>
-      <IdentityFields form={form} />
-      {terms !== null && (
-        <Text fz="xs" c="dimmed">
-          {t('entry.legal.accept')}{' '}
-          <Anchor inherit href={terms} underline="always">
-            {t('entry.legal.terms')}
-          </Anchor>
-        </Text>
-      )}
-    </EntryForm>
   );
 }

@@ -5,6 +5,7 @@ import type connect from './connect.ts';
 import entry from './entry.ts';
 import type files from './files.ts';
 import type insights from './insights.ts';
+import type members from './members.ts';
 import type operator from './operator.ts';
 import type playground from './playground.ts';
 import type profile from './profile.ts';
@@ -20,6 +21,7 @@ export type English = typeof texts & {
     typeof insights &
     typeof profile &
     typeof connect &
-    typeof projects;
+    typeof projects &
+    typeof members;
   readonly operator: typeof operator;
 };
