@@ -14,6 +14,7 @@ import { batchLine, call, vendorBatch } from '../common/domain/calls.ts';
 import { keepAliveFrame } from '../common/kit/sse.ts';
 import { answerKeeper, opened } from '../common/wire/protocols.ts';
 import { billEndpoint } from './bill.ts';
+import { boundsOf, runHeader } from './budget.ts';
 import { type LoopConfig, loopSchema } from './config.ts';
 import { type Dialect, dialects } from './dialects/index.ts';
 import { offer } from './offered.ts';
@@ -77,14 +78,17 @@ class Runs {
     const { json } = request;
     const { stream } = exchange.get(call);
     const isArray = stream && dialect.query !== undefined && exchange.request.query.get('alt') !== 'sse';
-    const steps = new Steps(this.#host, exchange, config, stream ? (dialect.query ?? {}) : {});
+    const asked = boundsOf(exchange.request.headers[runHeader], config);
+    const query = stream ? (dialect.query ?? {}) : {};
+    const steps = new Steps({ ...{ host: this.#host, exchange, config, query }, budget: asked.budget });
     const lists = await Promise.all(servers.map((server) => steps.list(server)));
     const offered = offer(servers, lists, dialect.functions(json), config.tools);
     const clientJson = request.clientJson ?? json;
     const talk = dialect.begin({ json, clientJson, offered, id: exchange.id, streams: stream, isArray });
     const most = json['max_tool_calls'];
-    const mostCalls = typeof most === 'number' ? Math.min(most, config.calls) : config.calls;
-    const run = new Run({ ...{ steps, talk, offered, config, mostCalls }, clock: this.#host.clock, streams: stream });
+    const calls = typeof most === 'number' ? Math.min(most, asked.calls) : asked.calls;
+    const bounds = { turns: asked.turns, calls };
+    const run = new Run({ ...{ steps, talk, offered, config, bounds }, clock: this.#host.clock, streams: stream });
     const keep = this.#host.find(answerKeeper)?.recorder(exchange, request);
     const kept = () => run.end === undefined || keep?.(JSON.stringify(talk.whole(run.end)));
     return stream

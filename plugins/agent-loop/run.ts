@@ -5,6 +5,7 @@ import type { Clock } from '../../core/contract/host-tools.ts';
 import { isObject, type JsonObject, tryParse } from '../../core/json/json.ts';
 import { boundedText } from '../common/kit/fetch/bounded-text.ts';
 import { FrameReader, parseFrame } from '../common/kit/sse.ts';
+import type { RunBounds } from './budget.ts';
 import type { LoopConfig } from './config.ts';
 import type { Offered } from './offered.ts';
 import type { Steps } from './steps.ts';
@@ -30,8 +31,7 @@ export interface RunTools {
   readonly config: LoopConfig;
   readonly clock: Clock;
   readonly streams: boolean;
-  /** The request may set a lower bound by `max_tool_calls`. */
-  readonly mostCalls: number;
+  readonly bounds: Pick<RunBounds, 'turns' | 'calls'>;
 }
 
 export class Run {
@@ -70,12 +70,12 @@ export class Run {
 
   /** Makes the calls of a turn. undefined: the run goes on. */
   async *#made(whole: JsonObject): AsyncGenerator<string, End | undefined> {
-    const { talk, steps, offered, config, mostCalls, streams } = this.#tools;
+    const { talk, steps, offered, bounds, streams } = this.#tools;
     const { own, hasOthers, isCut } = talk.take(whole);
     if (own.length === 0 || isCut || (hasOthers && !talk.keepsCalls)) return 'done';
     const asked = own.filter(({ name }) => offered.find(name)!.wanted.asks(name));
     const runs = own.filter((use) => !asked.includes(use));
-    if (steps.calls + runs.length > mostCalls) return 'bound';
+    if (steps.calls + runs.length > bounds.calls) return 'bound';
     const results = this.#callAll(runs);
     const done: ToolDone[] = [];
     for (const [index, use] of runs.entries()) {
@@ -87,8 +87,8 @@ export class Run {
     talk.ask(asked);
     if (streams) yield talk.frames.asked(asked);
     if (asked.length > 0 || hasOthers) return 'done';
-    const isOver = steps.turns >= config.turns || this.#tools.clock.monotonic() >= this.#until;
-    return isOver || steps.isOutOfMoney || this.#bytes > config.answer ? 'bound' : undefined;
+    const isOver = steps.turns >= bounds.turns || this.#tools.clock.monotonic() >= this.#until;
+    return isOver || steps.isOutOfMoney || this.#bytes > this.#tools.config.answer ? 'bound' : undefined;
   }
 
   async *#finish(end: End): AsyncGenerator<string> {

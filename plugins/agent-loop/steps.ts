@@ -9,6 +9,7 @@ import { formatUsd, zero } from '../common/domain/money.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import { boundedText } from '../common/kit/fetch/bounded-text.ts';
 import { FrameReader, parseFrame } from '../common/kit/sse.ts';
+import { type RunBounds, runHeader } from './budget.ts';
 import type { LoopConfig } from './config.ts';
 import { firstCall, stepId } from './ids.ts';
 import { type OfferedTool, offeredOf } from './offered.ts';
@@ -27,9 +28,25 @@ const callEvent = defineEvent(
 );
 
 /** Headers of the client that are about its own request alone. */
-const ownHeaders = new Set(['content-length', 'transfer-encoding', 'accept-encoding', 'idempotency-key', 'expect']);
+const ownHeaders = new Set([
+  'content-length',
+  'transfer-encoding',
+  'accept-encoding',
+  'idempotency-key',
+  'expect',
+  runHeader,
+]);
 /** Lists of tools are larger than their results. */
 const listBytes = 32 * 2 ** 20;
+
+interface StepsOptions {
+  readonly host: Host;
+  readonly exchange: Exchange;
+  readonly config: LoopConfig;
+  /** Members of the query that the turns have instead of the client's. */
+  readonly query: Readonly<Record<string, string>>;
+  readonly budget: RunBounds['budget'];
+}
 
 export class Steps {
   readonly #host: Host;
@@ -42,12 +59,13 @@ export class Steps {
   #calls = 0;
   /** A step was refused because its money is not there. */
   isOutOfMoney = false;
+  readonly #budget: RunBounds['budget'];
 
-  /** `query`: members of it that the turns have instead of the client's. */
-  constructor(host: Host, exchange: Exchange, config: LoopConfig, query: Readonly<Record<string, string>>) {
+  constructor({ host, exchange, config, query, budget }: StepsOptions) {
     this.#host = host;
     this.#exchange = exchange;
     this.#config = config;
+    this.#budget = budget;
     const { request } = exchange;
     const asked = new URLSearchParams([...request.query].filter(([name]) => name !== 'key'));
     for (const [name, value] of Object.entries(query)) asked.set(name, value);
@@ -111,6 +129,7 @@ export class Steps {
     const { id, request, signal } = this.#exchange;
     const { keyId } = this.#exchange.get(caller);
     const known = await this.#host.get(keyring).callerOf(keyId, request.remoteAddress, request.headers);
+    const budget = this.#budget;
     let made: Exchange | undefined;
     const answer = await this.#host.perform({
       ...{ method: 'POST', path, body: Buffer.from(body), remoteAddress: request.remoteAddress, signal },
@@ -118,7 +137,7 @@ export class Steps {
       ...(step === undefined ? {} : { id: stepId(id, step) }),
       prepare(exchange) {
         made = exchange;
-        exchange.set(caller, known);
+        exchange.set(caller, budget === undefined ? known : { ...known, budget });
         if (step === undefined) exchange.set(unrecorded, true);
       },
     });

@@ -278,7 +278,7 @@ function startHold(exchange: Exchange, services: CallServices): undefined | Prom
   const at = host.clock.now();
   const terms = termsOf(exchange, rules, at);
   const identity = exchange.get(caller);
-  const isUnlimited = identity.cap === undefined && book.isEmpty;
+  const isUnlimited = identity.cap === undefined && book.isEmpty && terms.budget === undefined;
   const take = (requested: Terms) =>
     isUnlimited
       ? reservations.create(requested)
@@ -311,7 +311,7 @@ function settleAtEnd(exchange: Exchange, { reservations, tallies, host, estimate
     settle(exchange, reservations, hold, verdict);
     const at = host.clock.now();
     estimates.ended(exchange, hold.terms, verdict, at);
-    if (hold.terms.cap === undefined && hold.spent !== undefined) tallies.charged(hold.terms, hold.spent, at);
+    if ((hold.terms.cap?.size ?? 0) === 0 && hold.spent !== undefined) tallies.charged(hold.terms, hold.spent, at);
     recordEnd(exchange, at, hold, verdict);
     if (verdict.kind === 'SETTLE' && verdict.impossible !== undefined)
       reportImpossible(host, exchange.find(attempts)?.at(-1));

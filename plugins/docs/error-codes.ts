@@ -259,6 +259,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     "The person's role in the account does not include this.",
     'Ask an owner or an admin of the account.',
   ),
+  run_budget: of(
+    'insufficient_balance',
+    'The budget that the request gives its run does not cover the next step.',
+    'Raise `budget` in the header `x-gateway-run`, or ask for less.',
+  ),
   run_concurrency: of('rate_limited', 'The account has too many runs with tools at once.', waits),
   run_not_found: of(
     'not_found',

@@ -11,6 +11,7 @@ import type { Mutant } from './mutants.ts';
 import type { Node } from './node.ts';
 import type { Oracle } from './oracle.ts';
 import { type AccountProfile, drawModel, type PricedModel, type Profile } from './profile.ts';
+import type { Runs } from './runs.ts';
 import type { Schedule } from './schedule.ts';
 import { newTrace, type Trace } from './trace.ts';
 import { Visit } from './visit.ts';
@@ -30,6 +31,8 @@ export interface ArrivalsOptions {
   readonly tables: ShopTables;
   readonly nodes: readonly Node[];
   readonly mutant: Mutant;
+  /** undefined: no call shares a budget with others. */
+  readonly runs: Runs | undefined;
   /** undefined: no one asks for API keys here. */
   readonly callers: Callers | undefined;
   /** A node with a call under a key is to die soon. */
@@ -143,7 +146,7 @@ export class Arrivals {
       serving,
       trace,
       exchange,
-      call,
+      this.#options.runs?.join(call, trace) ?? call,
     ).begin();
   }
 

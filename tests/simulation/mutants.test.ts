@@ -71,6 +71,8 @@ const shownBy: Readonly<Record<string, number>> = {
   'broken-call-forgotten': 181,
   'task-taken-back-late': 65,
   'task-untold': 10,
+  'run-first-hold-alone': 47,
+  'run-forgets-costs': 216,
 };
 
 for (const [name, mutant] of Object.entries(mutants)) {

