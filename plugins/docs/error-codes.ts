@@ -180,11 +180,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   mutually_exclusive_parameters: of('invalid_request', 'Two parameters exclude each other.', 'Leave one of them out.'),
   no_content: of('not_found', 'The task has no file yet.', 'Ask again when the task has ended.'),
-  no_tools: of(
-    'invalid_request',
-    'The named server has no tool that the request and its key may use.',
-    'Check the name in `server_url` and the allowed tools; `POST /mcp` lists those of the key.',
-  ),
+  no_tools: of('invalid_request', 'The named server has no tool that the key may use.', '`POST /mcp` lists them.'),
   not_metered: of(
     'invalid_request',
     'The request asks for something whose use could not be measured.',
@@ -259,17 +255,9 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     "The person's role in the account does not include this.",
     'Ask an owner or an admin of the account.',
   ),
-  run_budget: of(
-    'insufficient_balance',
-    'The budget that the request gives its run does not cover the next step.',
-    'Raise `budget` in the header `x-gateway-run`, or ask for less.',
-  ),
+  run_budget: of('insufficient_balance', 'The budget of the run does not cover its next step.', 'Raise `budget`.'),
   run_concurrency: of('rate_limited', 'The account has too many runs with tools at once.', waits),
-  run_not_found: of(
-    'not_found',
-    'No step of such a run was charged to the account.',
-    'Use the `x-request-id` of the answer; a run in which nothing was charged has no bill.',
-  ),
+  run_not_found: of('not_found', 'No step of such a run was charged.', 'Use the `x-request-id` of its answer.'),
   service_not_priced: of('invalid_request', 'The service tier has no price here.', 'Leave out `service_tier`.'),
   session_ended: of('upstream_failed', 'The model has ended the session.', 'Open another session.'),
   session_expired: of('invalid_request', 'The session has been open for as long as it may.', 'Open another session.'),

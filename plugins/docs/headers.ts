@@ -16,6 +16,7 @@ export const headerTexts: readonly HeaderText[] = [
   client('idempotency-key', 'One answer and one charge for all repetitions under this text.'),
   client('prefer', '`wait`: an order of images is answered with the images; `respond-async`: with its task.'),
   client('x-gateway-tags', '`NAME=VALUE, …`: what the call is for, where the key takes these tags.'),
+  client('x-gateway-run', '`budget=2.00; turns=4; calls=10`: bounds of a run with tools of the gateway.'),
   client('x-gateway-tools', '`crm/*, github/search_*`: the only tools of the request to `/mcp`.'),
   client(
     'x-session-id',
