@@ -94,7 +94,7 @@ export type Outcome = (Judgement & { readonly ms: number }) | { readonly broken:
 /** Never throws or rejects. A promise only where the check waits. */
 export function ask(
   { check, settings, breaker }: OpenCheck,
-  given: Omit<TextsToJudge, 'signal'>,
+  { stage, operation, texts, unread, schema, ask: request }: Omit<TextsToJudge, 'signal'>,
   clock: Host['clock'],
 ): Outcome | Promise<Outcome> {
   const start = clock.monotonic();
@@ -109,21 +109,34 @@ export function ask(
     return { ...judgement, ms: ended() };
   };
   if (breaker.isOpen) return { broken: new Error('the check rests after failures'), ms: 0 };
-  const abort = new AbortController();
+  let abort: AbortController | undefined;
+  // A check that does not wait asks for no signal.
+  const aborting = () => (abort ??= new AbortController());
+  const asked = {
+    stage,
+    operation,
+    texts,
+    unread,
+    schema,
+    ask: request,
+    get signal() {
+      return aborting().signal;
+    },
+  };
   try {
-    const judgement = check.judge({ ...given, signal: abort.signal });
+    const judgement = check.judge(asked);
     if (!(judgement instanceof Promise)) return heard(judgement);
-    return inTime(judgement, settings.within, abort).then(heard, broken);
+    return inTime(judgement, settings.within, aborting).then(heard, broken);
   } catch (error) {
     return broken(error);
   }
 }
 
-async function inTime<T>(awaited: Promise<T>, ms: number, abort: AbortController): Promise<T> {
+async function inTime<T>(awaited: Promise<T>, ms: number, aborting: () => AbortController): Promise<T> {
   const over = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     over.reject(new Error(`no verdict came within ${ms} ms`));
-    abort.abort();
+    aborting().abort();
   }, ms);
   try {
     return await Promise.race([awaited, over.promise]);

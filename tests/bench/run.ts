@@ -144,6 +144,23 @@ async function streams(): Promise<void> {
   report(title, costs, () => ['bare forwarder', ...(hasNginx ? ['nginx'] : [])]);
 }
 
+/** All known patterns on both ways, beside the same streams without. */
+async function guardedStreams(): Promise<void> {
+  const guarded = await start('gateway.ts', [String(upstream.port), 'guarded'], measuredCore);
+  const pairs = { relayed: wordsOf('chat', 'chat'), translated: wordsOf('chat', 'messages') };
+  const subjects = Object.entries(pairs).flatMap(([name, words]): [string, Subject][] => {
+    const requested = words.request(`chunks=${chunks} ${prompt}`);
+    return [
+      [name, { started: gateway, ...requested }],
+      [`${name} guarded`, { started: guarded, ...requested }],
+    ];
+  });
+  const costs = await compare(Object.fromEntries(subjects), chunks, 16);
+  stop(guarded);
+  const title = `Streams of ${chunks} chunks through guardrails: all known patterns, 16 streams at a time`;
+  report(title, costs, (name) => (name.endsWith(' guarded') ? [name.split(' ')[0]!] : []));
+}
+
 function starts(): void {
   console.log('\nStart-up of both demo gateways, ms');
   execFileSync(process.execPath, [join(import.meta.dirname, 'start-up.ts'), '--runs', '3'], { stdio: 'inherit' });
@@ -154,6 +171,7 @@ const parts = {
   whole: wholeAnswers,
   streams,
   translated: () => translatedStreams(gateway, bare, chunks, prompt),
+  guarded: guardedStreams,
   crowd: () => crowd(gateway, bare, upstream),
   'first-byte': addedFirstByte,
   memory: () => silentStreams(1_000, mostStreams() - 1_000),

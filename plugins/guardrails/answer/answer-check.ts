@@ -44,6 +44,8 @@ interface Block {
 /** Characters of one text that may wait. */
 const mostHeld = 2 ** 20;
 
+const none: readonly Event[] = [];
+
 type Judged = Parameters<GuardedCall['judge']>[2];
 /** undefined: nothing waits. */
 type Wait = Promise<void> | undefined;
@@ -286,8 +288,11 @@ export class AnswerCheck implements AnswerTransform {
 
   /** Events leave in the order in which they came. */
   #ready(): readonly Event[] {
-    const until = this.#queue.findIndex(({ made }) => made === undefined);
-    const out = this.#queue.splice(0, until === -1 ? this.#queue.length : until);
-    return out.length === 1 ? out[0]!.made! : out.flatMap(({ made }) => made!);
+    const queue = this.#queue;
+    let count = 0;
+    while (count < queue.length && queue[count]!.made !== undefined) count++;
+    if (count === 0) return none;
+    const out = queue.splice(0, count);
+    return count === 1 ? out[0]!.made! : out.flatMap(({ made }) => made!);
   }
 }

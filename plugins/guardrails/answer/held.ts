@@ -14,7 +14,9 @@ export interface Held {
 }
 
 export function textOf(held: readonly Held[]): string {
-  return held.length === 1 ? (held[0]!.event as Delta).text : held.map(({ event }) => (event as Delta).text).join('');
+  let text = '';
+  for (const { event } of held) text += (event as Delta).text;
+  return text;
 }
 
 /** The end of the last delta that lies before this place: a part of one would be a change. */

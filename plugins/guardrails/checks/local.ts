@@ -4,7 +4,7 @@ import type { FoundPlace, GuardrailCheckType, Judgement, TextsToJudge } from '..
 import { asType } from '../services/service.ts';
 import { folded } from './folded.ts';
 import { isRegular, Native, Regular } from './regular.ts';
-import { type KnownPattern, knownPatterns } from './validated.ts';
+import { type KnownPattern, known, knownPatterns } from './validated.ts';
 
 const patternNames = Object.keys(knownPatterns) as [string, ...string[]];
 const kindName = z.string().regex(/^[A-Za-z][A-Za-z_]{0,19}$/, 'must be a name of letters and _');
@@ -62,8 +62,9 @@ const patterns: GuardrailCheckType<z.output<typeof patternsConfig>> = {
 /** The first of the list that finds a place has it. In their order. */
 function foundBy(seekers: readonly Seeker[], text: string, index: number): readonly FoundPlace[] {
   let found: readonly FoundPlace[] = [];
+  const mayBeKnown = known.test(text);
   for (const seeker of seekers) {
-    if (seeker.hint?.test(text) === false) continue;
+    if (seeker.hint !== undefined && !(mayBeKnown && seeker.hint.test(text))) continue;
     const own = placesOf(seeker, text, index);
     if (own.length > 0) found = found.length === 0 ? own : besides(found, own);
   }

@@ -15,6 +15,9 @@ export interface KnownPattern {
 const asIs = (match: string) => match;
 const where = (test: (match: string) => boolean) => (match: string) => (test(match) ? match : undefined);
 
+/** One of these is in each text that a known pattern can match. */
+export const known = /[\d@:]/;
+
 export const knownPatterns: Readonly<Record<string, KnownPattern>> = table({
   email: {
     kind: 'EMAIL',
@@ -25,7 +28,7 @@ export const knownPatterns: Readonly<Record<string, KnownPattern>> = table({
   card: {
     kind: 'CARD',
     pattern: /[0-9](?:[ -]?[0-9]){12,18}/g,
-    hint: /\d[ -]?\d[ -]?\d/,
+    hint: /\d(?:[ -]?\d){12}/,
     proven: where((match) => isCard(match.replace(/[ -]/g, ''))),
   },
   iban: {
@@ -37,13 +40,13 @@ export const knownPatterns: Readonly<Record<string, KnownPattern>> = table({
   phone: {
     kind: 'PHONE',
     pattern: /(?:\+|00)?[0-9](?:[ ./-]?\(?[0-9]\)?){6,16}|\([0-9]{2,5}\)[ ./-]?[0-9](?:[ ./-]?[0-9]){4,10}/g,
-    hint: /\d/,
+    hint: /\d(?:[ ./()-]{0,3}\d){6}/,
     proven: where(isPhone),
   },
   ip: {
     kind: 'IP',
     pattern: /[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:[0-9]{0,3}(?:\.[0-9]{1,3}){3})?/gi,
-    hint: /\d\.\d|:/,
+    hint: /\d\.\d{1,3}\.\d|:[0-9a-f]{0,4}:/i,
     proven: where((match) => isIPv4(match) || (match.length > 4 && isIPv6(match))),
   },
 });

@@ -53,7 +53,36 @@ export class AnswerTransforms {
    * with a `reply` get the whole answer instead.
    */
   event(event: Event, isWhole: boolean, give: (made: Event) => void): void {
-    this.#steps.run(() => given(this.#from(0, [event], isWhole), give));
+    const only = this.#all.length === 1 && !this.#steps.isWaiting ? this.#all[0]! : undefined;
+    if (only !== undefined && !(isWhole && only.transform.reply !== undefined)) this.#alone(only, event, give);
+    else this.#steps.run(() => given(this.#from(0, [event], isWhole), give));
+  }
+
+  /** The same with less, for the one transform of most answers. */
+  #alone({ name, transform }: Named, event: Event, give: (made: Event) => void): void {
+    let made: readonly Event[] | Promise<readonly Event[]>;
+    try {
+      made = transform.event(event);
+      if (!(made instanceof Promise)) made = this.#placed(made);
+    } catch (error) {
+      throw this.#failed(name, error);
+    }
+    if (made instanceof Promise) {
+      const waits = made.then((events) => this.#run('', () => this.#placed(events)), this.#rejected(name));
+      this.#steps.run(() => given(waits, give));
+    } else for (const one of made) give(one);
+  }
+
+  /** The same list if all numbers in it are right. */
+  #placed(events: readonly Event[]): readonly Event[] {
+    let placed = events;
+    for (let index = 0; index < events.length; index++) {
+      const one = this.#order.placed(events[index]!);
+      if (one === events[index]) continue;
+      if (placed === events) placed = [...events];
+      (placed as Event[])[index] = one;
+    }
+    return placed;
   }
 
   /** Gives the events that transforms add after the last one, and calls `done` behind them. */
@@ -123,7 +152,7 @@ export class AnswerTransforms {
       if (made instanceof Promise) return made.then((all) => this.#from(index + 1, all, isWhole), this.#rejected(name));
       current = made;
     }
-    return this.#run('', () => current.map((event) => this.#order.placed(event)));
+    return this.#run('', () => this.#placed(current));
   }
 
   #rejected(name: string): (error: unknown) => never {
@@ -178,6 +207,14 @@ function given(
   return undefined;
 }
 
+/** By the type of an event: the kind of its block, and what it does to it. */
+const parts = new Map<string, readonly [kind: string, step: string]>([
+  ['citation', ['text', 'delta']],
+  ...['text', 'refusal', 'reasoning', 'tool'].flatMap((kind) =>
+    ['start', 'delta', 'end'].map((step) => [`${kind}-${step}`, [kind, step]] as const),
+  ),
+]);
+
 /** Checks the order that `Event` describes, and renumbers blocks, as transforms may add and drop some. */
 class EventOrder {
   readonly #numbers = new Map<number, number>();
@@ -199,7 +236,7 @@ class EventOrder {
 
   #numberOf(event: Exclude<Event, { type: 'reply-start' | 'stop' }>): number {
     const { type, block } = event;
-    const [kind, step] = type === 'citation' ? ['text', 'delta'] : (type.split('-') as [string, string | undefined]);
+    const [kind, step] = parts.get(type) ?? (type.split('-') as [string, string | undefined]);
     if (step === undefined || step === 'start') {
       if (this.#numbers.has(block)) throw new Error(`${type} repeats the number ${block} of another block`);
       if (step === 'start') this.#open.set(block, kind);

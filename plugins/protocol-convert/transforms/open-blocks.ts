@@ -15,7 +15,8 @@ export class OpenBlocks {
   readonly #stops: Event[] = [];
 
   add(event: Event): void {
-    if (event.type === 'reply-start') this.#start = event;
+    if (event.type === 'text-delta') this.#blocks.get(event.block)?.pieces.push(event.text);
+    else if (event.type === 'reply-start') this.#start = event;
     else if (event.type === 'stop') this.#stops.push(event);
     else if (event.type.endsWith('-start')) this.#blocks.set(event.block, { start: event, pieces: [], end: undefined });
     else if (event.type.endsWith('-delta'))

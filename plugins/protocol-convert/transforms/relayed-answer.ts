@@ -15,10 +15,11 @@ import { Collector } from '../../common/canonical/collect.ts';
 import { ReplyEvents } from '../../common/canonical/events.ts';
 import type { Event } from '../../common/canonical/reply.ts';
 import { formatFrame, parseFrame } from '../../common/kit/sse.ts';
-import { readFrame } from '../../common/wire/frame.ts';
+import { type ReadFrame, readFrame } from '../../common/wire/frame.ts';
 import type { Reshape } from '../../common/wire/protocols.ts';
 import type { Verdict } from '../../common/wire/usage-meter.ts';
 import type { LiveReport } from '../metering/report.ts';
+import { FrameParser } from '../translate/frame-parser.ts';
 import type { AnswerTransforms } from './chain.ts';
 import { OpenBlocks } from './open-blocks.ts';
 
@@ -40,7 +41,7 @@ export interface RelayedOptions {
 /** A frame of the vendor that is not sent yet. */
 interface Waiting {
   readonly bytes: Uint8Array | undefined;
-  readonly json: JsonObject | undefined;
+  json: JsonObject | undefined;
   readonly events: Event[];
   /** How many of its events the transforms have returned. */
   returned: number;
@@ -53,6 +54,7 @@ export class RelayedAnswer implements Reshape {
   #dialect: Reshape | undefined;
   readonly #decoder: ReplyDecoder;
   readonly #events: ReplyEvents;
+  readonly #parser: FrameParser;
   readonly #continuation: StreamContinuation | undefined;
   readonly #blocks = new OpenBlocks();
   #waiting: Waiting[] = [];
@@ -76,6 +78,7 @@ export class RelayedAnswer implements Reshape {
       idSeed: context.exchangeId.replaceAll('-', '').slice(-12),
     });
     this.#decoder = codec.createDecoder(this.#events);
+    this.#parser = new FrameParser(this.#continuation === undefined ? codec.deltaPaths : []);
   }
 
   get hasRefused(): boolean {
@@ -112,13 +115,11 @@ export class RelayedAnswer implements Reshape {
       return this.#flush();
     }
     if (verdict === 'error' || verdict === 'failed') return this.#broken(raw);
-    const read = readFrame(raw);
-    if (this.#encoder === undefined)
-      this.#push({ bytes: this.#bytesOf(raw, verdict), json: read?.json, events: [], returned: 0 });
-    if (read !== undefined) {
-      this.#report?.look(read.json);
-      this.#decoder.payload(read.json, read.event);
-    }
+    const read = this.#parser.read(raw);
+    const bytes = this.#encoder === undefined ? this.#bytesOf(raw, verdict) : undefined;
+    const waiting: Waiting = { bytes, json: undefined, events: [], returned: 0 };
+    if (this.#encoder === undefined) this.#push(waiting);
+    if (read !== undefined) this.#decode(raw, read, waiting);
     if (verdict === 'last' || verdict === 'overdue') this.#end();
     else if (this.#heldBytes > maxHeldBytes) this.#change();
     return this.#flush();
@@ -212,6 +213,16 @@ export class RelayedAnswer implements Reshape {
     return this.#dialect === undefined ? raw : this.#dialect.frame(raw);
   }
 
+  #decode(raw: Buffer, { json, event, growth }: ReadFrame, waiting: Waiting): void {
+    if (growth === undefined) {
+      this.#report?.look(json);
+      waiting.json = json;
+    }
+    this.#decoder.payload(json, event);
+    // The parser uses its object again for the next frame.
+    if (growth !== undefined && waiting.events.length === 0) waiting.json = readFrame(raw)?.json;
+  }
+
   #push(waiting: Waiting): void {
     this.#waiting.push(waiting);
     this.#heldBytes += waiting.bytes?.length ?? 0;
@@ -245,10 +256,13 @@ export class RelayedAnswer implements Reshape {
 
   /** Sends frames after the transforms have returned all their events. The newest frame is held: it may have more events. */
   #release(isRead = false): void {
-    const settled = this.#waiting.findIndex(({ events, returned }) => returned < events.length);
-    const end = settled === -1 ? this.#waiting.length - (isRead ? 0 : 1) : settled;
-    const count = this.#waiting.slice(0, end).findLastIndex((frame) => !this.#waits(frame)) + 1;
-    for (const { bytes, json, events } of this.#waiting.splice(0, count)) {
+    const waiting = this.#waiting;
+    let count = 0;
+    while (count < waiting.length && waiting[count]!.returned === waiting[count]!.events.length) count++;
+    if (count === waiting.length && !isRead) count--;
+    while (count > 0 && this.#waits(waiting[count - 1]!)) count--;
+    if (count <= 0) return;
+    for (const { bytes, json, events } of waiting.splice(0, count)) {
       this.#heldBytes -= bytes?.length ?? 0;
       if (bytes !== undefined) this.#out.push(bytes);
       if (json !== undefined) this.#continuation?.sent(json);

@@ -7,6 +7,10 @@ export class Steps {
   #isWaiting = false;
   #pending: Promise<void> | undefined;
 
+  get isWaiting(): boolean {
+    return this.#isWaiting;
+  }
+
   /** What the steps wait for. It stays until `settle` is called behind it, so that what they wrote is fetched. */
   get pending(): Promise<void> | undefined {
     return this.#pending;

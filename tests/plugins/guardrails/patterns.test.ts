@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localChecks } from '../../../plugins/guardrails/checks/local.ts';
+import { known, knownPatterns } from '../../../plugins/guardrails/checks/validated.ts';
+import { fc } from '../../helpers/properties.ts';
 
 const signal = new AbortController().signal;
 
@@ -69,4 +71,17 @@ test('words are found in any case, as whole words, and from a file', async () =>
   assert.deepEqual(await found('words', { list: ['banana'], inside: true }, 'bananas'), ['WORD banana']);
   assert.deepEqual(await found('words', { list: './blocked.txt' }, 'a banana'), ['WORD banana']);
   assert.deepEqual(await found('words', { list: ['毒品'] }, '他们卖毒品吗'), ['WORD 毒品']);
+});
+
+test('what is looked for first is in each text in which a known pattern is found', () => {
+  const signs = fc.constantFrom(...'0123456789', ...' ./-()+:@', 'a', 'f', 'DE', '2001', '::', '192.168.', '+49 ', 'é');
+  const native = Object.entries(knownPatterns).filter(([, { pattern }]) => pattern instanceof RegExp);
+  fc.assert(
+    fc.property(fc.string({ unit: signs, maxLength: 40 }), (text) => {
+      for (const [name, { pattern, hint }] of native)
+        if (text.search(pattern as RegExp) !== -1)
+          assert.ok(known.test(text) && hint.test(text), `${name} in "${text}"`);
+    }),
+    { numRuns: 3_000 },
+  );
 });
