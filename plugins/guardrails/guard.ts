@@ -9,16 +9,17 @@ import { model } from '../common/domain/models.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import { type CheckVerdict, guarded, guardrailChecks } from '../common/guardrails/checks.ts';
 import { guardedSessions, type SessionChecks, type SessionGuard } from '../common/guardrails/sessions.ts';
-import type { PromptContext } from '../common/wire/prompt-rules.ts';
+import type { OpenSession, PromptContext } from '../common/wire/prompt-rules.ts';
 import { type Opened, opened } from '../common/wire/protocols.ts';
 import type { Release } from './answer/answer-check.ts';
 import { sessionChecks } from './answer/session-checks.ts';
 import { checkTranscript, transcribing } from './answer/transcripts.ts';
 import type { GuardrailsConfig } from './config.ts';
 import { ofAnswers, textless } from './coverage.ts';
-import { type CallTools, GuardedCall } from './guarded-call.ts';
+import { type CallFacts, type CallTools, GuardedCall } from './guarded-call.ts';
 import { continued, followLine, recalled } from './kept/recall.ts';
 import { openChecks } from './open-checks.ts';
+import { Placeholders } from './placeholders.ts';
 import { type Applied, Policies, unknownNames } from './policies.ts';
 import { answerInstead, notApplicable, Refusal } from './refusal.ts';
 import { requestedSchema } from './request-schema.ts';
@@ -29,6 +30,12 @@ import { verdictHeader } from './verdicts.ts';
 const checkedEvent = defineEvent('guardrails.checked', (said: string) => `checked by guardrails: ${said}`);
 const free = { name: 'guardrails', usage: {}, price: 'free' } as const;
 
+/** What stands for texts of a session, and the names of its model. */
+interface KnownSession {
+  readonly placeholders: Placeholders;
+  models: readonly string[];
+}
+
 /** The running section, and the calls under checks. */
 export class Guard {
   readonly #host: Host;
@@ -37,6 +44,8 @@ export class Guard {
   readonly tools: CallTools;
   /** By the request's id. */
   readonly running = new Map<string, GuardedCall>();
+  /** Sessions that are open. */
+  readonly #sessions = new WeakMap<OpenSession, KnownSession>();
   section: GuardrailsConfig;
   #policies: Promise<Policies> | undefined;
   #ready: Policies | undefined;
@@ -90,19 +99,36 @@ export class Guard {
   }
 
   /** The call of a request that has policies, or one for a message of a session. */
-  callOf({ requestId, operation, find }: PromptContext): GuardedCall | undefined {
+  callOf({ requestId, operation, session, find }: PromptContext): GuardedCall | undefined {
     if (requestId !== undefined) return this.running.get(requestId);
-    const applied = this.#ready?.of({ caller: find(caller), models: [] });
-    return applied && new GuardedCall(applied.checks, { operation, hasNoAnswer: true }, this.tools);
+    const known = find(caller);
+    // Before its first message has named the model, each entry about models matches.
+    const models = (session && this.#sessions.get(session)?.models) ?? [];
+    const applied = this.#ready?.of({ caller: known, models });
+    return applied && new GuardedCall(applied.checks, this.#sessionFacts(operation, session, known), this.tools);
+  }
+
+  /** A message of a session, or an answer in it. */
+  #sessionFacts(operation: string, session: OpenSession | undefined, known: Caller | undefined): CallFacts {
+    if (session === undefined) return { operation, hasNoAnswer: true };
+    const { placeholders } = this.#sessionOf(session);
+    return { operation, hasNoAnswer: true, placeholders, ask: askingFor(this.#host, known, session.remoteAddress) };
+  }
+
+  #sessionOf(session: OpenSession): KnownSession {
+    const known = this.#sessions.get(session) ?? { placeholders: new Placeholders(1, true), models: [] };
+    this.#sessions.set(session, known);
+    return known;
   }
 
   /** The checks of a session's answers; undefined: none applies. */
-  of({ caller: known, operation, model: name }: Parameters<SessionGuard['of']>[0]): SessionChecks | undefined {
+  of({ session, caller: known, operation, model: name }: Parameters<SessionGuard['of']>[0]): SessionChecks | undefined {
+    this.#sessionOf(session).models = [name];
     const applied = this.#ready?.of({ caller: known, models: [name] });
     if (applied === undefined) return undefined;
     const release = this.releaseOf(true);
     return sessionChecks(applied, release, (checks) => {
-      const call = new GuardedCall(checks, { operation, hasNoAnswer: true }, this.tools);
+      const call = new GuardedCall(checks, this.#sessionFacts(operation, session, known), this.tools);
       return { call, done: () => this.#keep(call, known) };
     });
   }
@@ -145,7 +171,7 @@ export class Guard {
       {
         operation,
         schema: request && requestedSchema(request.json),
-        ask: askingFor(this.#host, exchange),
+        ask: askingFor(this.#host, exchange.find(caller), exchange.request.remoteAddress),
         continuesAt: this.#firstNumber(request),
         hasNoAnswer: exchange.find(vendorBatch) === 'order',
       },

@@ -27,6 +27,8 @@ export interface CallFacts {
   readonly ask?: TextsToJudge['ask'];
   /** The number of its first placeholder, where earlier turns are added to its prompt. */
   readonly continuesAt?: number | undefined;
+  /** What stands for texts of the session that it is a part of; absent: it has its own. */
+  readonly placeholders?: Placeholders;
   /** No answer waits for verdicts: a message of a session, or the order of a line that a vendor's batch makes. */
   readonly hasNoAnswer?: boolean;
 }
@@ -77,7 +79,7 @@ export class GuardedCall {
     this.#facts = facts;
     this.#tools = tools;
     this.continues = facts.continuesAt !== undefined;
-    this.placeholders = new Placeholders(facts.continuesAt ?? 1);
+    this.placeholders = facts.placeholders ?? new Placeholders(facts.continuesAt ?? 1);
   }
 
   /** The call goes on while a check of its prompt is asked. Rejects as the check does. */

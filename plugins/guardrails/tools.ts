@@ -1,8 +1,8 @@
 /** What checks get of the gateway: requests to services and to its own models, credentials of providers, files beside its own. */
 import { configFiles } from '../../core/contract/config-files.ts';
-import type { Exchange, Host } from '../../core/contract/contract.ts';
+import type { Host } from '../../core/contract/contract.ts';
 import { isObject, type JsonObject, tryParseBytes } from '../../core/json/json.ts';
-import { caller } from '../common/domain/accounts.ts';
+import { type Caller, caller } from '../common/domain/accounts.ts';
 import { providers } from '../common/domain/upstreams.ts';
 import type { CheckTools, Payer, TextsToJudge } from '../common/guardrails/checks.ts';
 import { wholeBody } from '../common/wire/answer-body.ts';
@@ -41,11 +41,9 @@ export function checkTools(host: Host): CheckTools {
 /** Who pays for the requests of checks, by their ids. They are not checked again. */
 export const ownRequests = new Map<string, Payer>();
 
-/** undefined: the call has no account. */
-export function askingFor(host: Host, exchange: Exchange): TextsToJudge['ask'] {
-  const known = exchange.find(caller);
+/** For a request or a session from this address. undefined: it has no account. */
+export function askingFor(host: Host, known: Caller | undefined, remoteAddress: string): TextsToJudge['ask'] {
   if (known === undefined) return undefined;
-  const { remoteAddress } = exchange.request;
   return async (path: string, body: JsonObject, payer: Payer = 'account') => {
     const answer = await host.perform({
       method: 'POST',

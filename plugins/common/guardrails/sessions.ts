@@ -2,8 +2,12 @@
 import { defineService } from '../../../core/contract/contract.ts';
 import type { Caller } from '../domain/accounts.ts';
 import type { AnswerTransform } from '../wire/call-transforms.ts';
+import type { OpenSession } from '../wire/prompt-rules.ts';
 
-/** The checks of one answer. It gets deltas and ends of blocks; any other object passes as it came, in its turn. */
+/**
+ * The checks of one answer, which put back what stands for texts of the client's messages. It gets deltas and ends of blocks, those of the words
+ * of sound with `isSpoken`; any other object passes as it came, in its turn.
+ */
 export interface SessionAnswer extends Pick<AnswerTransform, 'event'> {
   /** Nothing more of it comes: what was found is kept. */
   done(): void;
@@ -20,6 +24,8 @@ export interface SessionChecks {
 export interface SessionGuard {
   /** undefined: no check of answers applies. */
   of(session: {
+    /** As rules for prompts get it with each message. */
+    readonly session: OpenSession;
     readonly caller: Caller | undefined;
     readonly operation: string;
     readonly model: string;

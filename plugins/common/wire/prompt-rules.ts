@@ -29,12 +29,19 @@ export interface PromptTexts {
   replace(text: PromptText, by: string): void;
 }
 
+/** A session between a client and a model, of which each message is asked about. */
+export interface OpenSession {
+  readonly remoteAddress: string;
+}
+
 /** The request that a rule is asked about. */
 export interface PromptContext {
   /** `chat`, `embeddings`, `images`, `realtime` …, as in settings. */
   readonly operation: string;
   /** The request's id; absent: a message of a session. */
   readonly requestId?: string;
+  /** The session of the message: the same object for all of its messages and answers; absent: a request. */
+  readonly session?: OpenSession;
   /** The value of a context key, as of an exchange: the caller, the call. Of messages of a session only the caller. */
   find<T>(key: ContextKey<T>): T | undefined;
 }

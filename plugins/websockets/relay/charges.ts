@@ -43,13 +43,13 @@ export function pricedTools(host: RelayTools['host'], model: string): IsPriced {
 /** A message of the client as the rules for prompts leave it; undefined: this one, unchanged. Throws or rejects with a GatewayError where a rule refuses. */
 export function throughRules(
   { host }: RelayTools,
-  caller: Caller | undefined,
+  { caller, head }: Pick<Opening, 'caller' | 'head'>,
   { data, isBinary }: Message,
 ): Message | undefined | Promise<Message | undefined> {
   const rules = host.find(promptRules);
   if (rules === undefined) return undefined;
   const find = ((key: unknown) => (key === callerKey ? caller : undefined)) as PromptContext['find'];
-  const passed = rules.pass(data, { operation: 'realtime', find });
+  const passed = rules.pass(data, { operation: 'realtime', session: head, find });
   const written = (bytes: Uint8Array | undefined) =>
     bytes === undefined ? undefined : { data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), isBinary };
   return passed instanceof Promise ? passed.then(written) : written(passed);

@@ -69,9 +69,9 @@ export class RelaySession implements Session {
   /** Finds a target and connects to it. Rejects as a request would be refused. */
   async connect(model: string, first?: Message): Promise<void> {
     const { connections } = this.#tools;
-    const { settings, caller } = this.#opening;
-    this.#gate = gateOf(this.#tools.host, this.#opening, model);
-    const kept = settings && (await throughRules(this.#tools, caller, { data: settings, isBinary: false }));
+    const { settings } = this.#opening;
+    this.#gate = gateOf(this.#tools.host, this.#opening, model, (bytes) => this.#connection?.keep(bytes) !== false);
+    const kept = settings && (await throughRules(this.#tools, this.#opening, { data: settings, isBinary: false }));
     this.#settings = kept?.data ?? settings;
     const isPriced = pricedTools(this.#tools.host, model);
     const refused = first && this.#opening.dialect.checkFirst?.(first, model, isPriced);
@@ -190,7 +190,7 @@ export class RelaySession implements Session {
   #passed(message: Message): Message | undefined | Promise<Message | undefined> {
     const refused = (error: unknown) => void this.#refused(error);
     try {
-      const passed = throughRules(this.#tools, this.#opening.caller, message) ?? message;
+      const passed = throughRules(this.#tools, this.#opening, message) ?? message;
       return passed instanceof Promise ? passed.then((sent) => sent ?? message, refused) : passed;
     } catch (error) {
       return refused(error);
@@ -212,7 +212,7 @@ export class RelaySession implements Session {
   /** The first message names the model where the address does not. */
   async #beginWith(requested: Message): Promise<void> {
     const admitted = (await this.#opening.admit?.(requested)) ?? requested;
-    const message = (await throughRules(this.#tools, this.#opening.caller, admitted)) ?? admitted;
+    const message = (await throughRules(this.#tools, this.#opening, admitted)) ?? admitted;
     const model = this.#opening.dialect.modelIn?.(message);
     if (model === undefined) throw new GatewayError('invalid_request', 'The first message must name the model.');
     await this.connect(model, message);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { startGateway, type TestGateway } from '../../../plugins/common/author/testing.ts';
+import { startGateway, startVendor, type TestGateway, type Vendor } from '../../../plugins/common/author/testing.ts';
 import { type Message, type Talk, talk } from '../../end-to-end/sockets.ts';
 import { fc } from '../../helpers/properties.ts';
 import { until } from '../../helpers/until.ts';
@@ -14,6 +14,7 @@ const received: Message[] = [];
 let vendor: WebSocket;
 let gateway: TestGateway;
 let key: string;
+let judge: Vendor;
 
 const live = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
 
@@ -29,23 +30,39 @@ before(async () => {
     });
   });
   const at = `http://127.0.0.1:${(sessions.address() as AddressInfo).port}`;
-  const names = ['strict', 'open', 'masks', 'prompts'];
+  const names = ['strict', 'open', 'masks', 'prompts', 'restores', 'asks'];
+  judge = await startVendor();
   const words = { type: 'words', list: ['banana'], message: 'No fruit.' };
   const model = { kind: 'realtime', owned_by: 'x', targets: ['talks'], price: 'free' };
   gateway = await startGateway({
     plugins: [
       ...['storage', 'files', 'auth', 'providers', 'models', 'guardrails', 'prompts', 'billing', 'route'],
-      ...['protocol-convert', 'websockets'],
+      ...['protocol-convert', 'endpoints', 'websockets'],
     ],
-    providers: { talks: { keys: 'k', speaks: { 'openai-realtime': `${at}/v1`, 'gemini-live': at } } },
-    models: Object.fromEntries(names.map((name) => [name, model])),
+    providers: {
+      talks: { keys: 'k', speaks: { 'openai-realtime': `${at}/v1`, 'gemini-live': at } },
+      judge: { keys: 'k', speaks: { 'openai-moderations': `${judge.origin}/v1` } },
+    },
+    models: {
+      ...Object.fromEntries(names.map((name) => [name, model])),
+      mod: { kind: 'moderation', owned_by: 'x', targets: ['judge'], price: { input: 10 } },
+    },
     guardrails: {
       checks: {
         all: { ...words, as: 'answer' },
         sent: { ...words, on: ['prompt'], beside: true },
+        restores: { type: 'patterns', find: ['email'], on: ['prompt'], do: 'mask', restore: true },
+        asks: { type: 'moderation', model: 'mod', message: 'No fruit.' },
         mail: { type: 'patterns', find: ['email'], on: ['answer'], do: 'mask' },
       },
-      policies: { strict: ['all'], open: { checks: ['all'], uncovered: 'allow' }, masks: ['mail'], prompts: ['sent'] },
+      policies: {
+        strict: ['all'],
+        open: { checks: ['all'], uncovered: 'allow' },
+        masks: ['mail'],
+        prompts: ['sent'],
+        restores: ['restores'],
+        asks: ['asks'],
+      },
       apply: names.map((policy) => ({ policy, models: [policy] })),
       stream: { release: 12, overlap: 24 },
     },
@@ -55,6 +72,7 @@ before(async () => {
 });
 after(async () => {
   await gateway?.stop();
+  await judge?.stop();
   for (const client of sessions.clients) client.terminate();
   sessions.close();
 });
@@ -112,10 +130,6 @@ test("a client's message in which a check finds something is refused, and the ne
   for (const model of ['strict', 'open', 'prompts']) {
     received.length = 0;
     const client = await openRealtime(model);
-    const said = (text: string) => ({
-      type: 'conversation.item.create',
-      item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
-    });
     client.send(said('a banana'));
     await until('it is refused', () => client.messages.some(({ error: one }) => one?.message === 'No fruit.'));
     client.send(said('a pear'));
@@ -123,6 +137,90 @@ test("a client's message in which a check finds something is refused, and the ne
     assert.match(JSON.stringify(received[0]), /a pear/);
     await client.close();
   }
+});
+
+const said = (text: string) => ({
+  type: 'conversation.item.create',
+  item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
+});
+
+test('masked texts of a message come back in the answers of its session, in texts and arguments, wherever it is cut; words of sound stay', async () => {
+  const client = await openRealtime('restores');
+  for (const [index, pieces] of [['I wrote to [EMA', 'IL-1', '] and to [EMAIL-9].'], ['[EMAIL-1]']].entries()) {
+    received.length = 0;
+    client.send(said('Write to ada@example.com.'));
+    await until('the vendor has it', () => received.length === 1);
+    assert.match(JSON.stringify(received[0]), /Write to \[EMAIL-1\]\./);
+    const got = await answered(client, spoken(pieces, undefined, `r${index}`));
+    const shown = index === 0 ? 'I wrote to ada@example.com and to [EMAIL-9].' : 'ada@example.com';
+    assert.equal(got.map(({ delta: one = '' }) => one).join(''), shown);
+    assert.equal(got.at(-1).response.output[0].content[0].text, shown);
+    assert.doesNotMatch(JSON.stringify(got), /EMAIL-1/);
+  }
+  received.length = 0;
+  const call = { id: 'i', type: 'function_call', name: 'send', arguments: '{"to":"[EMAIL-1]"}' };
+  const called = await answered(client, [
+    { type: 'response.created', response: { id: 'c', output: [] } },
+    ...['{"to":"[EMA', 'IL-1]"}'].map((one) => ({ ...delta('function_call_arguments', one), response_id: 'c' })),
+    { type: 'response.function_call_arguments.done', ...item, response_id: 'c', arguments: call.arguments },
+    { type: 'response.done', response: { id: 'c', status: 'completed', output: [call], usage } },
+  ]);
+  assert.equal(called.map(({ delta: one = '' }) => one).join(''), '{"to":"ada@example.com"}');
+  assert.equal(called.at(-1).response.output[0].arguments, '{"to":"ada@example.com"}');
+  received.length = 0;
+  const events = spoken(['I wrote to [EMAIL-1].'], ['AAAA'], 's');
+  assert.deepEqual(await answered(client, events), events);
+  await client.close();
+  const other = await openRealtime('restores');
+  received.length = 0;
+  const theirs = await answered(other, spoken(['I wrote to [EMAIL-1].'], undefined));
+  assert.match(theirs.at(-1).response.output[0].content[0].text, /to \[EMAIL-1\]\./);
+  await other.close();
+});
+
+test('masked texts of a live message come back in the turn of the model', async () => {
+  const client = await openLive('restores');
+  received.length = 0;
+  const turns = [{ role: 'user', parts: [{ text: 'Write to ada@example.com.' }] }];
+  client.send({ clientContent: { turns, turnComplete: true } });
+  await until('the vendor has it', () => received.length === 1);
+  assert.match(JSON.stringify(received[0]), /Write to \[EMAIL-1\]\./);
+  const { got } = await lived(client, turn(says('I wrote to [EMAI'), says('L-1], as you asked.')));
+  const texts = got.flatMap(({ serverContent }) => serverContent?.modelTurn?.parts ?? []);
+  assert.equal(texts.map((one: { text: string }) => one.text).join(''), 'I wrote to ada@example.com, as you asked.');
+  await client.close();
+});
+
+test('a check that asks a model judges messages and answers of a session, for the account of its key', async () => {
+  const client = await openRealtime('asks');
+  const verdict = (flagged: boolean) =>
+    judge.play({
+      body: JSON.stringify({
+        ...{ id: 'x', model: 'mod', results: [{ flagged, categories: {} }] },
+        usage: { prompt_tokens: 5, total_tokens: 5 },
+      }),
+    });
+  verdict(true);
+  client.send(said('a banana'));
+  await until('it is refused', () => client.messages.some(({ error: one }) => one?.message === 'No fruit.'));
+  assert.match(judge.requests[0]!.body.toString(), /a banana/);
+  verdict(false);
+  client.send(said('a pear'));
+  await until('the vendor has it', () => received.length === 1);
+  received.length = 0;
+  const events = spoken(['A pear.'], undefined);
+  assert.deepEqual(await answered(client, events), events);
+  verdict(true);
+  received.length = 0;
+  const got = await answered(client, spoken(['A banana.'], undefined, 'two'));
+  assert.doesNotMatch(JSON.stringify(got), /banana/);
+  assert.match(JSON.stringify(got), /content_policy_violation/);
+  await client.close();
+  const charged = async () =>
+    ((await gateway.run('ledger', { name: 'ada' })) as { rows: { change: string }[] }).rows.some(
+      ({ change }) => Number(change) < 0,
+    );
+  await until('the account has paid for the verdicts', charged);
 });
 
 test('a realtime answer in which nothing is found leaves as it came: texts in their order, sound before the end of its transcript', async () => {

@@ -11,9 +11,14 @@ import type { AnswerReader, AnswerReading, BlockKind, Growth, Step, WholeText } 
 const mostSoundBytes = 32 * 2 ** 20;
 /** Answers and their items that are remembered after they were refused. */
 const mostRefused = 1_000;
-/** Texts of one answer that have their verdict. */
+/** Texts of one answer that have their verdict, and its items. */
 const mostTexts = 10_000;
+/** Characters of one answer, and answers that run at once. */
+const mostCharacters = 8 * 2 ** 20;
+const mostRunning = 100;
 
+/** Whether so many bytes more may be kept for the account; negative: they are kept no more. */
+type Keep = (bytes: number) => boolean;
 type Send = (message: Message) => Promise<void> | undefined;
 
 interface Block {
@@ -33,27 +38,36 @@ interface Answer {
   readonly spelled: Set<string>;
   readonly items: Set<string>;
   numbers: number;
+  /** All of its texts so far. */
+  characters: number;
 }
 
 /** What an event of the checks stands for. */
 type Carried = Event & { readonly of?: Block; readonly step?: Step; readonly sound?: readonly Message[] };
 
 /** undefined: no check of answers applies. */
-export function gateOf(host: Pick<Host, 'find'>, { caller, dialect }: Opening, model: string): AnswerGate | undefined {
-  const checks = host.find(sessionGuard)?.of({ caller, operation: 'realtime', model });
-  return checks && new AnswerGate(checks, dialect.answers);
+export function gateOf(
+  host: Pick<Host, 'find'>,
+  { caller, head, dialect }: Opening,
+  model: string,
+  keep: Keep,
+): AnswerGate | undefined {
+  const checks = host.find(sessionGuard)?.of({ session: head, caller, operation: 'realtime', model });
+  return checks && new AnswerGate(checks, dialect.answers, keep);
 }
 
 export class AnswerGate {
   readonly #checks: SessionChecks;
   readonly #reader: AnswerReader;
+  readonly #keep: Keep;
   readonly #running = new Map<string, Answer>();
   readonly #refused = new Set<string>();
   #soundBytes = 0;
 
-  constructor(checks: SessionChecks, reader: AnswerReader) {
+  constructor(checks: SessionChecks, reader: AnswerReader, keep: Keep) {
     this.#checks = checks;
     this.#reader = reader;
+    this.#keep = keep;
   }
 
   /** Sends what may leave now. `refused`: is given why an answer is refused, once; what follows of it is left out. */
@@ -87,7 +101,7 @@ export class AnswerGate {
 
   async #taken({ answer: id, item, ends = false, steps }: AnswerReading): Promise<readonly Message[]> {
     const answer = this.#answerOf(id);
-    if (item !== undefined) answer.items.add(item);
+    if (item !== undefined && answer.items.size < mostTexts) answer.items.add(item);
     try {
       const out: Message[] = [];
       for (const [index, step] of steps.entries()) {
@@ -105,7 +119,12 @@ export class AnswerGate {
 
   #answerOf(id: string | undefined): Answer {
     const answer = (id === undefined ? undefined : this.#running.get(id)) ?? this.#begun();
-    if (id !== undefined) this.#running.set(id, answer);
+    if (id === undefined || this.#running.has(id)) return answer;
+    if (this.#running.size >= mostRunning) {
+      this.#refuse(id);
+      throw tooLong();
+    }
+    this.#running.set(id, answer);
     return answer;
   }
 
@@ -131,6 +150,7 @@ export class AnswerGate {
       spelled: new Set(),
       items: new Set(),
       numbers: 0,
+      characters: 0,
     };
   }
 
@@ -141,6 +161,7 @@ export class AnswerGate {
 
   #end(id: string | undefined, answer: Answer): void {
     for (const block of answer.sounds.keys()) this.#soundOf(answer, block);
+    this.#keep(-answer.characters);
     answer.checks.done();
     if (id !== undefined) this.#running.delete(id);
   }
@@ -174,6 +195,7 @@ export class AnswerGate {
       of = { number: answer.numbers++, kind, raw: '', shown: '' };
       answer.blocks.set(name, of);
     }
+    this.#count(answer, text);
     of.raw += text;
     if (kind === 'transcript' && text.trim() !== '') answer.spelled.add(name);
     return this.#passed(answer, { ...deltaOf(of, text), of, step } as Carried);
@@ -191,6 +213,7 @@ export class AnswerGate {
   /** A text that comes whole, of which no part was judged before. */
   async #whole(answer: Answer, { kind, text }: WholeText): Promise<readonly Message[]> {
     if (answer.judged.has(text)) return [];
+    this.#count(answer, text);
     const of: Block = { number: answer.numbers++, kind, raw: text, shown: '' };
     if (answer.judged.size < mostTexts) answer.judged.set(text, text);
     const out = await this.#passed(answer, { ...deltaOf(of, text), of } as Carried);
@@ -199,8 +222,9 @@ export class AnswerGate {
 
   #heard(answer: Answer, { block, message }: Extract<Step, { does: 'sound' }>): readonly Message[] {
     if (!this.#checks.holdsSound) return [message];
-    this.#soundBytes += message.data.length;
-    if (this.#soundBytes > mostSoundBytes) throw tooMuchSound();
+    const { length } = message.data;
+    if (this.#soundBytes + length > mostSoundBytes || !this.#keep(length)) throw tooMuchSound();
+    this.#soundBytes += length;
     answer.sounds.set(block, [...(answer.sounds.get(block) ?? []), message]);
     return [];
   }
@@ -215,8 +239,16 @@ export class AnswerGate {
   #soundOf(answer: Answer, block: string): readonly Message[] {
     const sound = answer.sounds.get(block) ?? [];
     answer.sounds.delete(block);
-    for (const { data } of sound) this.#soundBytes -= data.length;
+    const bytes = sound.reduce((sum, { data }) => sum + data.length, 0);
+    this.#soundBytes -= bytes;
+    this.#keep(-bytes);
     return sound;
+  }
+
+  /** Texts are kept until their answer ends, since they come again in its last messages. */
+  #count(answer: Answer, { length }: string): void {
+    if (answer.characters + length > mostCharacters || !this.#keep(length)) throw tooLong();
+    answer.characters += length;
   }
 
   async #passed(answer: Answer, event: Carried): Promise<readonly Message[]> {
@@ -243,7 +275,7 @@ export class AnswerGate {
 const types = { text: 'text', transcript: 'text', thinking: 'reasoning', arguments: 'tool' } as const;
 
 function deltaOf({ number: block, kind }: Block, text: string): object {
-  return { type: `${types[kind]}-delta`, block, choice: 0, text };
+  return { type: `${types[kind]}-delta`, block, choice: 0, text, ...(kind === 'transcript' ? { isSpoken: true } : {}) };
 }
 
 function endOf({ number: block, kind }: Block): object {
@@ -261,6 +293,13 @@ function unmaskable(): GatewayError {
 function uncovered(): GatewayError {
   const message = 'The rules of this gateway cannot be applied to an answer in sound without a transcript.';
   return new GatewayError('forbidden', message, { code: 'guardrail_not_applicable', shouldRetry: false });
+}
+
+function tooLong(): GatewayError {
+  return new GatewayError('upstream_failed', 'An answer is too long to be checked.', {
+    code: 'answer_too_large',
+    shouldRetry: false,
+  });
 }
 
 function tooMuchSound(): GatewayError {
