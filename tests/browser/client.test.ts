@@ -254,6 +254,26 @@ test("errors are shown in the reader's language, and an unknown address keeps th
   await page.context().close();
 });
 
+test('buttons below plans that come late can be clicked when the plans are there, and stay where they are', async () => {
+  const page = await stage.page();
+  const { promise: rowsHaveCome, resolve: answerPlans } = Promise.withResolvers<void>();
+  await page.route('**/console/api/wallet/plans', async (route) => {
+    await rowsHaveCome;
+    await route.continue();
+  });
+  await page.goto(`${stage.origin}/console/wallet`);
+  await page.locator('.data-table .amount, .data-table .number').first().waitFor();
+  const views = page.getByRole('button', { name: 'Saved views' });
+  assert.equal(await views.isVisible(), false);
+  answerPlans();
+  await views.waitFor();
+  const place = await views.boundingBox();
+  assert.ok(place!.y > (await page.getByRole('heading', { name: 'Plans', exact: true }).boundingBox())!.y);
+  await page.waitForLoadState('networkidle');
+  assert.deepEqual(await views.boundingBox(), place);
+  await page.context().close();
+});
+
 test('the browser reports no error and no violation of the policy', () => {
   assert.deepEqual(stage.complaints, []);
 });

@@ -24,6 +24,7 @@ import { type ApiCall, sampleCall } from '../calls/call.ts';
 import { type Access, codeLanguages, codeOf, languageNames } from '../calls/code.ts';
 import { CodeBlock } from './code-block.tsx';
 import './connect-texts.ts';
+import { Steady } from './steady.tsx';
 
 type Tool = ClientProgram & { readonly id: string };
 const allTools: readonly Tool[] = Array.from(clientPrograms, ([id, program]) => ({ id, ...program }));
@@ -58,11 +59,13 @@ export default function SetUp({ secret }: SetUpProps) {
   return (
     <Stack gap="sm">
       {models.length > 1 && <ModelChoice models={models} model={model} onChange={setChosen} />}
-      {sample === undefined ? (
-        <Tools filling={filling} known={secret !== undefined} model={chosen ?? undefined} />
-      ) : (
-        <Languages call={sample} access={access} filling={filling} />
-      )}
+      <Steady>
+        {sample === undefined ? (
+          <Tools filling={filling} known={secret !== undefined} model={chosen ?? undefined} />
+        ) : (
+          <Languages call={sample} access={access} filling={filling} />
+        )}
+      </Steady>
       {secret === undefined && (
         <Text fz="xs" c="dimmed">
           {t('client.setUp.keyHint', { placeholder: keyPlaceholder })}

@@ -10,6 +10,7 @@ import { ApiError } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { Panel } from '../../parts/page.tsx';
 import { ErrorState, useErrorText } from '../../parts/states.tsx';
+import { Steady } from '../../parts/steady.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useWork } from '../../parts/use-work.ts';
 
@@ -47,7 +48,9 @@ export function Passkeys() {
             </Button>
           </Group>
         ))}
-        <Add onAdded={changed} />
+        <Steady>
+          <Add onAdded={changed} />
+        </Steady>
       </Stack>
       <Confirm
         opened={removed !== undefined}

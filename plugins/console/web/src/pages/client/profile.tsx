@@ -10,6 +10,7 @@ import { has, meQuery, queries, useInfo, useMe, usePerson } from '../../api/sess
 import type { Me } from '../../api/types.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useErrorText } from '../../parts/states.tsx';
+import { Steady } from '../../parts/steady.tsx';
 import profile from '../../texts/en/profile.ts';
 import { languageName, languages, speak } from '../../texts/index.ts';
 import { Notices } from './profile-notices.tsx';
@@ -46,7 +47,9 @@ export default function Profile() {
           </Grid.Col>
         )}
         <Grid.Col span={12}>
-          <Sessions />
+          <Steady>
+            <Sessions />
+          </Steady>
         </Grid.Col>
       </Grid>
     </Page>

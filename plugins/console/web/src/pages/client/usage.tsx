@@ -21,6 +21,7 @@ import { SavedViews } from '../../parts/saved-views.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { type ChosenSpan, SpanPicker, useSpan } from '../../parts/span.tsx';
 import { EmptyState } from '../../parts/states.tsx';
+import { Steady } from '../../parts/steady.tsx';
 import { TagsPanel, tagFilter } from '../../parts/tags.tsx';
 import { tokensColumn } from '../../parts/tokens.tsx';
 import { RequestDrawer } from './request-drawer.tsx';
@@ -56,19 +57,21 @@ export default function Usage() {
       <CachedTokens path="/usage/cached" query={{ ...span.query, ...filter }} />
       {isFiltered ? null : <AnswerCache path="/usage/answer-cache" query={span.query} />}
       <TagsPanel path="/usage/tags" query={span.query} />
-      <Panel flush>
-        <DataTable<RequestRow>
-          label={t('client.usage.title')}
-          path="/usage"
-          query={{ ...span.query, ...filter, ...findingQuery(search), tag }}
-          csv="/usage.csv"
-          {...(tag === undefined && !hasFindingFilter(search) ? { sums: '/usage/sums' } : {})}
-          columns={columns}
-          rowKey={({ id }) => id}
-          onOpen={({ id }) => change({ open: id, after: search['after'] })}
-          empty={<EmptyState title={t('client.usage.none')} hint={t('client.usage.noneHint')} />}
-        />
-      </Panel>
+      <Steady>
+        <Panel flush>
+          <DataTable<RequestRow>
+            label={t('client.usage.title')}
+            path="/usage"
+            query={{ ...span.query, ...filter, ...findingQuery(search), tag }}
+            csv="/usage.csv"
+            {...(tag === undefined && !hasFindingFilter(search) ? { sums: '/usage/sums' } : {})}
+            columns={columns}
+            rowKey={({ id }) => id}
+            onOpen={({ id }) => change({ open: id, after: search['after'] })}
+            empty={<EmptyState title={t('client.usage.none')} hint={t('client.usage.noneHint')} />}
+          />
+        </Panel>
+      </Steady>
       <RequestDrawer id={search['open']} onClose={() => change({ open: undefined, after: search['after'] })} />
     </Page>
   );

@@ -19,6 +19,7 @@ import { useSearchState } from '../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../parts/span.tsx';
 import { Stat, StatRow } from '../../parts/stat.tsx';
 import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
+import { Steady } from '../../parts/steady.tsx';
 import { Time } from '../../parts/time.tsx';
 import { Grants, Windows } from './funds.tsx';
 import { PlanCards } from './plan-cards.tsx';
@@ -41,7 +42,11 @@ export default function Wallet() {
       {pool.isError && pool.data === undefined && <ErrorState error={pool.error} onRetry={() => void pool.refetch()} />}
       {pool.data === undefined ? !pool.isError && <Waiting /> : <Funds pool={pool.data} />}
       {has(me, 'codes') && <PlanCards pool={pool.data} />}
-      {has(me, 'money') && <Ledger />}
+      {has(me, 'money') && (
+        <Steady>
+          <Ledger />
+        </Steady>
+      )}
     </Page>
   );
 }

@@ -15,6 +15,7 @@ import { useSearchState } from '../../../parts/search-state.ts';
 import { type ChosenSpan, SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
+import { Steady } from '../../../parts/steady.tsx';
 import { alertsPath, useAlertTexts } from '../alerts/alert-texts.ts';
 import { marksOf } from '../alerts/chart-marks.ts';
 import { Loaded, useAnswer } from '../parts/load.tsx';
@@ -50,17 +51,21 @@ export default function Monitor() {
       actions={
         <>
           <ProjectFilter />
-          <SpanPicker names={spanNames} otherwise="1h" />
+          <Steady>
+            <SpanPicker names={spanNames} otherwise="1h" />
+          </Steady>
         </>
       }
       dense
     >
       {sums.data?.requests === 0 && <Nothing />}
-      <Activity sums={sums.data} before={before} span={span} />
-      <Loaded of={sums} height={48}>
-        {(data) => <Others sums={data} before={before} span={span} />}
-      </Loaded>
-      <Parts span={span} />
+      <Steady>
+        <Activity sums={sums.data} before={before} span={span} />
+        <Loaded of={sums} height={48}>
+          {(data) => <Others sums={data} before={before} span={span} />}
+        </Loaded>
+        <Parts span={span} />
+      </Steady>
     </Page>
   );
 }

@@ -9,6 +9,7 @@ import { DataTable } from '../../../parts/data-table.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import type { Column } from '../../../parts/rows-table.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
+import { Steady } from '../../../parts/steady.tsx';
 import { AllRowsCsv } from './all-rows-csv.tsx';
 import { CsvTable } from './csv-table.tsx';
 import { FilterBar } from './filters.tsx';
@@ -130,7 +131,9 @@ export function ResourcePage<Row extends object>(props: ResourcePageProps<Row>) 
   return (
     <Page title={t(`${texts}.title`)} hint={hint ?? t(`${texts}.intro`)} actions={actions}>
       {above}
-      <ResourceList<Row> texts={texts} {...list} />
+      <Steady>
+        <ResourceList<Row> texts={texts} {...list} />
+      </Steady>
       {drawer !== undefined && <SideDrawer {...drawer} />}
       {children}
     </Page>

@@ -10,6 +10,7 @@ import { FindingFilters, findingQuery } from '../../../parts/finding-filters.tsx
 import { Page } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
+import { Steady } from '../../../parts/steady.tsx';
 import { TextFilter } from '../parts/filters.tsx';
 import { ProjectFilter } from '../parts/projects.tsx';
 import { RecordButton, RunningRecordings } from './recordings.tsx';
@@ -33,28 +34,34 @@ export default function Requests() {
       actions={
         <>
           <RecordButton />
-          <SpanPicker names={spanNames} otherwise="24h" />
+          <Steady>
+            <SpanPicker names={spanNames} otherwise="24h" />
+          </Steady>
         </>
       }
     >
       <RunningRecordings />
-      <RequestList
-        query={{ ...span.query, ...filters, ...findingQuery(search) }}
-        filters={
-          <>
-            <ResultFilter />
-            <FindingFilters />
-            <SeenFilter name="model" label={t('shell.word.model')} span={span.query} />
-            <SeenFilter name="provider" label={t('shell.word.provider')} span={span.query} />
-            <SeenFilter name="operation" label={t('shell.word.operation')} span={span.query} />
-            {withAccounts && <AccountFilter />}
-            <ProjectFilter />
-            {search['keyId'] !== undefined && <TextFilter name="keyId" label={t('operator.traffic.requests.keyId')} />}
-            {search['cause'] !== undefined && <TextFilter name="cause" label={t('operator.traffic.causes.cause')} />}
-            <OpenById />
-          </>
-        }
-      />
+      <Steady>
+        <RequestList
+          query={{ ...span.query, ...filters, ...findingQuery(search) }}
+          filters={
+            <>
+              <ResultFilter />
+              <FindingFilters />
+              <SeenFilter name="model" label={t('shell.word.model')} span={span.query} />
+              <SeenFilter name="provider" label={t('shell.word.provider')} span={span.query} />
+              <SeenFilter name="operation" label={t('shell.word.operation')} span={span.query} />
+              {withAccounts && <AccountFilter />}
+              <ProjectFilter />
+              {search['keyId'] !== undefined && (
+                <TextFilter name="keyId" label={t('operator.traffic.requests.keyId')} />
+              )}
+              {search['cause'] !== undefined && <TextFilter name="cause" label={t('operator.traffic.causes.cause')} />}
+              <OpenById />
+            </>
+          }
+        />
+      </Steady>
     </Page>
   );
 }
