@@ -16,6 +16,7 @@ import { payments } from '../common/domain/admin/ledger.ts';
 import { accountPeople } from '../common/domain/admin/notices.ts';
 import type { Database } from '../common/domain/database.ts';
 import { priceFloor } from '../common/domain/models.ts';
+import { memberContacts } from '../common/domain/organizations/members.ts';
 import { consoleSite } from '../common/domain/pages/console-site.ts';
 import type { Plans } from '../common/domain/plans.ts';
 import { brandOf, mailFoot } from './brand/brand.ts';
@@ -75,34 +76,31 @@ export default definePlugin<ConsoleConfig>({
       alertAdmin,
       services.noticeAdmin,
     ],
-    provides: [mailers, consolePages, accountPeople, consoleSite],
+    provides: [mailers, consolePages, accountPeople, consoleSite, memberContacts],
   },
 
   async setup(host: Host, settings: ConsoleConfig): Promise<PluginInstance<ConsoleConfig>> {
     const store = host.get(services.database);
     await store.migrate('console', new URL('./migrations/', import.meta.url));
-    const links = openLinks({
-      orm: store.orm,
-      tables: consoleTables(store.schema),
-      clock: host.clock,
-      random: host.random,
-    });
+    const { clock, random } = host;
+    const links = openLinks({ orm: store.orm, tables: consoleTables(store.schema), clock, random });
     const footOf = ({ name, origin, brand }: ConsoleConfig) => mailFoot(name || host.gateway, origin, brandOf(brand));
     const mails = new Mailers(settings.smtp, footOf(settings), host.log);
-    let listening = '';
     host.provide(mailers, mails);
+    let listening = '';
     host.provide(accountPeople, inCharge(host, store));
     host.provide(consolePages, { address: (path) => `${settings.origin || listening}/console${path}` });
     const commandLine = commandLineOf({ host, store, secrets: settings.secret }, links, settings);
     const problems = () => [...problemsOf(addedPages(host)), ...unknownPlans(settings, host.find(services.plans))];
     if (host.mode !== 'serve') {
-      const lifecycle = { stop: () => mails.close() };
-      return { endpoints: endpointsFor(refuse), commandLine, checks: { problems }, lifecycle };
+      const stop = () => mails.close();
+      return { endpoints: endpointsFor(refuse), commandLine, checks: { problems }, lifecycle: { stop } };
     }
     // Sign-in and API are large, and commands have no use for them.
     const { openConsole, reloads } = await import('./open.ts');
     const opened = await openConsole({ host, store, settings, links });
     host.provide(consoleSite, opened);
+    host.provide(memberContacts, opened.contacts);
     return {
       endpoints: endpointsFor((exchange, forward) => opened.site(exchange, forward)),
       addresses: { sockets: [opened.live.endpoint] },

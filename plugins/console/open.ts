@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { configFiles } from '../../core/contract/config-files.ts';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
+import type { MemberContacts } from '../common/domain/organizations/members.ts';
 import { includes } from '../common/domain/organizations/rights.ts';
 import type { ConsoleSite } from '../common/domain/pages/console-site.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
@@ -16,6 +17,7 @@ import { openHistoryStore } from './config-history/store.ts';
 import { Files } from './files.ts';
 import { openKeyRequests } from './key-requests/store.ts';
 import { Live } from './live.ts';
+import { openContacts } from './members/contacts.ts';
 import { openInvitations } from './members/invitations.ts';
 import { addedPages } from './page-problems.ts';
 import { openAudit } from './people/audit.ts';
@@ -42,6 +44,7 @@ export interface OpenParts {
 }
 
 export interface OpenedConsole extends ConsoleSite {
+  readonly contacts: MemberContacts;
   readonly site: Site;
   readonly live: Live;
   readonly refuseLarge: typeof refuseLarge;
@@ -89,6 +92,7 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
     site: (exchange, forward) => furniture.site(exchange, forward),
     live,
     refuseLarge,
+    contacts: openContacts(parts.host, () => furniture.services),
     look: () => lookOf(furniture.services, origin),
     readerOf: (cookie) => readerOf(furniture.services, cookie),
     firstOperatorMissing: () => people.firstOperatorMissing(),

@@ -5,6 +5,7 @@ import { accountAdmin } from '../../plugins/common/domain/admin/accounts.ts';
 import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { catalog } from '../../plugins/common/domain/models.ts';
 import { cost, type Money, one, parseRatio, parseUsd } from '../../plugins/common/domain/money.ts';
+import { memberAdmin } from '../../plugins/common/domain/organizations/members.ts';
 import { priceFor } from '../../plugins/common/domain/prices.ts';
 import { localUpstreams } from '../../plugins/common/domain/upstreams.ts';
 import type { Usage } from '../../plugins/common/domain/usage.ts';
@@ -132,6 +133,10 @@ async function openAccounts({ gateway }: Ground): Promise<Keys> {
 
 async function administrator({ find }: Ground['gateway']): Promise<string> {
   const account = await find(accounts)!.find('good');
+  const { invitations } = find(memberAdmin)!;
+  const [email, hash] = ['member@example.test', 'of-a-test'];
+  await invitations.create(account!.id, { email, role: 'developer', hash }, { role: 'admin' });
+  await invitations.accept(hash, { person: 'a-member', email });
   return (await find(accountAdmin)!.createKey(account!.id, { name: 'admin', access: 'organization' })).key;
 }
 

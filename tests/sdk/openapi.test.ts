@@ -101,7 +101,7 @@ const filesOf = (model: string): Readonly<Record<string, Uint8Array<ArrayBuffer>
 });
 
 /** Ids of the examples, by what the gateway has given in their place. */
-const made: Record<string, string> = { bundle: 'harbour' };
+const made: Record<string, string> = { bundle: 'harbour', user_id: 'a-member' };
 
 const headersOf = ({ parameters = [] }: Operation) =>
   Object.fromEntries(parameters.flatMap((one) => (one.in === 'header' ? [[one.name, one.example!]] : [])));

@@ -3,7 +3,7 @@ import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { type Database, isUuid, type Orm } from '../../common/domain/database.ts';
 import type { LeftKeys, MembersChanger, MemberView } from '../../common/domain/organizations/members.ts';
-import { type MemberRole, mayManage } from '../../common/domain/organizations/rights.ts';
+import { includes, type MemberRole, mayManage } from '../../common/domain/organizations/rights.ts';
 import { type AuthTables, authTables } from '../tables.ts';
 
 export const mostMembers = 500;
@@ -129,7 +129,7 @@ function memberChanges(database: Database, tables: AuthTables, now: () => Date) 
     and(eq(members.accountId, accountId), eq(members.person, person), isNull(members.leftAt));
   return {
     async setRole(accountId: string, person: string, role: MemberRole, by: MembersChanger): Promise<void> {
-      await database.change('member', accountId, async (transaction) => {
+      const hashes = await database.change('member', accountId, async (transaction) => {
         const roles = await lockedRoles(transaction, members, accountId);
         const own = roleIn(roles, by);
         const before = roles.get(person);
@@ -138,7 +138,9 @@ function memberChanges(database: Database, tables: AuthTables, now: () => Date) 
         if (role !== 'owner') keepAnOwner(roles, person);
         await withdraw(transaction, tables, accountId, person);
         await transaction.update(members).set({ role }).where(one(accountId, person));
+        return includes(role, 'allKeys') ? [] : endAdministration(transaction, keys, { accountId, person, at: now() });
       });
+      for (const { hash } of hashes) await database.announce('key', hash);
     },
 
     async remove(accountId: string, person: string, left: LeftKeys, by: MembersChanger): Promise<void> {
@@ -162,6 +164,19 @@ function memberChanges(database: Database, tables: AuthTables, now: () => Date) 
     },
   };
 }
+
+/** Keys of the organization administer it, so they go with the role that may. */
+const endAdministration = (transaction: Orm, keys: AuthTables['keys'], { accountId, person, at }: Leaving) =>
+  transaction
+    .update(keys)
+    .set({ revokedAt: at })
+    .where(
+      and(
+        ...[eq(keys.accountId, accountId), eq(keys.person, person)],
+        ...[eq(keys.access, 'organization'), isNull(keys.revokedAt)],
+      ),
+    )
+    .returning({ hash: keys.hash });
 
 interface Leaving {
   readonly accountId: string;

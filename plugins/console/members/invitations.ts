@@ -2,7 +2,6 @@
 import type { Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { InvitationView, MemberAdmin } from '../../common/domain/organizations/members.ts';
-import type { Actor } from '../actor.ts';
 import { joinPath, type Links } from '../people/links.ts';
 import { type Mailer, words } from '../people/mail.ts';
 import { hashSecret } from '../people/secrets.ts';
@@ -10,7 +9,7 @@ import type { PeopleStore } from '../people/store.ts';
 import type { Throttle } from '../people/throttle.ts';
 import type { Handover } from '../people.ts';
 import { accountAdmin, memberAdmin } from '../services.ts';
-import { type Invitations, isOver } from './types.ts';
+import { type Invitations, type Inviter, isOver } from './types.ts';
 
 const dayMs = 86_400_000;
 /** Mails that an account may have sent in a day, and the time between two of one invitation. */
@@ -39,7 +38,7 @@ export function openInvitations(parts: Parts): Invitations {
       const secret = await links.make('invitation', address);
       const wanted = { email: address, role, hash: hashSecret(secret) };
       const made = await members()
-        .invitations.create(accountId, wanted, { person: by.id })
+        .invitations.create(accountId, wanted, by.by)
         .catch(async (error: unknown) => {
           await links.withdraw(wanted.hash);
           throw error;
@@ -48,7 +47,7 @@ export function openInvitations(parts: Parts): Invitations {
     },
     resend: (accountId, id, by) => resend(parts, { accountId, id }, by),
     async revoke(accountId, id, by) {
-      const { hash } = await members().invitations.revoke(accountId, id, { person: by.id });
+      const { hash } = await members().invitations.revoke(accountId, id, by);
       await links.withdraw(hash);
     },
     async look(token) {
@@ -78,7 +77,7 @@ export function openInvitations(parts: Parts): Invitations {
 async function resend(
   parts: Parts,
   { accountId, id }: { readonly accountId: string; readonly id: string },
-  by: Actor,
+  by: Inviter,
 ): Promise<Handover> {
   const { host, links, throttle } = parts;
   const { invitations } = membersOf(host);
@@ -88,7 +87,7 @@ async function resend(
   takeTurn(throttle, `member-mail:${accountId}`, mostSent, dayMs);
   const secret = await links.make('invitation', found.email);
   const hash = hashSecret(secret);
-  const renewed = await invitations.renew(accountId, id, hash, { person: by.id }).catch(async (error: unknown) => {
+  const renewed = await invitations.renew(accountId, id, hash, by.by).catch(async (error: unknown) => {
     await links.withdraw(hash);
     throw error;
   });

@@ -1,6 +1,7 @@
 /** Members of accounts: people, each with a role in each account, and invitations by which they join. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
+import type { Page, PageRequest } from '../admin/pages.ts';
 import type { MemberRole } from './rights.ts';
 
 export interface MemberView {
@@ -82,6 +83,61 @@ export interface InvitationAdmin {
   /** Once, for a person with the address of the invitation. undefined: it is over, or for another address. */
   accept(hash: string, who: { readonly person: string; readonly email: string }): Promise<OwnMembership | undefined>;
 }
+
+/** What was done in an account, for those who may read it. */
+export interface MemberAct {
+  readonly id: string;
+  readonly at: number;
+  /** Address of the person, or the name of the key. */
+  readonly actor: string;
+  /** Id of the person or the key. */
+  readonly actorId: string | undefined;
+  readonly actorKind: 'person' | 'token' | undefined;
+  readonly action: string;
+  readonly subject: string;
+  readonly result: string;
+  readonly changes: readonly {
+    readonly field: string;
+    readonly before: string | null;
+    readonly after: string | null;
+  }[];
+}
+
+interface MemberChange {
+  readonly action: string;
+  readonly subject: string;
+  readonly changes?: MemberAct['changes'] | undefined;
+}
+
+/** A key of the organization, and where its request came from. */
+export interface AdministratorKey {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly address: string;
+}
+
+/** What members need beside their rows: who people are, mails, and the log of what was done. */
+export interface MemberContacts {
+  /** By id; people who are gone are absent. */
+  named(people: readonly string[]): Promise<ReadonlyMap<string, { readonly name: string; readonly email: string }>>;
+  /** `link`: to hand over, where this gateway sends no mails. */
+  invite(
+    key: AdministratorKey,
+    wanted: { readonly email: string; readonly role: MemberRole },
+  ): Promise<{ readonly id: string; readonly link: string | undefined }>;
+  withdraw(key: AdministratorKey, invitationId: string): Promise<void>;
+  /** Makes a change with its row in the log before and after it. */
+  logged<T>(key: AdministratorKey, change: MemberChange, work: () => Promise<T>): Promise<T>;
+  /** Newest first. */
+  log(
+    accountId: string,
+    span: { readonly from?: number | undefined; readonly until?: number | undefined },
+    page: PageRequest,
+  ): Promise<Page<MemberAct>>;
+}
+
+/** Provided by the console. */
+export const memberContacts = defineService<MemberContacts>('member contacts');
 
 /** Provided by `auth`. */
 export const memberAdmin = defineService<MemberAdmin>('member admin');

@@ -55,6 +55,8 @@ export const jsonExamples = {
   },
   '/v1/organization/projects': { body: { name: 'Lighthouses' } },
   '/v1/organization/projects/{project_id}': { body: { name: 'Harbours' } },
+  '/v1/organization/users/{user_id}': { body: { role: 'viewer' } },
+  '/v1/organization/invites': { body: { email: 'ben@example.com', role: 'developer' } },
   '/mcp': listTools,
   '/mcp/{bundle}': listTools,
   '/mcp/gateway': listTools,

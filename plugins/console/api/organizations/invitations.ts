@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { memberRoles } from '../../../common/domain/organizations/rights.ts';
-import { isOver } from '../../members/types.ts';
+import { type Inviter, isOver } from '../../members/types.ts';
 import type { Handover } from '../../people.ts';
 import { changesOf } from '../routing/audit-changes.ts';
 import { actorOf, type ConsoleServices, nothingHere, ownAccount, type RequestContext } from '../routing/router.ts';
@@ -68,17 +68,21 @@ export function invitationRoutes(services: ConsoleServices) {
     })
     .action(create, async ({ c, json }) => {
       const accountId = await ownAccount(services, c);
-      const run = async () => handoverJson(c, (await invitations.invite(accountId, json, actorOf(c))).handover);
+      const run = async () => handoverJson(c, (await invitations.invite(accountId, json, inviterOf(c))).handover);
       return { action: 'member.invite', subject: json.email, changes: changesOf({ role: json.role }), run };
     })
     .action(resend, async ({ c, param }) => {
       const { accountId, email: subject } = await own(services, c, param.id);
-      const run = async () => handoverJson(c, await invitations.resend(accountId, param.id, actorOf(c)));
+      const run = async () => handoverJson(c, await invitations.resend(accountId, param.id, inviterOf(c)));
       return { action: 'member.invite_again', subject, run };
     })
     .action(revoke, async ({ c, param }) => {
       const { accountId, email: subject } = await own(services, c, param.id);
-      return { action: 'member.uninvite', subject, run: () => invitations.revoke(accountId, param.id, actorOf(c)) };
+      return {
+        action: 'member.uninvite',
+        subject,
+        run: () => invitations.revoke(accountId, param.id, inviterOf(c).by),
+      };
     })
     .read(look, async ({ c, query }) => {
       const { account, email, role: wanted } = await tried(services, c, query.token);
@@ -109,6 +113,11 @@ async function tried({ invitations, throttle }: ConsoleServices, c: RequestConte
   if (found !== undefined) return found;
   throttle.take(key, mostWrong, windowMs);
   throw isOver();
+}
+
+function inviterOf(c: RequestContext): Inviter {
+  const { id: person, label } = actorOf(c);
+  return { by: { person }, label };
 }
 
 const handoverJson = (c: RequestContext, { mailed, link }: Handover) => ({
