@@ -1,7 +1,7 @@
 /** The servers of one configuration: opened by the first request that needs them, closed when the last one that uses them has ended. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
 import type { McpConfig } from './config.ts';
-import type { Servers } from './servers.ts';
+import type { ListedServer, Servers } from './servers.ts';
 
 /** What needs the library of the protocol, which takes a moment to load: most processes that start serve no request to tools at first. */
 export const loaded = (): Promise<typeof import('./loaded.ts')> => import('./loaded.ts');
@@ -26,6 +26,11 @@ export class Generation {
       if (this.#isRetired) return this.#closeUnused();
     });
     return this.#opened();
+  }
+
+  /** For pages: nothing is loaded where there is no server. */
+  async listed(): Promise<readonly ListedServer[]> {
+    return Object.keys(this.config.servers).length === 0 ? [] : (await this.#opened()).listed();
   }
 
   /** Another configuration is used from now on. */

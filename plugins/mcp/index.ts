@@ -12,6 +12,7 @@ import {
 } from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { caller } from '../common/domain/accounts.ts';
+import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { attempts, call, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { pool } from '../common/domain/ledger.ts';
@@ -24,6 +25,7 @@ import { rpcError } from './errors.ts';
 import { serverFaults } from './faults.ts';
 import { Generation, loaded } from './generation.ts';
 import { ownEndpoint } from './own/endpoint.ts';
+import { clientPage, operatorPage } from './pages/pages.ts';
 import { asked, openRequest } from './request.ts';
 import { Running } from './running.ts';
 
@@ -31,12 +33,21 @@ export default definePlugin<McpConfig>({
   name: 'mcp',
   config: mcpSchema,
   services: { optional: [localUpstreams, ledgerQueries, pool, catalog, plans, multipliers] },
+  mayExtend: [adminPages, clientPages],
   requires: [call, caller, asked],
   optional: [plan, model, spendGuard],
   sets: [attempts, usageReport, upstreamRequest],
   async setup(host, config) {
     const faults = host.mode === 'command' ? [] : await serverFaults(config, host);
     let servers = new Generation(host, config);
+    host.extend(
+      adminPages,
+      operatorPage(host, () => servers),
+    );
+    host.extend(
+      clientPages,
+      clientPage(() => servers),
+    );
     const running = new Running();
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers));
     const own = new Set(endpoints);

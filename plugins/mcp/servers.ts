@@ -2,6 +2,7 @@
 import type { Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client';
 import type { Host } from '../../core/contract/contract.ts';
 import type { Model } from '../common/domain/models.ts';
+import { formatUsd, type Money } from '../common/domain/money.ts';
 import { flatBook } from '../common/domain/prices.ts';
 import type { McpConfig, ServerConfig } from './config.ts';
 import { HttpApi } from './http-api/api.ts';
@@ -14,17 +15,37 @@ export interface FoundTool {
   readonly upstream: Upstream;
   readonly tool: Tool;
   readonly entry: Model;
+  readonly health: ServerHealth;
+}
+
+/** What this process has seen of a server since it was opened. */
+export interface ServerHealth {
+  calls: number;
+  failed: number;
+  /** Wall-clock milliseconds; undefined: none has failed. */
+  lastFailureAt: number | undefined;
+}
+
+/** A server as pages show it. `tools`: undefined where it was never reached. */
+export interface ListedServer {
+  readonly name: string;
+  readonly tools:
+    | readonly { readonly shown: string; readonly description: string; readonly price: string }[]
+    | undefined;
+  readonly health: Readonly<ServerHealth>;
 }
 
 export class Servers {
   readonly config: McpConfig;
   readonly #upstreams: readonly Upstream[];
+  readonly #health: ReadonlyMap<Upstream, ServerHealth>;
 
   constructor(host: Host, config: McpConfig) {
     this.config = config;
     this.#upstreams = Object.entries(config.servers)
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
       .map(([name, settings]) => opened(host, name, settings, config.lists));
+    this.#health = new Map(this.#upstreams.map((one) => [one, { calls: 0, failed: 0, lastFailureAt: undefined }]));
   }
 
   allowed(words: Iterable<string>): Allowed {
@@ -65,7 +86,20 @@ export class Servers {
     const tools = await upstream.list('tools');
     const tool = tools.find(({ name }) => shownName(upstream.name, name) === shown);
     if (tool === undefined || !view.tool(upstream.name, tool.name)) return undefined;
-    return { upstream, tool, entry: entryOf(upstream, tool.name, shown) };
+    return { upstream, tool, entry: entryOf(upstream, tool.name, shown), health: this.#health.get(upstream)! };
+  }
+
+  /** All servers with what they offer, whatever a key may use of it. */
+  listed(): Promise<ListedServer[]> {
+    return Promise.all(
+      this.#upstreams.map(async (upstream) => {
+        const tools = await upstream.list('tools').catch(() => undefined);
+        const shown = tools?.map(({ name, description = '' }) => ({
+          ...{ shown: shownName(upstream.name, name), description, price: formatUsd(priceOf(upstream, name)) },
+        }));
+        return { name: upstream.name, tools: shown, health: this.#health.get(upstream)! };
+      }),
+    );
   }
 
   async findPrompt(shown: string, view: View): Promise<readonly [Upstream, name: string] | undefined> {
@@ -110,8 +144,8 @@ function opened(host: Host, name: string, settings: ServerConfig, keepMs: number
 }
 
 /** What it costs and is called in rows, as the catalogue says it of a model. */
-function entryOf({ name: server, settings: { price } }: Upstream, tool: string, shown: string): Model {
-  const amount = Object.hasOwn(price.tools, tool) ? price.tools[tool]! : price.call;
+function entryOf(upstream: Upstream, tool: string, shown: string): Model {
+  const { name: server } = upstream;
   return {
     id: shown,
     ownedBy: server,
@@ -121,6 +155,10 @@ function entryOf({ name: server, settings: { price } }: Upstream, tool: string, 
     targets: [{ provider: server, model: tool, weight: 0 }],
     contextTokens: undefined,
     maxOutputTokens: 0,
-    prices: flatBook({ call: amount }, 'tools'),
+    prices: flatBook({ call: priceOf(upstream, tool) }, 'tools'),
   };
+}
+
+function priceOf({ settings: { price } }: Upstream, tool: string): Money {
+  return Object.hasOwn(price.tools, tool) ? price.tools[tool]! : price.call;
 }

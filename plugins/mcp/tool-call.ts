@@ -151,5 +151,10 @@ class RunningCall {
     this.#attempt.status = error === undefined ? 200 : undefined;
     this.#attempt.error = error;
     if (result === 'answered') this.#usage = { call: 1 };
+    const { health } = this.#found;
+    health.calls += 1;
+    if (error === undefined) return;
+    health.failed += 1;
+    health.lastFailureAt = this.#clock.now();
   }
 }

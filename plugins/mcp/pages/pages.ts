@@ -1,0 +1,98 @@
+/** The pages of tools in the console: servers, health and what tools have cost for operators; tools, prices and settings of programs for clients. */
+import type { Host } from '../../../core/contract/contract.ts';
+import { z } from '../../../core/contract/schema.ts';
+import { type AdminPage, adminRoute, type ClientPage, clientPageRoute } from '../../common/domain/admin/admin-pages.ts';
+import { ledgerQueries } from '../../common/domain/admin/ledger.ts';
+import { formatUsd } from '../../common/domain/money.ts';
+import type { Generation } from '../generation.ts';
+import type { ListedServer } from '../servers.ts';
+
+const dayMs = 86_400_000;
+const mostTools = 500;
+
+const tool = z.object({ name: z.string(), description: z.string(), price: z.string() });
+const server = z.object({
+  ...{ name: z.string(), reached: z.boolean(), tools: z.array(tool) },
+  ...{ calls: z.number(), failed: z.number(), lastFailure: z.string().nullable() },
+});
+const spent = z.object({ tool: z.string(), calls: z.number(), cost: z.string() });
+
+export function operatorPage(host: Host, servers: () => Generation): AdminPage {
+  return {
+    name: 'tools',
+    title: { en: 'Tools', de: 'Werkzeuge', ja: 'ツール', zh: '工具' },
+    intro: {
+      en: 'The MCP servers of this gateway, what their tools cost, and how often they were called.',
+      de: 'Die MCP-Server dieses Gateways, was ihre Werkzeuge kosten und wie oft sie aufgerufen wurden.',
+      ja: 'このゲートウェイの MCP サーバー、そのツールの料金と呼び出し回数。',
+      zh: '此网关的 MCP 服务器、其工具的价格以及调用次数。',
+    },
+    group: 'traffic',
+    access: 'read',
+    module: new URL('./operator.js', import.meta.url),
+    routes: [
+      adminRoute({
+        method: 'GET',
+        path: '',
+        summary: 'The servers of tools as this process sees them, and what their tools have cost',
+        access: 'read',
+        query: z.object({ days: z.coerce.number().int().min(1).max(365).default(30) }),
+        answer: z.object({ servers: z.array(server), spent: z.array(spent) }),
+        handle: async ({ query }) => {
+          const listed = await servers().listed();
+          return { servers: listed.map(shownServer), spent: await spentOn(host, listed, query.days) };
+        },
+      }),
+    ],
+  };
+}
+
+export function clientPage(servers: () => Generation): ClientPage {
+  return {
+    name: 'tools',
+    title: { en: 'Tools', de: 'Werkzeuge', ja: 'ツール', zh: '工具' },
+    intro: {
+      en: 'Tools that your programs and models can call with your key, and how to set them up.',
+      de: 'Werkzeuge, die Ihre Programme und Modelle mit Ihrem Schlüssel aufrufen können, und wie man sie einrichtet.',
+      ja: 'お使いのプログラムとモデルがキーで呼び出せるツールと、その設定方法。',
+      zh: '您的程序和模型可用您的密钥调用的工具，以及设置方法。',
+    },
+    module: new URL('./client.js', import.meta.url),
+    routes: [
+      clientPageRoute({
+        method: 'GET',
+        path: '',
+        summary: 'The tools of the gateway with their prices before the ratios of plan and account, and its bundles',
+        answer: z.object({ tools: z.array(tool), bundles: z.array(z.string()) }),
+        handle: async () => ({
+          tools: (await servers().listed()).flatMap((one) => shownServer(one).tools),
+          bundles: Object.keys(servers().config.bundles),
+        }),
+      }),
+    ],
+  };
+}
+
+function shownServer({ name, tools, health }: ListedServer) {
+  return {
+    ...{ name, reached: tools !== undefined, calls: health.calls, failed: health.failed },
+    lastFailure: health.lastFailureAt === undefined ? null : new Date(health.lastFailureAt).toISOString(),
+    tools: (tools ?? []).slice(0, mostTools).map(({ shown, description, price }) => ({
+      ...{ name: shown, description: description.slice(0, 500), price },
+    })),
+  };
+}
+
+async function spentOn(host: Host, listed: readonly ListedServer[], days: number) {
+  const until = host.clock.now();
+  const groups = await Promise.all(
+    listed.map(({ name: provider }) =>
+      host.find(ledgerQueries)?.spend({ provider, from: until - days * dayMs, until }, 'model', mostTools),
+    ),
+  );
+  return groups.flatMap((group = []) =>
+    group.flatMap(({ group: name, requests, cost }) =>
+      name.includes('__') ? [{ tool: name, calls: requests, cost: formatUsd(cost) }] : [],
+    ),
+  );
+}
