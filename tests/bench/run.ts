@@ -55,10 +55,11 @@ function subjects(body: string): Record<string, Subject> {
 
 async function addedFirstByte(): Promise<void> {
   const times: Record<'direct' | 'gateway', number[]> = { direct: [], gateway: [] };
-  const short = streamOf(`chunks=4 ${prompt}`);
+  const short = streamOf(`chunks=2 paced ${prompt}`);
   // What is measured is a gateway that has served for a while, as in the other parts.
   const { port, key } = gateway;
-  for (let warmUps = 0; warmUps < 5; warmUps++) await load({ port, key, ...short, connections: 16, seconds: 4 });
+  for (let warmUps = 0; warmUps < 5; warmUps++)
+    await load({ port, key, ...streamOf(`chunks=4 ${prompt}`), connections: 16, seconds: 4 });
   for (let round = 0; round < 3; round++) {
     for (const [name, { port, key }] of [['direct', upstream] as const, ['gateway', gateway] as const]) {
       times[name].push(...(await load<number[]>({ port, key, ...short, firstBytes: 300 })));
