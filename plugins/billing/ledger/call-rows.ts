@@ -90,13 +90,13 @@ const values = callColumns.map(({ name, cast }) => {
 
 /**
  * Rows of the ends of calls, with the facts of their requests that came with them. A charge is a movement, which has a number, and is late
- * where it waited in a journal.
+ * where it waited in a journal, or where the clock of its gateway is wrong: its number is not where its time would have it.
  */
 export const callRows = (schema: string): SQL => sql`
   (${names}, seq, is_late, timelines)
   select ${sql.join(values, sql`, `)},
     case when balance_after is not null then ${nextOf(schema, 'movement_numbers')} end,
-    case when balance_after is not null then ${instantOf(sql`created_at`)} < clock_timestamp() - interval '10 minutes' end,
+    case when balance_after is not null then abs(extract(epoch from ${instantOf(sql`created_at`)} - clock_timestamp())) > 600 end,
     case when timeline is not null then (select id from timeline_number) end
   from ${rowsOfColumns(callColumns)} as given`;
 

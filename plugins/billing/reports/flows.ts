@@ -8,6 +8,7 @@ import { readSums } from '../../common/rollups/read.ts';
 import { column, type SumTable } from '../../common/rollups/table.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
+import { chargeBounds, chargeSpans } from './charge-bounds.ts';
 
 const endOfTime = Date.UTC(9999, 0, 1);
 /** References of what a payment service reports. */
@@ -129,16 +130,38 @@ async function readEntered(runner: Runner, schema: string, span: Span): Promise<
   return Object.fromEntries(Object.entries(row!).map(([name, digits]) => [name, amountOf(digits)])) as never;
 }
 
+/**
+ * Begins a statement with the movements of a span, `entries`, and the grants that paid for them, `draws`. Charges are found by their numbers:
+ * by their times alone all calls would be read, and what grants have paid for all of them.
+ */
+function drawnIn(schema: string, span: { readonly from: number; readonly until?: number }): { with: SQL; from: SQL } {
+  const table = tablesOf(schema);
+  const at = isWithin({ from: span.from, until: span.until ?? endOfTime });
+  const moved = (name: string, among: SQL) =>
+    sql`select entries.account_id, entries.seq from ${table(name)} as entries where ${among} and ${at}`;
+  const entries = [
+    ...chargeSpans(span).flatMap((numbers) => [
+      moved('calls', sql`seq is not null and ${numbers}`),
+      moved('archived_charges', numbers),
+    ]),
+    moved('ledger', sql`true`),
+  ];
+  return {
+    with: sql`${chargeBounds(table, undefined, span)}, entries as (${sql.join(entries, sql` union all `)})`,
+    from: sql`from entries join ${table('allocations')} as draws on draws.account_id = entries.account_id and draws.seq = entries.seq`,
+  };
+}
+
 /** What was taken out of grants that expire. */
 async function readDrawn(runner: Runner, schema: string, span: Span): Promise<{ paid: bigint; given: bigint }> {
-  const table = tablesOf(schema);
+  const drawn = drawnIn(schema, span);
   const [row] = await rowsOf<{ paid: string; given: string }>(
     runner,
-    sql`select coalesce(sum(draws.amount) filter (where grants.kind = 'top-up'), 0)::text as paid,
+    sql`${drawn.with}
+        select coalesce(sum(draws.amount) filter (where grants.kind = 'top-up'), 0)::text as paid,
           coalesce(sum(draws.amount) filter (where grants.kind <> 'top-up'), 0)::text as given
-        from ${table('allocations')} as draws join ${table('movements')} as entries on entries.account_id = draws.account_id and entries.seq = draws.seq
-        join ${table('grants')} as grants
-          on grants.id = draws.grant_id and grants.account_id = draws.account_id where ${isWithin(span)}`,
+        ${drawn.from} join ${tablesOf(schema)('grants')} as grants
+          on grants.id = draws.grant_id and grants.account_id = draws.account_id`,
   );
   return { paid: BigInt(row!.paid), given: BigInt(row!.given) };
 }
@@ -200,6 +223,7 @@ async function readChangesSince(
   calls: SumTable,
 ): Promise<Map<string, bigint>> {
   const table = tablesOf(schema);
+  const given = drawnIn(schema, { from: since });
   const isSince = sql`entries.created_at >= ${instant(since)}`;
   const cost = callSums.measures.find(({ name }) => name === 'cost')!;
   const [entries, drawn, charges] = await Promise.all([
@@ -213,8 +237,7 @@ async function readChangesSince(
     ),
     rowsOf<{ account_id: string; amount: string }>(
       runner,
-      sql`select entries.account_id, sum(draws.amount)::text as amount from ${table('allocations')} as draws
-          join ${table('movements')} as entries on entries.account_id = draws.account_id and entries.seq = draws.seq where ${isSince} group by 1`,
+      sql`${given.with} select entries.account_id, sum(draws.amount)::text as amount ${given.from} group by 1`,
     ),
     readSums(runner, schema, calls, {
       bounds: [since, endOfTime],

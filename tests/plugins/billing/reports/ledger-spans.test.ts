@@ -4,9 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import { postRecords } from '../../../../plugins/billing/ledger/batch.ts';
+import { callSums } from '../../../../plugins/billing/ledger/call-sums.ts';
 import type { EndRecord } from '../../../../plugins/billing/model/records.ts';
-import { rowsOf } from '../../../../plugins/billing/model/sql.ts';
+import { type Runner, rowsOf } from '../../../../plugins/billing/model/sql.ts';
+import { flowsOf } from '../../../../plugins/billing/reports/flows.ts';
 import { type LedgerStore, ledgerPage } from '../../../../plugins/billing/reports/ledger-pages.ts';
 import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
 import { requestIdAt } from '../../../helpers/fakes.ts';
@@ -15,7 +18,7 @@ import { fc } from '../../../helpers/properties.ts';
 const minuteMs = 60_000;
 const start = Date.UTC(2026, 5, 1);
 
-/** A charge: when its row was written, and how long its call had ended before; in minutes. */
+/** A charge: when its row was written, by the clock of the database, and when its call ended, by that of its gateway. */
 interface Charge {
   readonly account: 'alice' | 'bob';
   readonly writtenMs: number;
@@ -32,7 +35,11 @@ const charge = fc.record({
   account: fc.constantFrom('alice' as const, 'bob' as const),
   // Since the row before.
   passed: fc.oneof({ weight: 3, arbitrary: fc.integer({ min: 0, max: 4 }) }, fc.integer({ min: 5, max: 60 })),
-  waited: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 0, max: 10 }) }, fc.integer({ min: 11, max: 400 })),
+  waited: fc.oneof(
+    { weight: 5, arbitrary: fc.integer({ min: 0, max: 10 }) },
+    fc.integer({ min: 11, max: 400 }),
+    fc.integer({ min: -400, max: -11 }),
+  ),
   took: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 500 })),
   isArchived: fc.boolean(),
   isKnown: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, fc.constant(false)),
@@ -54,7 +61,7 @@ function chargesOf(drawn: readonly Drawn[]): Charge[] {
         isArchived,
         isForeign,
       },
-      isLate: isKnown ? waited > 10 : null,
+      isLate: isKnown ? Math.abs(waited) > 10 : null,
     };
   });
 }
@@ -146,7 +153,7 @@ test('a list of a span has each charge of it once, newest first, late and archiv
   );
 });
 
-test('a charge that waited in a journal for more than ten minutes is written as late, and no other is', async () => {
+test('a charge is written as late if its call ended more than ten minutes before or after, by the clock of the database', async () => {
   await using database = await openDatabase({ plugins: ['request-log', 'billing'] });
   const { orm, schema } = database;
   const now = Date.now();
@@ -165,12 +172,9 @@ test('a charge that waited in a journal for more than ten minutes is written as 
     },
     ...{ estimated: false, terminal: true, usage: {}, price: {}, version: 'v', ratio: '1/1' },
   });
-  const ends = [
-    end(now, '5'),
-    end(now - 9 * minuteMs, '5'),
-    end(now - 11 * minuteMs, '5'),
-    end(now - 11 * minuteMs, '0'),
-  ];
+  const ends = [0, -9, 9, -11, 11]
+    .map((minutes) => end(now + minutes * minuteMs, '5'))
+    .concat(end(now - 11 * minuteMs, '0'));
   await orm.transaction((transaction) => postRecords(transaction, schema, 'alice', ends as unknown as EndRecord[]));
   const rows = await rowsOf<{ late: boolean | null }>(
     orm,
@@ -178,13 +182,14 @@ test('a charge that waited in a journal for more than ten minutes is written as 
   );
   assert.deepEqual(
     rows.map(({ late }) => late),
-    [false, false, true, null],
+    [false, false, false, true, true, null],
   );
 });
 
-test('a page of a span reads its own rows and few beside them, of ten thousand', async () => {
-  await using database = await openDatabase({ plugins: ['request-log', 'billing'] });
-  const count = 10_000;
+const count = 10_000;
+
+/** A charge a minute, each thousandth ten hours late, each paid by its account's grant. */
+async function putMany(database: TestDatabase): Promise<void> {
   const charges = Array.from({ length: count }, (_, index): Charge => {
     const isLate = index % 1_000 === 999;
     const writtenMs = start + index * minuteMs;
@@ -198,19 +203,31 @@ test('a page of a span reads its own rows and few beside them, of ten thousand',
   });
   await put(database, charges);
   const { orm, schema } = database;
-  await orm.execute(sql`analyze ${sql.identifier(schema)}.calls`);
+  const at = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
+  await orm.execute(sql`insert into ${at('grants')} (account_id, kind, amount, reason, reference, created_at, expires_at)
+    select account_id, 'plan', 1000000, 'plan', account_id, min(created_at), 'infinity' from ${at('calls')} group by account_id`);
+  await orm.execute(sql`insert into ${at('allocations')} (seq, grant_id, amount, held_at, account_id)
+    select seq, grants.id, cost, held_at, calls.account_id from ${at('calls')} as calls join ${at('grants')} as grants on grants.account_id = calls.account_id`);
+  for (const name of ['calls', 'allocations']) await orm.execute(sql`analyze ${at(name)}`);
+}
+
+/** Rows that a statement's scans have looked at. */
+async function rowsReadBy({ orm }: TestDatabase, statement: SQL): Promise<number> {
+  const plan = await rowsOf<Record<string, string>>(orm, sql`explain (analyze, timing off, costs off) ${statement}`);
+  return plan.reduce((read, row) => {
+    const line = row['QUERY PLAN']!;
+    const passed = /(?:Index|Seq|Heap|Only) Scan.*actual rows=([\d.]+) loops=(\d+)/.exec(line);
+    const removed = Number(/Rows Removed by Filter: (\d+)/.exec(line)?.[1] ?? 0);
+    return read + removed + (passed === null ? 0 : Number(passed[1]) * Number(passed[2]));
+  }, 0);
+}
+
+test('a page of a span reads its own rows and few beside them, of ten thousand', async () => {
+  await using database = await openDatabase({ plugins: ['request-log', 'billing'] });
+  await putMany(database);
   let read = 0;
   const explain = async (statement: SQL) => {
-    const rows = (await orm.execute(sql`explain (analyze, timing off, costs off) ${statement}`)) as unknown as Record<
-      string,
-      string
-    >[];
-    for (const row of rows) {
-      const line = row['QUERY PLAN']!;
-      const passed = /actual rows=([\d.]+) loops=(\d+)/.exec(line);
-      if (/(Index|Seq|Heap|Only) Scan/.test(line) && passed !== null) read += Number(passed[1]) * Number(passed[2]);
-      read += Number(/Rows Removed by Filter: (\d+)/.exec(line)?.[1] ?? 0);
-    }
+    read = await rowsReadBy(database, statement);
     return [];
   };
   const store = { ...storeOf(database), orm: { execute: explain } } as unknown as LedgerStore;
@@ -221,8 +238,27 @@ test('a page of a span reads its own rows and few beside them, of ten thousand',
       { from: middle, until: middle + 30 * minuteMs },
       { from: start + 9_990 * minuteMs },
     ]) {
-      read = 0;
       await ledgerPage(store, account, span, { limit: 50 });
       assert.ok(read < 1_000, `${account} ${JSON.stringify(span)}: ${read} rows`);
     }
+});
+
+test('the money of an hour reads what grants have paid for its calls, not for all ten thousand', async () => {
+  await using database = await openDatabase({ plugins: ['request-log', 'billing'] });
+  await putMany(database);
+  const { orm, schema } = database;
+  const until = start + count * minuteMs;
+  const read: number[] = [];
+  const execute = async (statement: SQL) => {
+    const { sql: text } = new PgDialect().sqlToQuery(statement);
+    if (/allocations.*draws on draws.account_id = entries/s.test(text))
+      read.push(await rowsReadBy(database, statement));
+    return orm.execute(statement);
+  };
+  const span = { from: until - 60 * minuteMs, until };
+  const flows = await flowsOf({ execute } as unknown as Runner, schema, span, async () => callSums);
+  // A late one is among the 60.
+  assert.equal(flows.usedGiven, 59n);
+  assert.equal(read.length, 3);
+  assert.ok(Math.max(...read) < 1_000, read.join(', '));
 });
