@@ -21,6 +21,7 @@ import { attempts, call, conversation, ruled, spendGuard, usageReport, vendorBat
 import { type Database, database } from '../common/domain/database.ts';
 import { authorization, authorizations, funds, heldEstimate, ledger, pool } from '../common/domain/ledger.ts';
 import { catalog, type Instead, instead, model } from '../common/domain/models.ts';
+import { statementAdmin } from '../common/domain/organizations/statements.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
 import { sealedFiles } from '../common/domain/stored-files.ts';
@@ -78,7 +79,7 @@ export default definePlugin<Config>({
       ...[accountAdmin, accounts, catalog, multipliers, plans, rateLimits],
       ...[requestSumsAudit, requestSumTable, alertEvents, payments, sealedFiles, admittedOrders],
     ],
-    provides: [ledger, pool, funds, authorizations, ledgerQueries, movedAccounts, callRows],
+    provides: [ledger, pool, funds, authorizations, ledgerQueries, movedAccounts, callRows, statementAdmin],
   },
   requires: [call, caller, model],
   optional: [plan, priceRatio, instead, conversation, ruled, admitted],

@@ -21,6 +21,7 @@ export { ledger, pool } from '../common/domain/ledger.ts';
 export { catalog } from '../common/domain/models.ts';
 export { memberAdmin } from '../common/domain/organizations/members.ts';
 export { projectAdmin } from '../common/domain/organizations/projects.ts';
+export { statementAdmin } from '../common/domain/organizations/statements.ts';
 export { docsSite } from '../common/domain/pages/console-site.ts';
 export { plans, shop } from '../common/domain/plans.ts';
 export { multipliers } from '../common/domain/price-ratio.ts';

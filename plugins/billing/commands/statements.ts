@@ -5,9 +5,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from '../../../core/contract/commands.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import { formatUsd } from '../../common/domain/money.ts';
+import { type StatementForm, statementForms } from '../../common/domain/organizations/statements.ts';
 import { readCount } from '../../common/domain/usage.ts';
 import { countOf, textOf, type Values } from '../../common/kit/commands/arguments.ts';
-import { type Form, forms } from '../statements/forms.ts';
 import { type CommandTools, findAccount } from './arguments.ts';
 
 const mostListed = 10_000;
@@ -57,7 +57,7 @@ async function exportOne({ host, statements }: Pick<CommandTools, 'host' | 'stat
   const out = textOf(values, 'out');
   if (out === undefined) throw invalid('--out names the file.', 'out');
   let lines = 0;
-  async function* texts(form: Form) {
+  async function* texts(form: StatementForm) {
     for await (const line of statements.file(account.id, number, form)) {
       lines += 1;
       yield line;
@@ -71,9 +71,9 @@ async function exportOne({ host, statements }: Pick<CommandTools, 'host' | 'stat
   return { json: { account: account.id, number, lines, file: out }, text: `${lines} lines were written to ${out}.` };
 }
 
-function formOf(values: Values): Form {
+function formOf(values: Values): StatementForm {
   const name = textOf(values, 'as') ?? 'json';
-  const form = forms.find((one) => one === name);
-  if (form === undefined) throw invalid(`--as is one of ${forms.join(', ')}.`, 'as');
+  const form = statementForms.find((one) => one === name);
+  if (form === undefined) throw invalid(`--as is one of ${statementForms.join(', ')}.`, 'as');
   return form;
 }

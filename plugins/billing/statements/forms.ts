@@ -1,11 +1,9 @@
 /** The forms that a sealed statement is given in, each made of the lines that were sealed: JSON, CSV, FOCUS. Pure. */
 import { formatUsd } from '../../common/domain/money.ts';
+import type { StatementForm } from '../../common/domain/organizations/statements.ts';
 import { csvLine } from '../../common/kit/pages/csv.ts';
 import { focusColumns, focusRow } from './focus.ts';
 import type { Head, Row } from './format.ts';
-
-export const forms = ['json', 'csv', 'focus'] as const;
-export type Form = (typeof forms)[number];
 
 const columns = [
   ...['account', 'statement', 'month', 'seq', 'at', 'kind', 'of', 'corrects', 'project', 'person', 'model', 'usage'],
@@ -13,7 +11,11 @@ const columns = [
 ];
 
 /** `lines`: those of its file, the head first and the sums last. With line ends. */
-export async function* inForm(lines: AsyncIterable<string>, form: Form, issuer: string): AsyncGenerator<string> {
+export async function* inForm(
+  lines: AsyncIterable<string>,
+  form: StatementForm,
+  issuer: string,
+): AsyncGenerator<string> {
   if (form !== 'json') return yield* tableOf(lines, form, issuer);
   for await (const line of lines) yield `${line}\n`;
 }

@@ -32,6 +32,11 @@ export interface Sealed {
   readonly previous: string | null;
 }
 
+/** One as it is read again. */
+export interface Kept extends Sealed {
+  readonly sealedAt: number;
+}
+
 /** Which movements: before `until`, up to this number, without those that an earlier statement has. */
 export interface Bounds extends Pick<Sealed, 'accountId' | 'month' | 'zone' | 'from' | 'until' | 'seenSeq'> {
   /** Undefined: it is the first one, which has what lies before it in its opening balance. */
@@ -55,26 +60,39 @@ export function headOf(bounds: Bounds, opening: string): Head {
 
 const columns = sql`account_id as "accountId", number, month, zone, (extract(epoch from from_at) * 1000)::float8 as "from",
   (extract(epoch from until_at) * 1000)::float8 as until, seen_seq::text as "seenSeq", open_seq::text as "openSeq", opening::text as opening,
-  closing::text as closing, digest, previous`;
+  closing::text as closing, digest, previous, (extract(epoch from sealed_at) * 1000)::float8 as "sealedAt"`;
 
 /** `number`: that one; else the last one. */
-export async function sealedOf(
-  { orm, schema }: Place,
-  accountId: string,
-  number?: number,
-): Promise<Sealed | undefined> {
+export async function sealedOf({ orm, schema }: Place, accountId: string, number?: number): Promise<Kept | undefined> {
   const one = number === undefined ? sql`` : sql`and number = ${number}::int`;
-  const [row] = await rowsOf<Sealed>(
+  const [row] = await rowsOf<Kept>(
     orm,
     sql`select ${columns} from ${tablesOf(schema)('statements')} where account_id = ${accountId} ${one} order by number desc limit 1`,
   );
   return row;
 }
 
-/** Newest first. */
-export function listOf({ orm, schema }: Place, accountId: string | undefined, most: number): Promise<Sealed[]> {
-  const own = accountId === undefined ? sql`` : sql`where account_id = ${accountId}`;
-  return rowsOf<Sealed>(
+/** Its last line. */
+export async function summaryOf({ orm, schema }: Place, accountId: string, number: number): Promise<Summary> {
+  const [row] = await rowsOf<{ summary: Summary }>(
+    orm,
+    sql`select summary from ${tablesOf(schema)('statements')} where account_id = ${accountId} and number = ${number}::int`,
+  );
+  return row!.summary;
+}
+
+/** Newest first; of one account those before this number. */
+export function listOf(
+  { orm, schema }: Place,
+  accountId: string | undefined,
+  most: number,
+  before: string | undefined,
+): Promise<Kept[]> {
+  const own =
+    accountId === undefined
+      ? sql``
+      : sql`where account_id = ${accountId} ${before === undefined ? sql`` : sql`and number < ${before}::int`}`;
+  return rowsOf<Kept>(
     orm,
     sql`select ${columns} from ${tablesOf(schema)('statements')} ${own} order by until_at desc, account_id, number desc limit ${most}::int`,
   );

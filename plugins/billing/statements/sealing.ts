@@ -31,18 +31,25 @@ export interface Round {
   readonly now: number;
 }
 
-/** Resolves with how many accounts were gone through: 0 where nothing is due, or another process is at it. */
-export async function sealRound(round: Round): Promise<number> {
+export interface Sealing {
+  /** How many accounts were gone through. */
+  readonly accounts: number;
+  /** Before this time there is nothing to do. */
+  readonly dueAt: number;
+}
+
+export async function sealRound(round: Round): Promise<Sealing> {
   const { place, zone, owner, now } = round;
   let turn = await claim(place, owner, claimMs, monthAt(now, zone));
   let accounts = 0;
   while (turn !== undefined && accounts < mostAccounts) {
     const month = monthOf(turn.month, zone);
-    if (month.until + settleMs > now) return accounts;
+    if (month.until + settleMs > now) return { accounts, dueAt: month.until + settleMs };
     turn = await nextTurn(round, turn, month);
     accounts += 1;
   }
-  return accounts;
+  // Another process that is at it may die.
+  return { accounts, dueAt: turn === undefined ? now + claimMs : now };
 }
 
 /** Undefined: another process has gone on. */

@@ -2,13 +2,21 @@
 import type { Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Database } from '../../common/domain/database.ts';
+import { money } from '../../common/domain/money.ts';
+import {
+  type StatementAdmin,
+  type StatementView,
+  statementAdmin,
+} from '../../common/domain/organizations/statements.ts';
+import { cursorIn, pageOf, rowsFor } from '../../common/kit/paging.ts';
 import type { ArchiveReader } from '../archive/reader.ts';
 import { StatementLines } from './format.ts';
-import { type Form, inForm } from './forms.ts';
-import { headOf, listOf, movementsOf, type Place, type Sealed, sealedOf } from './rows.ts';
+import { inForm } from './forms.ts';
+import { headOf, type Kept, listOf, movementsOf, type Place, type Sealed, sealedOf, summaryOf } from './rows.ts';
 import { sealRound } from './sealing.ts';
 
 const roundMs = 60_000;
+const cursorForm = /^[1-9]\d{0,8}$/;
 
 /** `zone`: months are those of this time zone; absent: no statements are made. */
 export interface Settings {
@@ -17,11 +25,9 @@ export interface Settings {
   readonly issuer?: string | undefined;
 }
 
-export interface Statements {
+export interface Statements extends Pick<StatementAdmin, 'file'> {
   /** Newest first; of all accounts without one. */
-  list(accountId: string | undefined, most: number): Promise<Sealed[]>;
-  /** The text of its file. Throws where what moved is not what was sealed any more. */
-  file(accountId: string, number: number, form: Form): AsyncGenerator<string>;
+  list(accountId: string | undefined, most: number): Promise<readonly Sealed[]>;
   start(): void;
 }
 
@@ -32,17 +38,61 @@ export function openStatements(
   { zone, issuer = host.gateway }: Settings,
 ): Statements {
   const place: Place = { orm, schema, archive };
+  const file: StatementAdmin['file'] = (accountId, number, form) =>
+    inForm(linesOf(place, accountId, number), form, issuer);
+  if (zone !== undefined) host.provide(statementAdmin, { ...queriesOf(place, issuer), file });
   return {
-    list: (accountId, most) => listOf(place, accountId, most),
-    file: (accountId, number, form) => inForm(linesOf(place, accountId, number), form, issuer),
+    file,
+    list: (accountId, most) => listOf(place, accountId, most, undefined),
     start: () => {
       if (zone === undefined) return;
       const owner = host.random.bytes(8).toString('hex');
+      // The database is asked once a month, but while there are accounts to go through.
+      let dueAt = 0;
       host.every(roundMs, 'seal statements', async () => {
-        const accounts = await sealRound({ place, zone, owner, now: host.clock.now() });
-        return accounts === 0 ? 'idle' : undefined;
+        const now = host.clock.now();
+        if (now < dueAt) return 'idle';
+        const sealing = await sealRound({ place, zone, owner, now });
+        dueAt = sealing.dueAt;
+        return sealing.accounts === 0 ? 'idle' : undefined;
       });
     },
+  };
+}
+
+function queriesOf(place: Place, issuer: string): Omit<StatementAdmin, 'file'> {
+  return {
+    list: async (accountId, page) => {
+      const rows = await listOf(place, accountId, rowsFor(page), cursorIn(page, cursorForm));
+      return pageOf(rows, page, ({ number }) => String(number), viewOf);
+    },
+    find: async (accountId, number) => {
+      const sealed = await sealedOf(place, accountId, number);
+      if (sealed === undefined) return undefined;
+      const { rows, lines, opening, closing } = await summaryOf(place, accountId, number);
+      return {
+        ...{ ...viewOf(sealed), issuer, rows, openingUsd: opening.usd, closingUsd: closing.usd },
+        lines: lines.map(({ amount, ...line }) => ({ ...line, amount: money(BigInt(amount)) })),
+      };
+    },
+  };
+}
+
+function viewOf({
+  number,
+  month,
+  zone,
+  from,
+  until,
+  opening,
+  closing,
+  digest,
+  previous,
+  sealedAt,
+}: Kept): StatementView {
+  return {
+    ...{ number, month, zone, from, until, digest, sealedAt, previous: previous ?? undefined },
+    ...{ opening: money(BigInt(opening)), closing: money(BigInt(closing)) },
   };
 }
 

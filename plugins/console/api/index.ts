@@ -37,6 +37,7 @@ import { memberAuditRoutes } from './organizations/audit.ts';
 import { invitationRoutes } from './organizations/invitations.ts';
 import { memberRoutes } from './organizations/members.ts';
 import { ownProjectRoutes } from './organizations/projects.ts';
+import { statementRoutes } from './organizations/statements.ts';
 import { projectRoutes } from './projects.ts';
 import { documentOf } from './routing/document.ts';
 import { guard, renderError } from './routing/guard.ts';
@@ -65,6 +66,7 @@ const topics = [
   fileRoutes,
   batchRoutes,
   walletRoutes,
+  statementRoutes,
   paymentRoutes,
   noticeRoutes,
   projectRoutes,

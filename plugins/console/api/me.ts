@@ -26,6 +26,7 @@ import {
   requestQueries,
   shop,
   shopAdmin,
+  statementAdmin,
   taskAdmin,
   uploadedFiles,
   upstreamAdmin,
@@ -56,6 +57,7 @@ const features = {
   alerts: alertAdmin,
   notices: noticeAdmin,
   guardrails: guardrailVerdicts,
+  statements: statementAdmin,
 } as const;
 type Feature = keyof typeof features;
 const featureNames = Object.keys(features) as Feature[];

@@ -13,6 +13,7 @@ import { verifyStatement } from '../../../plugins/billing/statements/verify.ts';
 import { accounts, caller } from '../../../plugins/common/domain/accounts.ts';
 import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { centsTogether, formatUsd, money } from '../../../plugins/common/domain/money.ts';
+import { statementAdmin } from '../../../plugins/common/domain/organizations/statements.ts';
 import { fc } from '../../helpers/properties.ts';
 import { answer, enter, leaveWorlds, newCall, newWorld, temporaryDirectory, usd, type World } from './world.ts';
 
@@ -78,7 +79,15 @@ async function movedIn(world: World): Promise<Moved[]> {
   );
 }
 
-type Line = { kind: string; corrects?: string; project?: string; person?: string; model?: string; amount: string };
+type Line = {
+  kind: string;
+  corrects?: string;
+  project?: string;
+  person?: string;
+  model?: string;
+  amount: string;
+  usd: string;
+};
 type Last = ReturnType<StatementLines['summary']> & { readonly lines: readonly Line[] };
 
 function contentOf(path: string) {
@@ -202,6 +211,12 @@ async function checkAll(world: World, zone: string): Promise<void> {
     assert.equal(verdict.digest, digest);
     await checkForms(world, number);
     const { head, rows, last } = contentOf(path);
+    const shown = (await world.host.get(statementAdmin).find('alice', number))!;
+    assert.deepEqual([shown.digest, shown.closingUsd, shown.rows], [digest, last.closing.usd, rows.length]);
+    assert.deepEqual(
+      shown.lines.map(({ amount, usd: cents }) => [String(amount), cents]),
+      last.lines.map(({ amount, usd: cents }) => [amount, cents]),
+    );
     assert.equal(head['previous'], previous);
     if (closing !== undefined) assert.equal(head['opening'], closing);
     const { from, until } = monthOf(month, zone);
@@ -224,12 +239,19 @@ async function checkAll(world: World, zone: string): Promise<void> {
       found.set(key, (found.get(key) ?? 0n) + BigInt(amount));
     }
     assert.deepEqual(found, expected);
-    const cents = [last.opening.usd, ...last.lines.map((line) => (line as unknown as { usd: string }).usd)];
+    const cents = [last.opening.usd, ...last.lines.map((line) => line.usd)];
     assert.equal(formatUsd(cents.reduce<bigint>((sum, each) => sum + usd(each), 0n)), last.closing.usd);
     closing = last.closing.amount;
     assert.equal(closing, String(BigInt(head['opening']!) + sumOf(rows.map((row) => row['amount']!))));
     previous = digest;
   }
+  const pages = world.host.get(statementAdmin);
+  const first = await pages.list('alice', { limit: 1 });
+  const others = first.next === undefined ? [] : (await pages.list('alice', { limit: 500, after: first.next })).rows;
+  assert.deepEqual(
+    [...first.rows, ...others].map(({ number }) => number),
+    listed.map(({ number }) => number).toReversed(),
+  );
   // Everything of a month that has ended is in one of them.
   assert.equal(seen.size, moved.size);
   if (closing !== undefined) assert.equal(closing, String(sumOf([...moved.values()].map(({ amount }) => amount))));

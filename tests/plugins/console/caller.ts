@@ -35,7 +35,7 @@ export function caller(services: FakeConsole, who: Who) {
     });
     const response = await api.fetch(request, environment);
     const text = await response.text();
-    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    const isJson = /json(;|$)/.test(response.headers.get('content-type') ?? '');
     return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
   };
 }

@@ -18,6 +18,7 @@ import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { catalog } from '../../../plugins/common/domain/models.ts';
 import { memberAdmin } from '../../../plugins/common/domain/organizations/members.ts';
 import { projectAdmin } from '../../../plugins/common/domain/organizations/projects.ts';
+import { statementAdmin } from '../../../plugins/common/domain/organizations/statements.ts';
 import { plans, shop } from '../../../plugins/common/domain/plans.ts';
 import { uploadedFiles } from '../../../plugins/common/domain/stored-files.ts';
 import type { Role } from '../../../plugins/console/actor.ts';
@@ -38,6 +39,7 @@ import { fakeAudit, fakeKeyRequests, fakePeople, fakeTokens, fakeViews } from '.
 import { fakeProjects } from './fakes/projects.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
 import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
+import { fakeStatements } from './fakes/statements.ts';
 import { fakePlans, fakePool, fakeShop, fakeTasks } from './fakes/trade.ts';
 import { fakeProbes, fakeUpstreams } from './fakes/upstreams.ts';
 import { clientAccount, makeWorld, type World } from './fakes/world.ts';
@@ -107,6 +109,7 @@ function provideServices(host: FakeHost, world: World): void {
   host.provide(accountAdmin, book);
   host.provide(projectAdmin, fakeProjects(world));
   host.provide(memberAdmin, fakeMembers(world));
+  host.provide(statementAdmin, fakeStatements(clientAccount));
   host.provide(accounts, accountsOf(world, book));
   host.provide(requestQueries, fakeRequests(world));
   host.provide(recordedBodies, fakeBodies(world));

@@ -24,7 +24,7 @@ const rights = {
   },
   audit: { what: 'Read what members have done', roles: ['owner', 'admin'] },
   pages: { what: 'Pages that plugins add', roles: ['owner', 'admin'] },
-  wallet: { what: 'Read balance and movements', roles: ['owner', 'admin', 'billing'] },
+  wallet: { what: 'Read balance, movements and statements', roles: ['owner', 'admin', 'billing'] },
   notices: { what: 'Choose notices, and get them by mail', roles: ['owner', 'admin', 'billing'] },
   payments: { what: 'Pay, redeem codes, choose the plan', roles: ['owner', 'billing'] },
 } as const satisfies Record<string, Right>;

@@ -36,6 +36,8 @@ export type LedgerRow = RowOf<Answer<Routes['wallet']['ledger']['$get']>>;
 export type Plan = RowOf<Answer<Routes['wallet']['plans']['$get']>>;
 export type Redemption = Answer<Routes['wallet']['redeem']['$post']>;
 export type Purchase = Answer<Routes['wallet']['plans'][':name']['$post']>;
+export type StatementRow = RowOf<Get<'statements'>>;
+export type StatementDetail = Answer<Routes['statements'][':number']['$get']>;
 export type PaymentPage = Get<'payments'>;
 
 export type MemberRow = RowOf<Get<'members'>>;

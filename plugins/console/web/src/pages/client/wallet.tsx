@@ -3,6 +3,7 @@ import { Anchor, Grid, Group, Stack, Text } from '@mantine/core';
 import { IconListDetails } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
@@ -26,17 +27,27 @@ import { PlanCards } from './plan-cards.tsx';
 import { Redeem } from './redeem.tsx';
 import { TopUp } from './top-up.tsx';
 
+const Statements = lazy(() => import('../statements/statements.tsx'));
 const spanNames = ['today', '7d', '30d', '90d'] as const;
 
 export default function Wallet() {
   const { t } = useTranslation();
   const me = useMe();
+  const [search] = useSearchState();
   useLiveRefresh('balance', walletKey);
   const pool = useQuery({
     queryKey: walletKey,
     queryFn: () => get<Pool>('/wallet'),
     refetchInterval: useLiveInterval(10_000),
   });
+  const statements = has(me, 'statements') && (
+    <Suspense fallback={<Waiting />}>
+      <Statements path="/statements" />
+    </Suspense>
+  );
+  // One that is open stands alone, as it is printed.
+  if (statements && search['statement'] !== undefined)
+    return <Page title={t('client.wallet.title')}>{statements}</Page>;
   return (
     <Page title={t('client.wallet.title')} hint={t('client.wallet.hint')}>
       {pool.isError && pool.data === undefined && <ErrorState error={pool.error} onRetry={() => void pool.refetch()} />}
@@ -47,6 +58,7 @@ export default function Wallet() {
           <Ledger />
         </Steady>
       )}
+      {statements}
     </Page>
   );
 }

@@ -11,6 +11,7 @@ import type playground from './playground.ts';
 import type profile from './profile.ts';
 import type projects from './projects.ts';
 import shell from './shell.ts';
+import type statements from './statements.ts';
 
 /** What the first page needs; texts of the operator, the profile, the playground, files and batches come with their pages. */
 const texts = { shell, entry, client: { ...client, ...account } };
@@ -21,6 +22,7 @@ export type English = typeof texts & {
     typeof insights &
     typeof profile &
     typeof connect &
+    typeof statements &
     typeof projects &
     typeof members;
   readonly operator: typeof operator;

@@ -3,6 +3,7 @@
 import { Anchor, Group, Stack, Tabs, Text } from '@mantine/core';
 import { IconArrowLeft, IconCoins, IconUserQuestion } from '@tabler/icons-react';
 import { Link, useParams } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
@@ -10,7 +11,7 @@ import { CopyButton } from '../../../parts/copy-button.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { SpanPicker, useSpan } from '../../../parts/span.tsx';
-import { EmptyState } from '../../../parts/states.tsx';
+import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { TagsPanel, tagFilter } from '../../../parts/tags.tsx';
 import { LedgerTable } from '../money/ledger-table.tsx';
 import { Word } from '../parts/badges.tsx';
@@ -22,6 +23,8 @@ import type { AccountDetail } from '../types.ts';
 import { AccountActions } from './account-actions.tsx';
 import { AccountKeys } from './account-keys.tsx';
 import { Overview } from './overview.tsx';
+
+const Statements = lazy(() => import('../../statements/statements.tsx'));
 
 export const accountPath = (id: string) => `/admin/accounts/${encodeURIComponent(id)}`;
 
@@ -82,7 +85,7 @@ function Id({ detail: { account, person } }: { readonly detail: AccountDetail })
   );
 }
 
-const tabs = ['overview', 'ledger', 'keys', 'requests', 'tasks'] as const;
+const tabs = ['overview', 'ledger', 'statements', 'keys', 'requests', 'tasks'] as const;
 type Tab = (typeof tabs)[number];
 
 function Parts({ detail }: { readonly detail: AccountDetail }) {
@@ -93,6 +96,7 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
   const missing = {
     overview: false,
     ledger: !has(me, 'money'),
+    statements: !has(me, 'statements'),
     keys: false,
     requests: !has(me, 'requests'),
     tasks: !has(me, 'tasks'),
@@ -100,7 +104,7 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
   const shown = tabs.filter((tab) => !missing[tab]);
   const tab = shown.includes(search['tab'] as Tab) ? (search['tab'] as Tab) : 'overview';
   const pick = (value: string | null) =>
-    change({ tab: value === 'overview' || value === null ? undefined : value, open: undefined });
+    change({ tab: value === 'overview' || value === null ? undefined : value, open: undefined, statement: undefined });
   return (
     <Tabs value={tab} onChange={pick} keepMounted={false}>
       <Tabs.List mb="md">
@@ -115,6 +119,11 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
       </Tabs.Panel>
       <Tabs.Panel value="ledger">
         <AccountLedger id={id} />
+      </Tabs.Panel>
+      <Tabs.Panel value="statements">
+        <Suspense fallback={<Waiting />}>
+          <Statements path={`${accountPath(id)}/statements`} />
+        </Suspense>
       </Tabs.Panel>
       <Tabs.Panel value="keys">
         <AccountKeys id={id} />

@@ -1,0 +1,32 @@
+/** English texts of statements. */
+export default {
+  statements: {
+    title: 'Statements',
+    hint: 'One for each month in which money moved, sealed an hour after its end. It never changes.',
+    none: 'No statements yet',
+    noneHint: 'The first one is made an hour after the end of the month.',
+    named: 'Statement {{number}}',
+    month: 'Month',
+    opening: 'Opening balance',
+    closing: 'Closing balance',
+    sealed: 'Sealed',
+    back: 'All statements',
+    print: 'Print or save as PDF',
+    json: 'JSON lines',
+    csv: 'CSV',
+    focus: 'FOCUS',
+    zone: 'Months of {{zone}}',
+    line: 'What moved',
+    project: 'Project',
+    person: 'Person',
+    count: 'Movements',
+    amount: 'Amount',
+    corrects: '{{kind}}, belongs to {{month}}',
+    exact: 'Exactly',
+    verify: 'How to check it',
+    verifyWords:
+      'The JSON lines prove themselves: each has the SHA-256 of the line before and its own text, and every charge its usage, price and ratio. This command adds them up without a connection, and names the first line that differs.',
+    digest: 'Digest of this statement',
+    previous: 'Digest of the one before',
+  },
+};
