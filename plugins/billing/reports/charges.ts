@@ -31,6 +31,8 @@ interface ChargeRow {
   readonly reason: string | null;
   readonly attempts: readonly AttemptNote[];
   readonly tags: string | null;
+  readonly person: string | null;
+  readonly project: string | null;
 }
 
 const noAttempts = sql`'[]'::json`;
@@ -99,7 +101,7 @@ function readCharges(
   const table = tablesOf(schema);
   return rowsOf<ChargeRow>(
     orm,
-    sql`select id::text as request_id, account_id, key_id, model, provider,
+    sql`select id::text as request_id, account_id, key_id, model, provider, person, project,
           ${millisecondsOf(sql`calls.created_at`)} as at, cost::text as cost, own_cost::text as own_cost,
           (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds
             where refunds.account_id = calls.account_id and refunds.request_id = calls.id) as refunded,
@@ -129,6 +131,8 @@ function viewOf(row: ChargeRow): ChargeView {
     formula: sumOf(row),
     held: amountOf(row.held),
     tags: row.tags ?? undefined,
+    person: row.person ?? undefined,
+    project: row.project ?? undefined,
   };
 }
 

@@ -18,6 +18,8 @@ export interface Refund {
   readonly key: string;
   readonly model: string;
   readonly provider: string;
+  readonly person: string;
+  readonly project: string;
   /** Whether the own cost of its call is known. */
   readonly isCosted: boolean;
 }
@@ -31,6 +33,8 @@ interface Row {
   readonly key_id: string | null;
   readonly model: string | null;
   readonly provider: string | null;
+  readonly person: string | null;
+  readonly project: string | null;
   readonly is_costed: boolean | null;
 }
 
@@ -40,7 +44,8 @@ export async function refundsIn(store: ChargeStore, filter: ChargeFilter): Promi
   const rows = await rowsOf<Row>(
     store.orm,
     sql`select refunds.request_id::text as request_id, ${millisecondsOf(sql`given.created_at`)} as at, refunds.amount::text as amount,
-          calls.id is not null as is_stored, given.account_id, calls.key_id, calls.model, calls.provider, calls.own_cost is not null as is_costed
+          calls.id is not null as is_stored, given.account_id, calls.key_id, calls.model, calls.provider, calls.person, calls.project,
+          calls.own_cost is not null as is_costed
         from ${table('ledger')} as given
         join ${table('refunds')} as refunds on refunds.account_id = given.account_id and refunds.grant_id = given.grant_id
         left join ${table('calls')} as calls on calls.account_id = given.account_id and calls.id = refunds.request_id
@@ -60,6 +65,8 @@ export async function refundsIn(store: ChargeStore, filter: ChargeFilter): Promi
         key: row.key_id ?? charge?.keyId ?? '',
         model: row.model ?? charge?.model ?? '',
         provider: row.provider ?? charge?.provider ?? '',
+        person: row.person ?? charge?.person ?? '',
+        project: row.project ?? charge?.project ?? '',
         isCosted: row.is_stored ? row.is_costed === true : charge?.ownCost !== undefined,
       };
     })
@@ -120,6 +127,6 @@ export function groupsLessRefunds(
   return [...groups, ...alone].map((sums) => lessRefunds(sums, byGroup.get(name(sums.at, sums.group)) ?? []));
 }
 
-export type RefundGroup = 'account' | 'key' | 'model' | 'provider';
+export type RefundGroup = 'account' | 'key' | 'model' | 'provider' | 'person' | 'project';
 
 const sumOf = (refunds: readonly Refund[]): Money => money(refunds.reduce((sum, { amount }) => sum + amount, 0n));

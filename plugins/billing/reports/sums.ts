@@ -19,14 +19,14 @@ import { callSums } from '../ledger/call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import { tagRows } from './tags.ts';
 
-export type SpendBy = 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider';
+export type SpendBy = 'day' | 'hour' | keyof typeof dimensionOf;
 
 const mostGroups = 1_500;
 const mostBalances = 10_000;
 const mostCells = 20_000;
 
-const dimensionOf = { model: 'model', key: 'key_id', account: 'account_id', provider: 'provider' } as const;
 const columnOf = { model: 'model', key: 'key_id', person: 'person', project: 'project' } as const;
+const dimensionOf = { ...columnOf, account: 'account_id', provider: 'provider' } as const;
 
 /** Days and hours: the latest, oldest first, without empty ones. Other groups: the most expensive first. */
 export async function spendBy(

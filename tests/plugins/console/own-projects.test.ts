@@ -76,16 +76,37 @@ test("another account's project is not found by any route, as one that is not th
   assert.equal(left.name, 'secret');
 });
 
-test('the cost of a project is that of the calls that name it, for clients and operators, and zero where none does', async () => {
+test('the owner of a project is a member of its account, may change, and is named where projects are listed', async () => {
+  const [mine, bens] = [(await call(ada, '/me')).json.person, (await call(ben, '/me')).json.person];
+  const refused = await call(ada, '/projects', 'POST', { name: 'owned', owner: bens.id });
+  assert.deepEqual([refused.status, refused.json.error.field], [400, 'owner']);
+  const { id, owner } = (await call(ada, '/projects', 'POST', { name: 'owned' })).json;
+  assert.equal(owner, null);
+  const change = (to: string | null) => call(ada, `/projects/${id}`, 'PATCH', { name: 'owned', owner: to });
+  assert.equal((await change(bens.id)).status, 400);
+  assert.equal((await change(mine.id)).json.owner, mine.id);
+  const [row] = (await call(ada, '/projects')).json.rows.filter((one: { id: string }) => one.id === id);
+  assert.deepEqual([row.owner, row.ownerName], [mine.id, mine.name]);
+  assert.equal((await change(null)).json.owner, null);
+});
+
+test('the cost of a project is that of the calls that name it less their refunds, for clients and operators, and zero where none does', async () => {
   const services = fakeConsole();
   const asked: unknown[] = [];
   const client = caller(services, 'client');
   const [first, second] = (await client('GET /projects')).json.rows as { id: string }[];
   services.host.provide(ledgerQueries, {
     ...services.host.get(ledgerQueries),
-    async spendTable({ accountId, by, bounds }) {
-      asked.push([accountId, by, bounds.at(-1)! - bounds[0]!]);
-      return [{ slot: 0, group: [first!.id], requests: 3, cost: parseUsd('1.25'), ownCost: parseUsd('1'), usage: {} }];
+    async spend({ accountId, from, until }, by) {
+      asked.push([accountId, by, until - from]);
+      const sums = {
+        requests: 3,
+        cost: parseUsd('1.50'),
+        refunded: parseUsd('0.25'),
+        ownCost: parseUsd('1'),
+        usage: {},
+      };
+      return [{ group: first!.id, ...sums }];
     },
   });
   const wanted = [
@@ -100,6 +121,6 @@ test('the cost of a project is that of the calls that name it, for clients and o
       reply.json.rows.map(({ id, cost30d }: { id: string; cost30d: string }) => [id, cost30d]),
       wanted,
     );
-  const query = [clientAccount, ['project'], 30 * 86_400_000 + 1];
+  const query = [clientAccount, 'project', 30 * 86_400_000 + 1];
   assert.deepEqual(asked, [query, query]);
 });

@@ -46,6 +46,9 @@ export interface ChargeView {
   readonly held: Money;
   /** As `env=prod,team=search`. */
   readonly tags?: string | undefined;
+  /** Ids of whom and what the call was for; undefined: for none. */
+  readonly person?: string | undefined;
+  readonly project?: string | undefined;
 }
 export interface ChargeFilter extends Span {
   readonly accountId?: string | undefined;
@@ -163,7 +166,7 @@ export interface LedgerQueries {
   /** Days and hours (UTC): the last ones, oldest first, without empty ones. Else what cost most first. At most 1,500. */
   spend(
     filter: ChargeFilter,
-    by: 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider',
+    by: 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider' | 'person' | 'project',
     limit: number,
   ): Promise<readonly SpendGroup[]>;
   /** From each of the instants to the next, such as the days of a time zone, empty ones too; at most 1,500. */
@@ -175,7 +178,7 @@ export interface LedgerQueries {
   spendOfGroups(
     filter: Omit<ChargeFilter, keyof Span>,
     bounds: readonly number[],
-    by: 'model' | 'key' | 'account' | 'provider',
+    by: 'model' | 'key' | 'account' | 'provider' | 'person' | 'project',
     groups: readonly string[],
   ): Promise<readonly (SpendSums & { readonly at: number; readonly group: string })[]>;
   /** Sums by slots of time and groups, without empty ones; more than 20,000 are refused. */

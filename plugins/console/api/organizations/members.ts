@@ -21,7 +21,9 @@ const member = z
     since: instant,
     keys: z.number().describe('Their keys in the account that are not revoked.'),
     keysUsedAt: instant.nullable().describe('When one of them was used last.'),
-    spent30d: usd.nullable().describe('Charges of calls by their keys; null: this gateway has no ledger.'),
+    spent30d: usd
+      .nullable()
+      .describe('Charges of calls by their keys, less what was given back of them; null: this gateway has no ledger.'),
   })
   .openapi('Member');
 const memberJson = writerOf(member);
@@ -105,13 +107,16 @@ async function known(services: ConsoleServices, accountId: string, personId: str
   return { view, subject: people.get(personId)?.email ?? personId };
 }
 
+/** As many groups as sums have. */
+const mostPeople = 1_500;
+
 type Spent = ReadonlyMap<string, bigint> | undefined;
 
 async function spentByPerson(services: ConsoleServices, accountId: string): Promise<Spent> {
   const now = services.clock.now();
-  const wanted = { accountId, bounds: [now - 30 * dayMs, now + 1], by: ['person'] } as const;
-  const cells = await services.find(ledgerQueries)?.spendTable(wanted);
-  return cells && new Map(cells.map(({ group: [person = ''], cost }) => [person, cost]));
+  const span = { from: now - 30 * dayMs, until: now + 1 };
+  const groups = await services.find(ledgerQueries)?.spend({ accountId, ...span }, 'person', mostPeople);
+  return groups && new Map(groups.map(({ group, cost, refunded = 0n }) => [group, cost - refunded]));
 }
 
 function shown({ person, ...view }: MemberView, people: ReadonlyMap<string, Owner>, spent: Spent) {

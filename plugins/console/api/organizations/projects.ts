@@ -1,9 +1,10 @@
 /** An account's projects: its own for clients, and any for operators. */
 import { z } from '@hono/zod-openapi';
+import { invalid } from '../../../../core/json/request-body.ts';
 import type { PageRequest } from '../../../common/domain/admin/pages.ts';
-import { type Money, zero } from '../../../common/domain/money.ts';
+import { type Money, money, zero } from '../../../common/domain/money.ts';
 import type { ProjectTerms } from '../../../common/domain/organizations/projects.ts';
-import { ledgerQueries, projectAdmin } from '../../services.ts';
+import { ledgerQueries, memberAdmin, projectAdmin } from '../../services.ts';
 import { knownAccount } from '../admin/accounts.ts';
 import { changesBetween, changesOf } from '../routing/audit-changes.ts';
 import { type ConsoleServices, has, need, nothingHere, ownAccount, type RequestContext } from '../routing/router.ts';
@@ -30,8 +31,16 @@ const projectTerms = z
   .openapi('ProjectTerms');
 
 const spentRow = projectRow.extend({
-  cost30d: usd.nullable().describe('Charges of calls that were made in it, whatever became of their keys.'),
+  ownerName: z.string().nullable().describe('null: it has no owner, or one who is not known any more.'),
+  cost30d: usd
+    .nullable()
+    .describe(
+      'Charges of calls that were made in it, whatever became of their keys, less what was given back of them.',
+    ),
 });
+
+/** As many groups as sums have. */
+const mostProjects = 1_500;
 
 const projectJson = writerOf(projectRow);
 const spentJson = writerOf(spentRow);
@@ -91,12 +100,15 @@ export function ownProjectRoutes(services: ConsoleServices) {
     .action(create, async ({ c, json }) => {
       const accountId = await ownAccount(services, c);
       const terms = termsOf(json);
+      await checkOwner(services, accountId, terms);
       const run = async () => projectJson(await admin().create(accountId, terms));
       return { action: 'project.create', subject: terms.name, changes: changesOf(termsJson(terms)), run };
     })
     .action(change, async ({ c, param, json }) => {
       const before = await own(c, param.id);
       const terms = termsOf(json);
+      // One who has left the account stays until another is named.
+      if (terms.owner !== before.owner) await checkOwner(services, before.accountId, terms);
       const changes = changesBetween(termsJson(before), termsJson(terms));
       const run = async () => projectJson(await admin().change(before.accountId, param.id, terms));
       return { action: 'project.change', subject: before.name, changes, run };
@@ -108,6 +120,18 @@ export function ownProjectRoutes(services: ConsoleServices) {
     );
 }
 
+async function checkOwner(services: ConsoleServices, accountId: string, { owner }: ProjectTerms): Promise<void> {
+  if (owner === undefined) return;
+  if ((await need(services, memberAdmin).roleOf(accountId, owner)) === undefined)
+    throw invalid('The owner of a project is a member of its account.', 'owner');
+}
+
+/** Names of owners by their ids. */
+async function ownersOf(services: ConsoleServices, rows: readonly ProjectTerms[]) {
+  const owners = await services.invitations.named(rows.flatMap(({ owner }) => owner ?? []));
+  return (id: string | undefined) => (id === undefined ? undefined : owners.get(id)?.name);
+}
+
 /** Without what they cost. */
 async function listed(
   services: ConsoleServices,
@@ -117,7 +141,9 @@ async function listed(
 ) {
   const filter = { archived: archived === undefined ? undefined : archived === 'true' };
   const { rows, next } = await need(services, projectAdmin).list(accountId, filter, page);
-  return { rows: rows.map((row) => ({ ...row, cost30d: undefined as Money | undefined })), next };
+  const nameOf = await ownersOf(services, rows);
+  const without = { cost30d: undefined as Money | undefined };
+  return { rows: rows.map((row) => ({ ...row, ...without, ownerName: nameOf(row.owner) })), next };
 }
 
 /** By the calls themselves, so that keys that were moved or revoked change nothing. */
@@ -129,8 +155,8 @@ async function costed(
 ) {
   const { rows, next } = await listed(services, accountId, { archived }, page);
   const now = services.clock.now();
-  const wanted = { accountId, bounds: [now - 30 * dayMs, now + 1], by: ['project'] } as const;
-  const cells = await services.find(ledgerQueries)?.spendTable(wanted);
-  const costs = cells && new Map(cells.map(({ group, cost }) => [group[0], cost]));
+  const span = { from: now - 30 * dayMs, until: now + 1 };
+  const groups = await services.find(ledgerQueries)?.spend({ accountId, ...span }, 'project', mostProjects);
+  const costs = groups && new Map(groups.map(({ group, cost, refunded = zero }) => [group, money(cost - refunded)]));
   return { rows: rows.map((row) => ({ ...row, cost30d: costs && (costs.get(row.id) ?? zero) })), next };
 }

@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../../core/contract/errors.ts';
 import packageFile from '../../../../package.json' with { type: 'json' };
+import { caller } from '../../../../plugins/common/domain/accounts.ts';
 import {
   type ChargeView,
   type LedgerQueries,
@@ -34,7 +35,9 @@ async function charge(
 ): Promise<string> {
   const own = isCosted ? { cost: flatBook({ input: 1_000_000_000n }, 'own') } : {};
   const options = { id: model, prices: flatBook(price, 'v1'), ...own };
-  const exchange = await entered(world, { accountId, call: { model }, model: options });
+  const attribution = { person: output % 2 > 0 ? 'ann' : undefined, project: ['web', 'lab', undefined][output % 3] };
+  const who = { accountId, keyId: 'key-1', plan: 'free', models: undefined, attribution };
+  const exchange = await entered(world, { call: { model }, model: options, facts: [[caller, who]] });
   await answer(exchange, { input: 1_000, output });
   return exchange.id;
 }
@@ -291,7 +294,7 @@ test('after any calls, the groups of every kind, the charges and the ledger have
       const whole = sum(charges.map(({ cost }) => cost));
       const settled = await allPages((page) => queries.ledger(undefined, { kinds: ['CHARGE'], ...span }, page), 7);
       assert.equal(-sum(settled.map(({ change }) => change)), whole);
-      for (const by of ['day', 'hour', 'model', 'key', 'account', 'provider'] as const) {
+      for (const by of ['day', 'hour', 'model', 'key', 'account', 'provider', 'person', 'project'] as const) {
         const groups = await queries.spend(span, by, 1_500);
         assert.equal(sum(groups.map(({ cost }) => cost)), whole, by);
         assert.equal(
@@ -305,14 +308,21 @@ test('after any calls, the groups of every kind, the charges and the ledger have
       const every = await chargesWithin(world, { from: begin, until: span.until });
       const all = { from: begin, until: span.until };
       isOfCharges((await queries.totals(all)).calls, every, 'all');
-      const groupOf = { model: 'model', key: 'keyId', account: 'accountId', provider: 'provider' } as const;
+      const calledFor = { person: 'person', project: 'project' } as const;
+      const groupOf = {
+        model: 'model',
+        key: 'keyId',
+        account: 'accountId',
+        provider: 'provider',
+        ...calledFor,
+      } as const;
       for (const [by, field] of Object.entries(groupOf) as [
         keyof typeof groupOf,
         (typeof groupOf)[keyof typeof groupOf],
       ][]) {
         const groups = await queries.spend(all, by, 1_500);
         for (const group of groups) {
-          const some = every.filter((charge) => charge[field] === group.group);
+          const some = every.filter((charge) => (charge[field] ?? '') === group.group);
           isOfCharges(group, some, by);
           const [same] = await queries.spendOfGroups({}, [all.from, all.until], by, [group.group]);
           isOfCharges(same!, some, by);

@@ -204,6 +204,8 @@ export function fakeMoney(world: World): LedgerQueries {
     key: ({ keyId }) => keyId,
     account: ({ accountId }) => accountId,
     provider: ({ provider }) => provider,
+    person: ({ person }) => person,
+    project: ({ project }) => project,
   };
   return {
     async ledger(accountId, { kinds, from, until }, page) {

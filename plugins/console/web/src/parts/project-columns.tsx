@@ -1,5 +1,5 @@
 /** Columns of a list of projects, for clients and operators. */
-import { Text } from '@mantine/core';
+import { Badge, Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { ProjectRow } from '../api/types.ts';
 import { moneyColumn, textColumn, timeColumn, useCountColumn } from './columns.tsx';
@@ -10,6 +10,7 @@ export function useProjectColumns(): Column<ProjectRow>[] {
   const { t } = useTranslation();
   return [
     textColumn('name', t('shell.word.name')),
+    textColumn('ownerName', t('client.projects.owner'), { minor: true }),
     useCountColumn<ProjectRow, 'keys'>('keys', t('shell.word.keys')),
     {
       key: 'models',
@@ -29,4 +30,16 @@ export function useProjectColumns(): Column<ProjectRow>[] {
     },
     timeColumn('createdAt', t('shell.word.created'), { minor: true }),
   ];
+}
+
+/** Behind the name of a key that belongs to no person. */
+export function ServiceMark() {
+  const { t } = useTranslation();
+  return (
+    <Tooltip label={t('client.projects.serviceHint')}>
+      <Badge size="xs" radius="sm" variant="default" tt="none" fw={500}>
+        {t('client.projects.service')}
+      </Badge>
+    </Tooltip>
+  );
 }

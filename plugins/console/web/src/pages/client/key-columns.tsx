@@ -7,6 +7,7 @@ import type { KeyRow } from '../../api/types.ts';
 import { Meter } from '../../parts/bars.tsx';
 import { moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { moneyText } from '../../parts/format.ts';
+import { ServiceMark } from '../../parts/project-columns.tsx';
 import type { Column } from '../../parts/rows-table.tsx';
 import { percentOf } from '../operator/sums/usd.ts';
 
@@ -20,9 +21,12 @@ export function useKeyColumns(actions: Actions): readonly Column<KeyRow>[] {
   return [
     textColumn('name', t('shell.word.name'), {
       cell: (row) => (
-        <Text fz="sm" fw={550}>
-          {row.name}
-        </Text>
+        <Group gap={6} wrap="nowrap" component="span">
+          <Text fz="sm" fw={550} span truncate>
+            {row.name}
+          </Text>
+          {row.person === null && <ServiceMark />}
+        </Group>
       ),
     }),
     textColumn('prefix', t('shell.word.key'), { cell: (row) => <Code className="nowrap">{`${row.prefix}…`}</Code> }),

@@ -1,5 +1,5 @@
 /** The client's projects: made, changed, archived, with what their calls cost. */
-import { Button, Drawer, Group, MultiSelect, Stack, TextInput } from '@mantine/core';
+import { Button, Drawer, Group, MultiSelect, Select, Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { IconFolder, IconPlus } from '@tabler/icons-react';
@@ -7,10 +7,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { askAgain } from '../../api/again.ts';
-import { ApiError, send } from '../../api/client.ts';
+import { ApiError, get, send } from '../../api/client.ts';
 import { keysQuery, modelsQuery } from '../../api/models.ts';
 import { usePerson } from '../../api/session.ts';
-import type { ProjectRow } from '../../api/types.ts';
+import type { MemberRow, ProjectRow } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
@@ -135,23 +135,39 @@ function Edit({ of, onClose }: { readonly of: ProjectRow | 'new' | undefined; re
   );
 }
 
-/** Who makes a project is in charge of it. */
+/** Members, and the owner that there is: one who has left the account stays until another is chosen. */
+function useOwners(row: ProjectRow | undefined): { value: string; label: string }[] {
+  const person = usePerson();
+  const members = useQuery({
+    queryKey: ['members'],
+    queryFn: () => get<{ readonly rows: readonly MemberRow[] }>('/members'),
+  }).data?.rows ?? [person];
+  const owner = row?.owner ?? null;
+  const left = owner === null || members.some(({ id }) => id === owner) ? [] : [{ id: owner, name: row?.ownerName }];
+  return [...members, ...left].map(({ id, name }) => ({ value: id, label: name || id }));
+}
+
+/** Who makes a project is in charge of it, unless another is chosen. */
 function Form({ row, onClose }: { readonly row: ProjectRow | undefined; readonly onClose: () => void }) {
   const { t } = useTranslation();
   const person = usePerson();
   const changed = useProjectsChanged();
   const models = useQuery(modelsQuery).data?.rows.map(({ id }) => id) ?? [];
+  const owners = useOwners(row);
   const form = useForm({
-    initialValues: { name: row?.name ?? '', models: row?.models ?? [] },
+    initialValues: {
+      name: row?.name ?? '',
+      models: row?.models ?? [],
+      owner: row === undefined ? (person.id as string | null) : row.owner,
+    },
     validate: { name: (value) => (value.trim() === '' ? t('client.keys.nameMissing') : null) },
   });
   const { busy, problem, run } = useWork((error) => {
-    if (!(error instanceof ApiError) || error.field !== 'name') return error;
-    form.setFieldError('name', error.message);
+    if (!(error instanceof ApiError) || (error.field !== 'name' && error.field !== 'owner')) return error;
+    form.setFieldError(error.field, error.message);
     return undefined;
   });
-  const save = async ({ name, models }: { name: string; models: string[] }) => {
-    const owner = row === undefined ? person.id : row.owner;
+  const save = async ({ name, models, owner }: typeof form.values) => {
     const terms = { name, owner, models: models.length === 0 ? null : models };
     await (row === undefined ? send('POST', '/projects', terms) : send('PATCH', `/projects/${row.id}`, terms));
     onClose();
@@ -174,6 +190,14 @@ function Form({ row, onClose }: { readonly row: ProjectRow | undefined; readonly
           clearable
           placeholder={form.values.models.length === 0 ? t('client.projects.allModels') : ''}
           {...form.getInputProps('models')}
+        />
+        <Select
+          label={t('client.projects.owner')}
+          description={t('client.projects.ownerHint')}
+          data={owners}
+          clearable
+          placeholder={t('client.projects.noOwner')}
+          {...form.getInputProps('owner')}
         />
         {problem !== undefined && <ErrorState error={problem} />}
         <Group justify="flex-end">

@@ -1,6 +1,6 @@
 /** The keys of one account; an operator can revoke them. */
 
-import { ActionIcon, Autocomplete, Stack, Text } from '@mantine/core';
+import { ActionIcon, Autocomplete, Group, Stack, Text } from '@mantine/core';
 import { IconEdit, IconKey } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -10,7 +10,7 @@ import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../
 import { type Column, DataTable, listKey } from '../../../parts/data-table.tsx';
 import { countText, exactMoneyText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
-import { useProjectColumns } from '../../../parts/project-columns.tsx';
+import { ServiceMark, useProjectColumns } from '../../../parts/project-columns.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
@@ -24,6 +24,7 @@ const csvColumns = [
   'id',
   'name',
   'project',
+  'person',
   'prefix',
   'models',
   'addresses',
@@ -112,10 +113,13 @@ function useColumns(onProject: ((key: AccountKey) => void) | undefined): Column<
   const { t } = useTranslation();
   return [
     textColumn('name', t('shell.word.name'), {
-      cell: ({ id, name }) => (
-        <RowLink to="/admin/requests" search={{ keyId: id, span: '30d' }}>
-          {name}
-        </RowLink>
+      cell: ({ id, name, person }) => (
+        <Group gap={6} wrap="nowrap" component="span">
+          <RowLink to="/admin/requests" search={{ keyId: id, span: '30d' }}>
+            {name}
+          </RowLink>
+          {person === null && <ServiceMark />}
+        </Group>
       ),
     }),
     textColumn('project', t('shell.word.project'), {
