@@ -54,14 +54,14 @@ test("an invitation to an account is mailed to its address with the inviter's ad
   const reply = await boss.send('/members/invitations', { body });
   assert.deepEqual(reply.json, { mailed: true, link: null });
   const link = new URL(await linkIn('max@example.test'));
-  assert.deepEqual([link.origin, link.pathname], ['http://gateway.test', '/console/join']);
+  assert.deepEqual([link.origin, link.pathname], ['http://gateway.test', '/console/sign-up']);
   assert.ok(mails.some((mail) => mail.includes('max@example.test') && mail.includes(operator.email)));
   const { rows } = (await boss.send('/members/invitations')).json;
   mails.length = 0;
   assert.equal((await boss.send(`/members/invitations/${rows[0].id}/resend`, { body: {} })).json.mailed, true);
   const second = new URL(await linkIn('max@example.test'));
   const look = async ({ searchParams }: URL) =>
-    (await testbed.browser().send(`/members/join?token=${searchParams.get('token')}`)).status;
+    (await testbed.browser().send(`/members/join?token=${searchParams.get('join')}`)).status;
   assert.deepEqual([await look(link), await look(second)], [403, 200]);
 });
 

@@ -31,7 +31,7 @@ after(() => testbed?.stop());
 
 const invite = (who: Browser, email: string, role: string) =>
   who.send('/members/invitations', { body: { email, role } });
-const tokenOf = (link: string) => new URL(link).searchParams.get('token')!;
+const tokenOf = (link: string) => new URL(link).searchParams.get('join')!;
 const join = async (who: Browser, link: string) => who.send('/members/join', { body: { token: tokenOf(link) } });
 const roleOf = async (who: Browser) => {
   const { account } = (await who.send('/me')).json;
