@@ -1,0 +1,76 @@
+/** Official libraries read the streams of runs: their own accumulators put the steps together. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import Anthropic from '@anthropic-ai/sdk';
+import { GoogleGenAI } from '@google/genai';
+import OpenAI from 'openai';
+import { openWorld, type World } from './world.ts';
+
+let world: World;
+before(async () => {
+  world = await openWorld();
+});
+after(() => world.gateway.stop());
+
+const question = 'What is the weather in Oslo, and what is the time in Europe/Oslo?';
+const url = 'gateway://sandbox';
+
+test("the stream of a run is put together by OpenAI's library, and continued by its id", async () => {
+  const { key } = await world.account();
+  const openai = new OpenAI({ baseURL: `${world.gateway.origin}/v1`, apiKey: key });
+  const tools = [{ type: 'mcp' as const, server_label: 'town', server_url: url, require_approval: 'never' as const }];
+  const stream = openai.responses.stream({ model: 'of-messages', input: question, tools });
+  const final = await stream.finalResponse();
+  assert.deepEqual(
+    final.output.map(({ type }) => type),
+    ['mcp_list_tools', 'mcp_call', 'mcp_call', 'message'],
+  );
+  assert.match(final.output_text, /sandbox__time answered.*sandbox__weather answered/);
+  const next = await openai.responses.create({
+    ...{ model: 'of-gemini', input: 'And in Bergen?', tools },
+    previous_response_id: final.id,
+  });
+  assert.match(next.output_text, /Bergen/);
+});
+
+test("the stream of a run is put together by Anthropic's library", async () => {
+  const { key } = await world.account();
+  const anthropic = new Anthropic({ baseURL: world.gateway.origin, apiKey: key });
+  const stream = anthropic.beta.messages.stream({
+    ...{ model: 'of-chat', max_tokens: 900, messages: [{ role: 'user', content: question }] },
+    mcp_servers: [{ type: 'url', url, name: 'town' }],
+    betas: ['mcp-client-2025-11-20'],
+  });
+  const { content, stop_reason } = await stream.finalMessage();
+  assert.deepEqual(
+    content.map(({ type }) => type),
+    ['mcp_tool_use', 'mcp_tool_result', 'mcp_tool_use', 'mcp_tool_result', 'text'],
+  );
+  assert.deepEqual(content[2]!.type === 'mcp_tool_use' && content[2]!.input, { city: 'Oslo' });
+  assert.equal(stop_reason, 'end_turn');
+});
+
+test("the stream of a run is read by Google's library", async () => {
+  const { key } = await world.account();
+  const google = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: world.gateway.origin } });
+  const tools = [{ mcpServers: [{ name: 'town', streamableHttpTransport: { url } }] }];
+  const stream = await google.models.generateContentStream({
+    ...{ model: 'of-responses', contents: question, config: { tools } },
+  });
+  let text = '';
+  for await (const chunk of stream) text += chunk.text ?? '';
+  assert.match(text, /sandbox__time answered.*sandbox__weather answered/);
+});
+
+test("the stream of a run is put together by OpenAI's library in chat completions", async () => {
+  const { key } = await world.account();
+  const openai = new OpenAI({ baseURL: `${world.gateway.origin}/v1`, apiKey: key });
+  const tools = [{ type: 'mcp', server_label: 'town', server_url: url }] as unknown as OpenAI.ChatCompletionTool[];
+  const messages = [{ role: 'user' as const, content: question }];
+  const completion = await openai.chat.completions
+    .stream({ model: 'of-gemini', messages, tools })
+    .finalChatCompletion();
+  const [choice] = completion.choices;
+  assert.match(choice!.message.content!, /sandbox__time answered.*sandbox__weather answered/);
+  assert.equal(choice!.finish_reason, 'stop');
+});
