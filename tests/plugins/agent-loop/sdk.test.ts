@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
+import { ResponsesWS } from 'openai/resources/responses/ws';
 import { openWorld, type World } from './world.ts';
 
 let world: World;
@@ -73,4 +74,34 @@ test("the stream of a run is put together by OpenAI's library in chat completion
   const [choice] = completion.choices;
   assert.match(choice!.message.content!, /sandbox__time answered.*sandbox__weather answered/);
   assert.equal(choice!.finish_reason, 'stop');
+});
+
+test('turns over WebSocket run tools too, and the next one goes on from them', async () => {
+  const { id, key } = await world.account();
+  const tools = [{ type: 'mcp', server_label: 'town', server_url: url, require_approval: 'never' }];
+  const socket = new ResponsesWS(new OpenAI({ baseURL: `${world.gateway.origin}/v1`, apiKey: key }));
+  const turn = (body: object) =>
+    new Promise<OpenAI.Responses.Response>((resolve, reject) => {
+      const take = (event: { type: string }) => {
+        if (event.type !== 'response.completed') return;
+        socket.off('event', take);
+        resolve((event as unknown as { response: OpenAI.Responses.Response }).response);
+      };
+      socket.on('event', take);
+      socket.on('error', reject);
+      socket.send({ type: 'response.create', model: 'of-chat', tools, ...body } as never);
+    });
+  try {
+    const first = await turn({ input: question });
+    assert.deepEqual(
+      first.output.map(({ type }) => type),
+      ['mcp_list_tools', 'mcp_call', 'mcp_call', 'message'],
+    );
+    const next = await turn({ input: 'And the weather in Bergen?', previous_response_id: first.id });
+    assert.match(JSON.stringify(next.output), /sandbox__weather answered: .*Bergen/);
+    // Four turns and three tools.
+    assert.equal((await world.charges(id, 7)).length, 7);
+  } finally {
+    socket.close();
+  }
 });

@@ -28,7 +28,7 @@ export async function openWorld({ loop = '{}', more = '' } = {}): Promise<World>
   const gateway = await startGateway(`
 gateway: tools
 listen: 127.0.0.1:0
-plugins: [storage, telemetry, request-log, auth, plans, agent-loop, rate-limit, sandbox, providers, models, idempotency, billing, mcp, route, protocol-convert, usage]
+plugins: [storage, telemetry, request-log, auth, plans, agent-loop, rate-limit, sandbox, providers, models, idempotency, billing, mcp, route, protocol-convert, websockets, usage]
 plans: { default: free, offers: { free: { price: 0 } } }
 providers:
   chat: ${at('chat: "sandbox:/v1"')}
