@@ -10,7 +10,9 @@ const stage = sharedStage();
 async function readOne(page: Page): Promise<void> {
   await page.getByRole('row').filter({ hasText: '2026-10' }).click();
   const table = page.getByRole('table', { name: 'What moved' });
-  await table.getByRole('row', { name: /^Call charged · gpt-5\.4 search – 2 −\$0\.01 −\$0\.006239567$/ }).waitFor();
+  await table
+    .getByRole('row', { name: /^Call charged · gpt-5\.4 search Ben Admin 2 −\$0\.01 −\$0\.006239567$/ })
+    .waitFor();
   await table.getByRole('row', { name: /^Closing balance \$24\.99 \$24\.994995$/ }).waitFor();
 }
 

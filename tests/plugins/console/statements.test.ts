@@ -31,13 +31,14 @@ test('a client and an auditor read the same statements, and the file that they l
       json.lines.map((line: Record<string, unknown>) => [
         line['kind'],
         line['project'],
+        line['personName'],
         line['rows'],
         line['amount'],
         line['usd'],
       ]),
       [
-        ['CHARGE', 'search', 2, '-0.006239567', '-0.01'],
-        ['REFUND', null, 1, '0.001234567', '0.00'],
+        ['CHARGE', 'search', 'Ben Admin', 2, '-0.006239567', '-0.01'],
+        ['REFUND', null, null, 1, '0.001234567', '0.00'],
       ],
     );
     assert.deepEqual([json.openingUsd, json.closingUsd, json.digest], ['25.00', '24.99', rows[0].digest]);

@@ -30,6 +30,7 @@ const line = z.object({
   project: z.string().nullable(),
   projectName: z.string().nullable().describe('Its name today; null: it has none.'),
   person: z.string().nullable(),
+  personName: z.string().nullable(),
   model: z.string().nullable(),
   corrects: z
     .string()
@@ -99,9 +100,17 @@ async function found(services: ConsoleServices, accountId: string, wanted: numbe
 
 async function detailOf(services: ConsoleServices, accountId: string, wanted: number) {
   const statement = await found(services, accountId, wanted);
-  const ids = [...new Set(statement.lines.flatMap(({ project }) => project || []))].slice(0, mostNamed);
-  const names = await services.find(projectAdmin)?.namesOf(accountId, ids);
-  const lines = statement.lines.map((each) => ({ ...each, projectName: names?.get(each.project ?? '') }));
+  const idsOf = (name: 'project' | 'person') =>
+    [...new Set(statement.lines.flatMap((each) => each[name] || []))].slice(0, mostNamed);
+  const [projects, people] = await Promise.all([
+    services.find(projectAdmin)?.namesOf(accountId, idsOf('project')),
+    services.invitations.named(idsOf('person')),
+  ]);
+  const lines = statement.lines.map((each) => ({
+    ...each,
+    projectName: projects?.get(each.project ?? ''),
+    personName: people.get(each.person ?? '')?.name,
+  }));
   return detailJson({ ...statement, lines });
 }
 

@@ -21,7 +21,14 @@ const months: readonly [month: string, rows: readonly Omit<Row, 'seq'>[]][] = [
 ];
 
 function priced(input: number) {
-  return { usage: { input }, price: { input: '1000000' }, price_version: 'v1', ratio: '1/1', project: 'search' };
+  return {
+    usage: { input },
+    price: { input: '1000000' },
+    price_version: 'v1',
+    ratio: '1/1',
+    project: 'search',
+    person: 'person-admin',
+  };
 }
 
 export function fakeStatements(accountId: string): StatementAdmin {

@@ -127,7 +127,7 @@ function Lines({ of }: { readonly of: StatementDetail }) {
                 <What line={line} />
               </Table.Td>
               <Table.Td>{line.projectName ?? (line.project || '–')}</Table.Td>
-              <Table.Td className="wrap-any">{line.person || '–'}</Table.Td>
+              <Table.Td className="wrap-any">{line.personName || line.person || '–'}</Table.Td>
               <Table.Td ta="right">{countText(line.rows, i18n.language)}</Table.Td>
               <Amounts usd={line.usd} exact={line.amount} />
             </Table.Tr>
