@@ -37,10 +37,14 @@ export const signature = Buffer.from('only for the vendor that signed it').toStr
 /** What every answer reports: totals, with `cached` in `input` and `reasoning` in `output`. */
 export const reported = { input: 1_200, cached: 200, output: 50, reasoning: 10 } as const;
 
+/** The file that is to be read, or the tool of a server that is to be called, whatever the client puts before its name. */
+export type Task = string | { readonly tool: string; readonly input: object };
+
 /** Reads the file with the first tool that can; quotes the result; edits a file that a request without tools brings along; answers side requests (a title) in the form asked for. */
-export function moveFor({ tools, result, schema }: AgentRequest, file: string, prompt: string): Move {
+export function moveFor({ tools, result, schema }: AgentRequest, task: Task, prompt: string): Move {
   if (result !== undefined) return { kind: 'text', text: `The file says: ${result}` };
-  for (const [name, input] of waysToRead(file)) {
+  if (typeof task !== 'string') return callOf(tools, task);
+  for (const [name, input] of waysToRead(task)) {
     const tool = tools.find((offer) => offer.name === name || offer.name.endsWith(`__${name}`));
     if (tool === undefined) continue;
     // A free-text tool may be offered as a function of one text.
@@ -50,8 +54,18 @@ export function moveFor({ tools, result, schema }: AgentRequest, file: string, p
   const [, secret] = tools.length === 0 ? (/The word of the day is ([\w-]+)/.exec(prompt) ?? []) : [];
   // A whole file, as clients without tools take their edits.
   if (secret !== undefined)
-    return { kind: 'text', text: `${basename(file)}\n\`\`\`\nThe word was ${secret}.\n\`\`\`\n` };
+    return { kind: 'text', text: `${basename(task)}\n\`\`\`\nThe word was ${secret}.\n\`\`\`\n` };
   return { kind: 'text', text: schema === undefined ? 'Reading a file' : JSON.stringify(exampleOf(schema)) };
+}
+
+function callOf(tools: readonly Offer[], { tool: wanted, input }: Exclude<Task, string>): Move {
+  const tool = tools.find(({ name }) => name.endsWith(wanted));
+  if (tool !== undefined) return { kind: 'call', tool, input };
+  // Qwen Code declares tools of servers by this one.
+  const any = tools.find(({ name }) => name === 'tool_call');
+  if (any !== undefined)
+    return { kind: 'call', tool: any, input: { name: `mcp__gateway__${wanted}`, arguments: input } };
+  return { kind: 'text', text: `There is no ${wanted} among ${tools.map(({ name }) => name).join(' ')}.` };
 }
 
 /** `exec` runs a script that may call other tools. */

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { moveFor, must, Refused } from './agent.ts';
+import { moveFor, must, Refused, type Task } from './agent.ts';
 import { chat } from './speak-chat.ts';
 import { gemini } from './speak-gemini.ts';
 import { messages } from './speak-messages.ts';
@@ -34,11 +34,11 @@ export interface AgentVendor {
 /** The model's name here: clients know it by others. */
 export const upstreamModel = 'vendors-own-model';
 
-/** `file`: what the agent reads. */
-export async function startAgentVendor(protocol: ProtocolName, file: () => string): Promise<AgentVendor> {
+/** `task`: what the agent does. */
+export async function startAgentVendor(protocol: ProtocolName, task: () => Task): Promise<AgentVendor> {
   const speech = speeches[protocol];
   const requests: Exchanged[] = [];
-  const server = createServer((incoming, outgoing) => void serve(incoming, outgoing, speech, file(), requests));
+  const server = createServer((incoming, outgoing) => void serve(incoming, outgoing, speech, task(), requests));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -56,14 +56,14 @@ async function serve(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   speech: Speech,
-  file: string,
+  task: Task,
   requests: Exchanged[],
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk);
   const url = new URL(incoming.url!, 'http://vendor');
   const body: Json = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
-  const { status, type, text, outcome } = answerTo(speech, url, body, file);
+  const { status, type, text, outcome } = answerTo(speech, url, body, task);
   requests.push({ path: url.pathname, body, status, outcome });
   outgoing.writeHead(status, { 'content-type': type });
   outgoing.end(text);
@@ -76,7 +76,7 @@ interface Answer {
   readonly outcome: string;
 }
 
-function answerTo(speech: Speech, url: URL, body: Json, file: string): Answer {
+function answerTo(speech: Speech, url: URL, body: Json, task: Task): Answer {
   const json = (status: number, value: unknown, outcome: string): Answer => ({
     status,
     type: 'application/json',
@@ -89,7 +89,7 @@ function answerTo(speech: Speech, url: URL, body: Json, file: string): Answer {
     if (!speech.isRequest(url.pathname)) return json(404, { error: { message: 'Not found', code: 404 } }, 'not found');
     const requested = speech.read(body, url);
     must(requested.model === upstreamModel, `the model is called ${requested.model}`);
-    const move = moveFor(requested, file, JSON.stringify(body));
+    const move = moveFor(requested, task, JSON.stringify(body));
     const outcome = move.kind === 'call' ? `called ${move.tool.name}` : move.text;
     if (!requested.stream) return json(200, speech.whole(move), outcome);
     return { status: 200, type: 'text/event-stream', text: speech.stream(move), outcome };
