@@ -70,7 +70,7 @@ export function fakeInvitations(world: World, people: Pick<People, 'find'>): Inv
   make('eve@example.test', 'developer');
   const handover = (email: string) => ({
     mailed: false,
-    link: `/console/join?token=fake&email=${encodeURIComponent(email)}`,
+    link: `/console/sign-up?join=fake&email=${encodeURIComponent(email)}`,
   });
   return {
     list: async () => rows,
