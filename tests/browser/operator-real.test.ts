@@ -173,6 +173,29 @@ test('the ledger reconciles, this node is listed, and the audit log has every ch
     await page.getByRole('row', { name: row }).first().waitFor();
 });
 
+test('the page of tools shows the servers as they are reached, and each tool with its price', async () => {
+  await page.goto('/console/admin/tools');
+  await page.getByRole('row', { name: /^sandbox reached \(3\) 0 0/ }).waitFor();
+  await page.getByRole('row', { name: /^sandbox__weather 0\.001 0/ }).waitFor();
+});
+
+test("the clients' page of tools writes the settings of each program for the chosen tools", async () => {
+  await page.goto('/console/pages/tools');
+  const settings = page.locator('pre');
+  await settings.getByText(`claude mcp add --transport http gateway ${testbed.origin}/mcp --header`).waitFor();
+  for (const [program, written] of [
+    ['Codex', 'bearer_token_env_var = "GATEWAY_KEY"'],
+    ['Gemini CLI', `"httpUrl": "${testbed.origin}/mcp/harbour"`],
+    ['Cursor', '"Authorization": "Bearer ${env:GATEWAY_KEY}"'],
+    ['A model, with the gateway making the calls', '"server_url": "gateway://harbour"'],
+  ] as const) {
+    await page.getByLabel('Program').selectOption(program);
+    await page.getByLabel('Tools').selectOption('harbour');
+    await settings.getByText(written).waitFor();
+  }
+  await page.getByRole('cell', { name: /sandbox__time/ }).waitFor();
+});
+
 test('the browser reports no error', () => {
   assert.deepEqual(complaints, []);
 });

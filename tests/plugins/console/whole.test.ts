@@ -478,3 +478,31 @@ test('rows of the audit log have the values before and after a change, and the p
   assert.deepEqual([byToken.actor, byToken.actorKind, byToken.actorId], ['nightly', 'token', view.id]);
   assert.deepEqual(byToken.changes, [{ field: 'multiplier', before: '1.5', after: '1' }]);
 });
+
+test('operators see calls, failures and costs of tools, and clients their prices', async () => {
+  const made = (await ada.send('/keys', { body: { name: 'tools' } })).json;
+  const callTool = async (city: string) => {
+    const params = { name: 'sandbox__weather', arguments: { city } };
+    const answer = await fetch(`${testbed.origin}/mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    });
+    return answer.text();
+  };
+  assert.match(await callTool('Oslo'), /Oslo/);
+  assert.match(await callTool('Atlantis'), /There is no weather/);
+  const { json } = await eventually(
+    () => boss.send('/admin/tools'),
+    (reply) => reply.json.spent.length > 0,
+  );
+  const [server] = json.servers;
+  assert.deepEqual([server.name, server.reached, server.calls, server.failed], ['sandbox', true, 2, 1]);
+  assert.ok(Date.parse(server.lastFailure) > 0);
+  assert.equal(json.spent[0].tool, 'sandbox__weather');
+  assert.ok(Number(json.spent[0].cost) > 0);
+  const own = (await ada.send('/pages/tools')).json;
+  assert.deepEqual(own.bundles, ['harbour']);
+  const prices = own.tools.map(({ name, price }: { name: string; price: string }) => `${name} ${price}`);
+  assert.deepEqual(prices, ['sandbox__order 0.001', 'sandbox__time 0.001', 'sandbox__weather 0.001']);
+});
