@@ -1,5 +1,9 @@
 /** Lines of batches that vendors make themselves: checked before the order, put back and checked in the results, in each protocol. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { database } from '../../../plugins/common/domain/database.ts';
@@ -16,7 +20,16 @@ import {
 } from '../batches/native/world.ts';
 
 let testbed: Testbed;
+/** A service that breaks where the text names its address. */
+const service = createServer(async (request, response) => {
+  const isBroken = (await text(request)).includes(`breaks ${request.url!.split('/')[1]}`);
+  response.writeHead(isBroken ? 500 : 200, { 'content-type': 'application/json' }).end('{"action":"NONE"}');
+});
+
 before(async () => {
+  await once(service.listen(0, '127.0.0.1'), 'listening');
+  const at = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  const asked = (path: string) => `{ type: litellm, url: "${at}/${path}", allow_private: true, on: [answer],`;
   testbed = await startTestbed(
     (file) => `${file.replace('models, idempotency', 'models, guardrails, prompts, idempotency')}
 guardrails:
@@ -24,12 +37,17 @@ guardrails:
     mail: { type: patterns, find: [email], do: mask, restore: true }
     words: { type: words, list: [banana], on: [answer], do: refuse }
     beside: { type: words, list: [cherry], on: [prompt], do: refuse, beside: true }
-  policies: { base: [mail, words, beside] }
+    closed: ${asked('closed')} broken: refuse }
+    open: ${asked('open')} broken: allow }
+  policies: { base: [mail, words, beside, closed, open] }
   apply: [{ policy: base }]
 `,
   );
 });
-after(() => testbed.stop());
+after(async () => {
+  await testbed.stop();
+  service.close();
+});
 
 /** The texts that the vendor was sent. */
 const sentTo = ({ vendor }: World) => JSON.stringify([...vendor.batches.values()].flatMap(({ lines }) => lines));
@@ -107,4 +125,21 @@ test('a refused answer is an errored line that is paid, and a refused prompt is 
     assert.doesNotMatch(JSON.stringify(body), /banana|cherry/);
   }
   await world.settled(2n * lineCost, 2);
+});
+
+test('an answer of a line that a check cannot judge is a 503 that is paid, or is given where the check lets it pass', async () => {
+  const world = await testbed.open();
+  const id = await world.client.order([
+    chatLine('closed', 'say: It breaks closed.'),
+    chatLine('open', 'say: It breaks open.'),
+    chatLine('good', 'say: A pear.'),
+  ]);
+  const { lines, request_counts: counts } = await world.client.ended(id);
+  assert.deepEqual(counts, { total: 3, completed: 2, failed: 1 });
+  const { status_code: status, body } = lines.get('closed')!.response!;
+  assert.equal(status, 503);
+  assert.match(JSON.stringify(body), /guardrail_unavailable/);
+  assert.doesNotMatch(JSON.stringify(body), /breaks closed/);
+  assert.match(JSON.stringify(lines.get('open')!.response!.body), /It breaks open\./);
+  await world.settled(3n * lineCost, 3);
 });
