@@ -126,7 +126,8 @@ export function ask(
   try {
     const judgement = check.judge(asked);
     if (!(judgement instanceof Promise)) return heard(judgement);
-    return inTime(judgement, settings.within, aborting).then(heard, broken);
+    const inside = check.waitsForTurns === true ? judgement : inTime(judgement, settings.within, aborting);
+    return inside.then(heard, broken);
   } catch (error) {
     return broken(error);
   }

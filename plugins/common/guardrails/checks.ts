@@ -59,6 +59,8 @@ export interface GuardrailCheck {
   judge(given: TextsToJudge): Judgement | Promise<Judgement>;
   /** It needs each text of an answer whole. */
   readonly wantsWhole?: true;
+  /** It waits for nothing but turns of the event loop, so its time has no limit. */
+  readonly waitsForTurns?: true;
   /** It reads no thinking and no arguments of tools. */
   readonly textOnly?: true;
 }

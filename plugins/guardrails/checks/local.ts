@@ -1,9 +1,10 @@
 /** The types of checks that judge here, without a service: patterns, words, limits. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { count, listOf, z } from '../../../core/contract/schema.ts';
 import type { FoundPlace, GuardrailCheckType, Judgement, TextsToJudge } from '../../common/guardrails/checks.ts';
 import { asType } from '../services/service.ts';
 import { folded } from './folded.ts';
-import { isRegular, Native, Regular } from './regular.ts';
+import { isRegular, type Match, mostAtOnce, Native, Regular } from './regular.ts';
 import { type KnownPattern, known, knownPatterns } from './validated.ts';
 
 const patternNames = Object.keys(knownPatterns) as [string, ...string[]];
@@ -55,9 +56,41 @@ const patterns: GuardrailCheckType<z.output<typeof patternsConfig>> = {
         }),
       ),
     ];
-    return { judge: ({ texts }) => judged(texts, (text, index) => foundBy(seekers, text, index)) };
+    const slow = seekers.filter(({ regular }) => regular instanceof Regular).length;
+    return {
+      waitsForTurns: true,
+      judge({ texts }) {
+        const read = texts.reduce((sum, { text }) => sum + text.length, 0) * slow;
+        if (read > mostAtOnce) return judgedInTurns(seekers, texts);
+        return judged(texts, (text, index) => foundBy(seekers, text, index));
+      },
+    };
   },
 };
+
+/** Long texts: others have a turn of the event loop after each part. */
+async function judgedInTurns(seekers: readonly Seeker[], texts: TextsToJudge['texts']): Promise<Judgement> {
+  const all: FoundPlace[] = [];
+  for (const [index, { text }] of texts.entries()) {
+    const seen = folded(text);
+    const likely = known.test(seen.text) ? seekers : seekers.filter(({ hint }) => hint === undefined);
+    let found: readonly FoundPlace[] = [];
+    for (const seeker of likely)
+      if (seeker.hint?.test(seen.text) !== false) found = besides(found, await placesInTurns(seeker, seen.text, index));
+    for (const place of found) all.push({ ...place, ...seen.place(place.start, place.end) });
+  }
+  return { isHit: all.length > 0, found: all };
+}
+
+async function placesInTurns(seeker: Seeker, text: string, index: number): Promise<FoundPlace[]> {
+  const { regular } = seeker;
+  const places: FoundPlace[] = [];
+  for (const part of regular instanceof Regular ? regular.parts(text) : [regular.matches(text)]) {
+    for (const place of placesIn(seeker, part, text, index)) places.push(place);
+    await nextTurn();
+  }
+  return places;
+}
 
 /** The first of the list that finds a place has it. In their order. */
 function foundBy(seekers: readonly Seeker[], text: string, index: number): readonly FoundPlace[] {
@@ -71,9 +104,13 @@ function foundBy(seekers: readonly Seeker[], text: string, index: number): reado
   return found;
 }
 
-function placesOf({ kind, regular, proven }: Seeker, text: string, index: number): FoundPlace[] {
+function placesOf(seeker: Seeker, text: string, index: number): FoundPlace[] {
+  return placesIn(seeker, seeker.regular.matches(text), text, index);
+}
+
+function placesIn({ kind, proven }: Seeker, matches: Iterable<Match>, text: string, index: number): FoundPlace[] {
   const places: FoundPlace[] = [];
-  for (const { text: match, start } of regular.matches(text)) {
+  for (const { text: match, start } of matches) {
     const part = proven(match);
     if (part === undefined || isInside(text, start, start + part.length)) continue;
     places.push({ text: index, start, end: start + part.length, kind });

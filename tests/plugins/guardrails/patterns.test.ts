@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localChecks } from '../../../plugins/guardrails/checks/local.ts';
+import { Regular } from '../../../plugins/guardrails/checks/regular.ts';
 import { known, knownPatterns } from '../../../plugins/guardrails/checks/validated.ts';
 import { fc } from '../../helpers/properties.ts';
 
@@ -84,4 +85,34 @@ test('a known pattern is found in no text without its hint', () => {
     }),
     { numRuns: 3_000 },
   );
+});
+
+test('own expressions find in a text in parts what they find in it at once, and leave turns of the event loop to others', async () => {
+  const unit = fc.constantFrom('ab', 'b', ' ', 'x1', '1', '-', 'é', '😀', '\n');
+  await fc.assert(
+    fc.asyncProperty(fc.array(unit, { minLength: 20, maxLength: 60 }), fc.nat(200), async (pieces, shift) => {
+      const text = 'y'.repeat(shift) + pieces.join('').repeat(Math.ceil(30_000 / pieces.join('').length));
+      for (const pattern of ['a?b+', String.raw`\b1+\b`, '[^ ]{3,9}', 'b$', '(?m)^.', '😀.']) {
+        const regular = new Regular(pattern, true);
+        assert.deepEqual([...regular.parts(text)].flat(), [...regular.matches(text)], pattern);
+      }
+    }),
+    { numRuns: 20 },
+  );
+  const filled = new Regular('(x+)+$', true);
+  assert.deepEqual([...filled.parts(`${'x'.repeat(40_000)}!`)].flat(), []);
+  assert.throws(() => [...filled.parts(`${'x'.repeat(200_000)}!`)], /too long/);
+  const parts = [...new Regular('a(b|c)*d', true).parts('ab'.repeat(100_000))];
+  assert.ok(parts.length >= 200_000 / 8_192, String(parts.length));
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const text = `${'word '.repeat(40_000)}order-4711 ${'word '.repeat(40_000)}`;
+  assert.deepEqual(await found('patterns', { own: { order: 'order-[0-9]+' } }, text), ['ORDER order-4711']);
+  isOver = true;
+  assert.ok(turns >= text.length / 8_192, String(turns));
 });
