@@ -45,7 +45,7 @@ const rooms: readonly (readonly [folder: string, rooms: readonly string[]])[] = 
         'alone.ts',
         'commands/',
       ],
-      ...['config.ts', 'timeline.ts', 'index.ts'],
+      ...['config.ts', 'timeline.ts', 'calls.ts', 'index.ts'],
     ],
   ],
 ];

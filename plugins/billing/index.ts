@@ -1,15 +1,7 @@
 /** Billing: holds the most a call may cost before it is sent, settles its actual cost, and keeps the ledger. */
 
-import {
-  definePlugin,
-  type Exchange,
-  type Host,
-  type Notice,
-  type Outcome,
-  type PluginInstance,
-} from '../../core/contract/contract.ts';
+import { definePlugin, type Host, type Notice, type PluginInstance } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import type { Answer } from '../../core/contract/message.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
@@ -20,7 +12,9 @@ import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.
 import { attempts, call, conversation, ruled, spendGuard, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { authorization, authorizations, funds, heldEstimate, ledger, pool } from '../common/domain/ledger.ts';
-import { catalog, type Instead, instead, model } from '../common/domain/models.ts';
+import { catalog, instead, model, modelSwitch } from '../common/domain/models.ts';
+import { budgetAdmin } from '../common/domain/organizations/budgets.ts';
+import { projectAdmin } from '../common/domain/organizations/projects.ts';
 import { statementAdmin } from '../common/domain/organizations/statements.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
 import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
@@ -34,11 +28,10 @@ import { audit } from './audit/audit.ts';
 import { endingReservations } from './authorizations/admitted.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { amountOf, authorizationOf, isOrder } from './authorizations/offers.ts';
-import { BudgetBook } from './budgets/book.ts';
-import type { Tallies } from './budgets/tallies.ts';
+import { callWithHold, estimateHold } from './calls.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { type Config, configSchema, nodesOf, noticesOf, rulesOf } from './config.ts';
-import { Estimates, readOnIfCheap } from './estimates/unreported.ts';
+import { Estimates } from './estimates/unreported.ts';
 import { readPaying } from './grants/funds.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
 import { openCallRows } from './ledger/call-rows.ts';
@@ -49,21 +42,12 @@ import { openMovedAccounts } from './reports/moved.ts';
 import { journalOf } from './reports/nodes.ts';
 import { admitByBalance, requireFunds } from './reservations/admission.ts';
 import { noticesOfOverdraft } from './reservations/bound.ts';
-import { type HoldRules, otherTerms, termsOf } from './reservations/call-terms.ts';
-import { boundOf } from './reservations/charge.ts';
-import type { Hold } from './reservations/hold.ts';
-import { reportImpossible } from './reservations/impossible.ts';
-import type { Verdict } from './reservations/outcome.ts';
-import type { Reservations } from './reservations/reservations.ts';
-import { HoldGuard, judged, settle } from './reservations/settle.ts';
-import type { Terms } from './reservations/terms.ts';
-import { holdWithin } from './reservations/within.ts';
+import type { HoldRules } from './reservations/call-terms.ts';
 import { auditWith, RestoreWatch } from './restores/watch.ts';
 import { type BillingRuntime, healthOf, journalDirectory, openBillingRuntime } from './runtime.ts';
-import { openTallies } from './scopes.ts';
+import { openScopes, type Scopes } from './scopes.ts';
 import { openStatements, type Statements } from './statements/statements.ts';
 import { type Store, sqlStore } from './store.ts';
-import { recordEnd, recordHeld } from './timeline.ts';
 
 const syncMs = 50;
 const progressMs = 3_000;
@@ -76,10 +60,13 @@ export default definePlugin<Config>({
   services: {
     requires: [database],
     optional: [
-      ...[accountAdmin, accounts, catalog, multipliers, plans, rateLimits],
-      ...[requestSumsAudit, requestSumTable, alertEvents, payments, sealedFiles, admittedOrders],
+      ...[accountAdmin, accounts, catalog, modelSwitch, multipliers, plans, rateLimits],
+      ...[requestSumsAudit, requestSumTable, alertEvents, payments, sealedFiles, admittedOrders, projectAdmin],
     ],
-    provides: [ledger, pool, funds, authorizations, ledgerQueries, movedAccounts, callRows, statementAdmin],
+    provides: [
+      ...[ledger, pool, funds, authorizations, ledgerQueries, movedAccounts, callRows],
+      ...[statementAdmin, budgetAdmin],
+    ],
   },
   requires: [call, caller, model],
   optional: [plan, priceRatio, instead, conversation, ruled, admitted],
@@ -105,13 +92,8 @@ export async function setUpBilling(
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
     reload: {
-      members: ['hold'],
-      // Existing holds stay; later extensions of a long answer use the new step.
-      prepare: (changed: Config) => () => {
-        state.config = changed;
-        state.rules = rulesOf(changed);
-        if (state.runtime !== undefined) state.runtime.reservations.stepTokens = state.rules.stepTokens;
-      },
+      members: ['hold', 'budgets'],
+      prepare: (changed: Config) => () => takeChange(state, scoped, changed),
     },
     admit: (exchange) => state.runtime && admitByBalance(exchange, state.runtime.reservations, host),
     handle: (exchange, next) => {
@@ -126,9 +108,7 @@ export async function setUpBilling(
         exchange.set(authorization, authorizationOf(exchange, authorizationStore, scoped, host.clock.now()));
         return next();
       }
-      const opening = startHold(exchange, { reservations: runtime.reservations, ...scoped, rules, host, estimates });
-      // The account is normally in memory, and no wait is needed.
-      return opening === undefined ? next() : opening.then(() => next());
+      return callWithHold(exchange, { reservations: runtime.reservations, ...scoped, rules, host, estimates }, next);
     },
     commandLine: { commands },
     checks: {
@@ -138,6 +118,7 @@ export async function setUpBilling(
     health: healthOf(() => state.runtime, watch),
     lifecycle: {
       start: async () => {
+        await scoped.start();
         const running = await openBillingRuntime(host, rows, files, {
           ...runtimeOptions(config, store, watch),
           stepTokens: state.rules.stepTokens,
@@ -163,6 +144,14 @@ interface State {
   rules: HoldRules;
   /** Set from start to stop. */
   runtime: BillingRuntime | undefined;
+}
+
+/** Existing holds stay; later extensions of a long answer use the new step. */
+function takeChange(state: State, scoped: Scopes, changed: Config): void {
+  state.config = changed;
+  state.rules = rulesOf(changed);
+  scoped.change(changed);
+  if (state.runtime !== undefined) state.runtime.reservations.stepTokens = state.rules.stepTokens;
 }
 
 interface Storage {
@@ -197,10 +186,7 @@ function provideAll(host: Host, state: State, { store, rows, files, archive, sta
     endingReservations(authorizationStore, () => host.find(admittedOrders)),
   );
   host.provide(callRows, openCallRows(store));
-  const scoped = {
-    tallies: openTallies(host, store, state.config.accounts, () => state.runtime),
-    book: new BudgetBook(state.config.budgets),
-  };
+  const scoped = openScopes(host, { store, rows: rows.ownBudgets }, state.config, () => state.runtime);
   const check = auditWith(rows.restores, (days) =>
     audit(store.orm, store.schema, { days, archive: archive.reader, requestSums: host.find(requestSumsAudit) }),
   );
@@ -255,93 +241,4 @@ function runBackgroundWork(
     // Calls that need more refresh a lease share; a purchased plan must be known earlier.
     if (running.balances.knows(accountId)) void running.flusher.refresh(accountId);
   });
-}
-
-async function estimateHold(exchange: Exchange, rules: HoldRules, at: number): Promise<Answer> {
-  const terms = termsOf(exchange, rules, at);
-  exchange.set(heldEstimate, boundOf(terms, terms.outputTokens));
-  return { status: 204, headers: {}, body: '' };
-}
-
-/** The services that handle a call's money. */
-interface CallServices {
-  readonly reservations: Reservations;
-  readonly tallies: Tallies;
-  readonly book: BudgetBook;
-  readonly rules: HoldRules;
-  readonly host: Host;
-  readonly estimates: Estimates;
-}
-
-/** Holds the money, and ensures that the hold ends with the exchange. */
-function startHold(exchange: Exchange, services: CallServices): undefined | Promise<void> {
-  const { reservations, tallies, book, rules, host } = services;
-  const at = host.clock.now();
-  const terms = termsOf(exchange, rules, at);
-  const identity = exchange.get(caller);
-  const isUnlimited = identity.cap === undefined && book.isEmpty && terms.budget === undefined;
-  const take = (requested: Terms) =>
-    isUnlimited
-      ? reservations.create(requested)
-      : holdWithin(tallies, book.scopesOf(identity, requested), requested, reservations);
-  const substitutes = exchange.find(instead);
-  const taken =
-    substitutes === undefined
-      ? isUnlimited
-        ? reservations.create(terms)
-        : take(terms)
-      : takeForAll(take, { ...terms, others: otherTerms(exchange, rules, at) }, substitutes);
-  if (taken instanceof Promise) return taken.then((hold) => settleAtEnd(exchange, services, hold));
-  settleAtEnd(exchange, services, taken);
-  return undefined;
-}
-
-/** An account that cannot pay for the dearest of the models is served by its own alone. */
-async function takeForAll(take: (terms: Terms) => Hold | Promise<Hold>, terms: Terms, others: Instead): Promise<Hold> {
-  try {
-    return await take(terms);
-  } catch (error) {
-    if (!(error instanceof GatewayError) || error.kind !== 'insufficient_balance') throw error;
-    others.withdraw();
-    return take({ ...terms, others: [] });
-  }
-}
-
-function settleAtEnd(exchange: Exchange, { reservations, tallies, host, estimates }: CallServices, hold: Hold): void {
-  const finish = (verdict: Verdict) => {
-    settle(exchange, reservations, hold, verdict);
-    const at = host.clock.now();
-    estimates.ended(exchange, hold.terms, verdict, at);
-    if ((hold.terms.cap?.size ?? 0) === 0 && hold.spent !== undefined) tallies.charged(hold.terms, hold.spent, at);
-    recordEnd(exchange, at, hold, verdict);
-    if (verdict.kind === 'SETTLE' && verdict.impossible !== undefined)
-      reportImpossible(host, exchange.find(attempts)?.at(-1));
-  };
-  let counting: Promise<void> | undefined;
-  /** A promise only where the prompt has to be counted. */
-  const end = (outcome: Outcome['kind']): undefined | Promise<void> => {
-    const verdict = judged(exchange, hold, outcome);
-    const isEstimate = verdict.kind === 'SETTLE' && verdict.estimated;
-    const likely = isEstimate ? estimates.of(exchange, hold.terms, host.clock.now()) : undefined;
-    if (likely instanceof Promise) return likely.then((known) => finish(judged(exchange, hold, outcome, known)));
-    finish(likely === undefined ? verdict : judged(exchange, hold, outcome, likely));
-    return undefined;
-  };
-  // A crash after the client has the whole answer must not lose its charge, so the charge is in the journal first.
-  exchange.beforeEnd((outcome) => {
-    // A hedge's other attempt may still run and counts too; it is awaited after the client has its answer.
-    if (exchange.find(attempts)?.some(({ hedge }) => hedge === true) === true) return undefined;
-    counting = end(outcome);
-    // The count is for an estimate: the client does not wait for it.
-    return counting === undefined ? reservations.written() : undefined;
-  });
-  exchange.defer((outcome) => (hold.ended ? undefined : (counting ?? end(outcome.kind))));
-  exchange.beforeFirstByte((sending) => {
-    estimates.sending(sending, hold.terms);
-    if (sending.get(call).maxOutputTokens !== undefined) readOnIfCheap(sending, hold.terms);
-    return reservations.sent(hold, sending.find(attempts)?.at(-1));
-  });
-  exchange.set(spendGuard, new HoldGuard(reservations, hold));
-  exchange.set(callRow, { complete: (row, story) => hold.ended && reservations.complete(hold.terms, row, story) });
-  recordHeld(exchange, hold);
 }

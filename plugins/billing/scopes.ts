@@ -1,12 +1,70 @@
-/** Connects the tallies of scopes with the runtime, and with other processes. */
+/** Connects the tallies of scopes and the budgets of accounts with the runtime, and with other processes. */
 import type { Host } from '../../core/contract/contract.ts';
 import type { Database } from '../common/domain/database.ts';
+import { type BudgetRule, budgetAdmin } from '../common/domain/organizations/budgets.ts';
+import { projectAdmin } from '../common/domain/organizations/projects.ts';
+import { openBudgetAdmin } from './budgets/admin.ts';
+import { BudgetBook } from './budgets/book.ts';
+import { OwnBudgets, type ScopeServices } from './budgets/own.ts';
+import { type BudgetRows, budgetsTopic } from './budgets/rows.ts';
 import { Tallies } from './budgets/tallies.ts';
 import { leaseTimes } from './leases/manager.ts';
 import type { BillingRuntime } from './runtime.ts';
 
-/** `limit`: the most scopes in memory. `runtime` is there while calls come. */
-export function openTallies(
+const tickMs = 1_000;
+/** Accounts of which budgets are kept in memory at least. */
+const leastAccounts = 1_000;
+
+interface Stores {
+  readonly store: Database;
+  readonly rows: BudgetRows;
+}
+
+interface Settings {
+  readonly budgets: readonly BudgetRule[];
+  /** The most accounts and scopes in memory. */
+  readonly accounts: number;
+}
+
+export interface Scopes extends ScopeServices {
+  /** Takes changed settings. */
+  change(settings: Pick<Settings, 'budgets'>): void;
+  /** Before calls come. */
+  start(): Promise<void>;
+}
+
+/** Provides the administration of budgets too. `runtime` is there while calls come. */
+export function openScopes(
+  host: Host,
+  { store, rows }: Stores,
+  settings: Settings,
+  runtime: () => BillingRuntime | undefined,
+): Scopes {
+  const { clock, log } = host;
+  const book = new BudgetBook(settings.budgets);
+  const tallies = openTallies(host, store, settings.accounts, runtime);
+  const revise = (accountId?: string) => tallies.revise((scope) => book.revised(scope), accountId);
+  const own = new OwnBudgets({ rows, book, log, changed: revise, limit: Math.max(settings.accounts, leastAccounts) });
+  host.provide(
+    budgetAdmin,
+    openBudgetAdmin({ database: store, rows, book, clock, projects: () => host.find(projectAdmin) }),
+  );
+  store.onChange(budgetsTopic, (accountId) => own.announced(accountId));
+  return {
+    ...{ tallies, book, own },
+    change: ({ budgets }) => {
+      book.change(budgets);
+      revise();
+    },
+    start: async () => {
+      await own.start();
+      host.every(tickMs, 'read changed budgets', () => own.tick());
+    },
+  };
+}
+
+/** `limit`: the most scopes in memory. */
+function openTallies(
   { clock, log }: Host,
   store: Database,
   limit: number,

@@ -66,3 +66,11 @@ export function recordEnd(exchange: Exchange, at: number, hold: Hold, verdict: V
 }
 
 const usd = (nano: string): string => formatUsd(money(BigInt(nano)));
+
+const switchEvent = defineEvent('billing.instead', (requested: string, served: string) => {
+  return `the call goes on with the model ${served}, at its price, as a budget does not cover ${requested}`;
+});
+
+export function recordSwitch(exchange: Exchange, at: number, requested: string, served: string): void {
+  recordEvent(exchange, at, switchEvent, [requested, served]);
+}

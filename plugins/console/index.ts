@@ -48,6 +48,7 @@ export default definePlugin<ConsoleConfig>({
       services.accountAdmin,
       services.projectAdmin,
       services.memberAdmin,
+      services.budgetAdmin,
       services.requestQueries,
       services.recordedBodies,
       services.ledgerQueries,

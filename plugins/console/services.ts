@@ -19,6 +19,7 @@ export { vendorLists, vendorSetup } from '../common/domain/admin/vendor-setup.ts
 export { database } from '../common/domain/database.ts';
 export { ledger, pool } from '../common/domain/ledger.ts';
 export { catalog } from '../common/domain/models.ts';
+export { budgetAdmin } from '../common/domain/organizations/budgets.ts';
 export { memberAdmin } from '../common/domain/organizations/members.ts';
 export { projectAdmin } from '../common/domain/organizations/projects.ts';
 export { statementAdmin } from '../common/domain/organizations/statements.ts';

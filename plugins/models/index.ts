@@ -13,7 +13,7 @@ import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { priceQueries } from '../common/domain/admin/prices.ts';
 import { vendorLists } from '../common/domain/admin/vendor-setup.ts';
 import { batchLine, type Call, call, pinned, vendorBatch, vendorBatchService } from '../common/domain/calls.ts';
-import { type Catalog, catalog, instead, type Model, model, priceFloor } from '../common/domain/models.ts';
+import { type Catalog, catalog, instead, type Model, model, modelSwitch, priceFloor } from '../common/domain/models.ts';
 import { one, timesRatio } from '../common/domain/money.ts';
 import { type PlanTerms, plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
@@ -25,7 +25,7 @@ import { doubtfulPrices, shippedPrices } from './checks/doubtful-prices.ts';
 import { floorFaults, lowestRatioIn, withoutUnusedCosts } from './checks/floors.ts';
 import { undersellingPlans } from './checks/undersold.ts';
 import { type ModelsConfig, modelsSchema } from './config.ts';
-import { insteadFaults, insteadNotices, insteadOf } from './instead.ts';
+import { insteadFaults, insteadNotices, insteadOf, unserved } from './instead.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
 import { priceCommands } from './price-commands.ts';
 import { openPriceQueries } from './price-queries.ts';
@@ -38,7 +38,7 @@ export default definePlugin<ModelsConfig>({
   services: {
     requires: [providers],
     optional: [...protocolServices, plans, multipliers, accounts, alertEvents],
-    provides: [catalog, priceFloor, priceQueries, vendorLists],
+    provides: [catalog, priceFloor, priceQueries, vendorLists, modelSwitch],
   },
   requires: [call],
   optional: [caller, plan, pinned],
@@ -58,6 +58,7 @@ export default definePlugin<ModelsConfig>({
       openPriceQueries({ config: () => config, catalog: current, providers: known, clock: host.clock }),
     );
     openVendorLists(host, () => config);
+    host.provide(modelSwitch, { serve: (exchange, id) => switchTo(exchange, offered.find(id), offered, host) });
     const lowest = lowestRatioIn(host);
     const belowFloor = (ratio = lowest) => floorFaults(costed(), host.clock.now(), ratio);
     host.provide(priceFloor, {
@@ -136,10 +137,34 @@ function resolveModel(offered: Catalog, host: Host): NonNullable<PluginInstance[
 }
 
 /** What one vendor keeps or has made already stays with its model. */
+const staysWithModel = (exchange: Exchange): boolean =>
+  exchange.find(pinned) !== undefined || exchange.find(vendorBatch) !== undefined;
+
+function switchTo(exchange: Exchange, other: Model | undefined, offered: Catalog, host: Host): boolean {
+  if (other === undefined || unserved.has(other.kind) || staysWithModel(exchange)) return false;
+  const { maxOutputTokens = 0, inputTokens } = exchange.get(call);
+  const isLargeEnough =
+    maxOutputTokens <= (other.maxOutputTokens ?? Number.POSITIVE_INFINITY) &&
+    inputTokens <= (other.contextTokens ?? Number.POSITIVE_INFINITY);
+  if (other.id === exchange.get(model).id || !isLargeEnough || !callableBy(exchange, host)(other)) return false;
+  exchange.find(instead)?.withdraw();
+  const isLine = exchange.find(batchLine) === true;
+  exchange.set(model, isLine ? forBatch(other) : other);
+  if (other.instead !== undefined) offerOthers(exchange, other, offered, host, isLine);
+  return true;
+}
+
 function offerOthers(exchange: Exchange, entry: Model, offered: Catalog, host: Host, isLine: boolean): void {
-  if (exchange.find(pinned) !== undefined || exchange.find(vendorBatch) !== undefined) return;
+  if (staysWithModel(exchange)) return;
+  const priced = (other: Model) => (isLine ? forBatch(other) : other);
+  const others = insteadOf(exchange, entry, (id) => offered.find(id), callableBy(exchange, host), priced);
+  if (others !== undefined) exchange.set(instead, others);
+}
+
+/** Whether another model may serve the call for its caller. */
+function callableBy(exchange: Exchange, host: Host): (other: Model) => boolean {
   const wanted = exchange.get(call);
-  const isCallable = (other: Model) => {
+  return (other) => {
     if (other.prices === undefined || versionAt(other.prices, host.clock.now()) === undefined) return false;
     try {
       checkSold(other, wanted, host);
@@ -151,9 +176,6 @@ function offerOthers(exchange: Exchange, entry: Model, offered: Catalog, host: H
       return false;
     }
   };
-  const priced = (other: Model) => (isLine ? forBatch(other) : other);
-  const others = insteadOf(exchange, entry, (id) => offered.find(id), isCallable, priced);
-  if (others !== undefined) exchange.set(instead, others);
 }
 
 /** The entry with its ratio for batches in the ratio that is charged and stored. */

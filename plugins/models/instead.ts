@@ -32,7 +32,7 @@ export function insteadOf(
 }
 
 /** Kinds that are ordered and made later, or run in sessions of their own: no other model can take these over. */
-const unserved = new Set<ModelConfig['kind']>(['image', 'video', 'realtime']);
+export const unserved = new Set<ModelConfig['kind']>(['image', 'video', 'realtime']);
 
 export function insteadFaults(config: ModelsConfig): Fault[] {
   const ids = idsIn(config);

@@ -14,6 +14,7 @@ import { priceQueries } from '../common/domain/admin/prices.ts';
 import { requestQueries } from '../common/domain/admin/requests.ts';
 import { database } from '../common/domain/database.ts';
 import { pool } from '../common/domain/ledger.ts';
+import { budgetAdmin } from '../common/domain/organizations/budgets.ts';
 import { plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { openNoticeAdmin } from './admin.ts';
@@ -39,7 +40,7 @@ export default definePlugin<NoticesConfig>({
     requires: [database],
     optional: [
       ...[accountEnds, accountPeople, movedAccounts, mailers, consolePages, ledgerQueries],
-      ...[priceQueries, requestQueries, pool, plans, multipliers],
+      ...[priceQueries, requestQueries, pool, plans, multipliers, budgetAdmin],
     ],
     provides: [noticeSender, noticeAdmin],
   },

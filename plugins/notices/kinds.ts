@@ -30,10 +30,26 @@ const lowBalance: Words = {
 };
 
 const everyWords: ByLanguage<Readonly<Record<string, string>>> = {
-  en: { day: 'today', week: 'this week', month: 'this month', ever: 'in total' },
-  de: { day: 'heute', week: 'diese Woche', month: 'diesen Monat', ever: 'insgesamt' },
-  ja: { day: '今日', week: '今週', month: '今月', ever: '合計' },
-  zh: { day: '今日', week: '本周', month: '本月', ever: '累计' },
+  en: {
+    day: 'today',
+    week: 'this week',
+    month: 'this month',
+    quarter: 'this quarter',
+    year: 'this year',
+    ever: 'in total',
+  },
+  de: {
+    ...{
+      day: 'heute',
+      week: 'diese Woche',
+      month: 'diesen Monat',
+      quarter: 'in diesem Quartal',
+      year: 'in diesem Jahr',
+    },
+    ever: 'insgesamt',
+  },
+  ja: { day: '今日', week: '今週', month: '今月', quarter: '今四半期', year: '今年', ever: '合計' },
+  zh: { day: '今日', week: '本周', month: '本月', quarter: '本季度', year: '今年', ever: '累计' },
 };
 const every = (language: NoticeLanguage, name = '') => everyWords[language][name] ?? name;
 
@@ -51,6 +67,40 @@ const capShare: Words = {
     ja: ({ key, spent, limit, period }) =>
       `キー「${key}」の利用額（${every('ja', period)}）は $${limit} のうち $${spent} です。`,
     zh: ({ key, spent, limit, period }) => `密钥“${key}”${every('zh', period)}已支出 $${spent}，上限为 $${limit}。`,
+  },
+};
+
+const budgetWords: ByLanguage<Readonly<Record<string, string>>> = {
+  en: { account: 'the account', project: 'a project', person: 'a person', key: 'a key', models: 'models' },
+  de: {
+    account: 'das Konto',
+    project: 'ein Projekt',
+    person: 'eine Person',
+    key: 'einen Schlüssel',
+    models: 'Modelle',
+  },
+  ja: { account: 'アカウント', project: 'プロジェクト', person: 'ユーザー', key: 'キー', models: 'モデル' },
+  zh: { account: '账户', project: '项目', person: '个人', key: '密钥', models: '模型' },
+};
+const budgetName = (language: NoticeLanguage, { of = '', models, name }: NoticeFields) =>
+  [budgetWords[language][of] ?? of, name ?? models].filter((word) => word !== undefined).join(' ');
+
+const budgetShare: Words = {
+  title: {
+    en: 'A budget has been spent to a share of it',
+    de: 'Ein Budget ist zu einem Teil ausgegeben',
+    ja: '予算の一定割合に達しました',
+    zh: '预算支出已达设定比例',
+  },
+  line: {
+    en: (all) =>
+      `The budget for ${budgetName('en', all)} has $${all['spent']} of $${all['limit']} spent ${every('en', all['period'])}.`,
+    de: (all) =>
+      `Vom Budget für ${budgetName('de', all)} sind ${every('de', all['period'])} ${all['spent']} $ von ${all['limit']} $ ausgegeben.`,
+    ja: (all) =>
+      `${budgetName('ja', all)}の予算（${every('ja', all['period'])}）は $${all['limit']} のうち $${all['spent']} を利用しました。`,
+    zh: (all) =>
+      `${budgetName('zh', all)}的预算${every('zh', all['period'])}已支出 $${all['spent']}，上限为 $${all['limit']}。`,
   },
 };
 
@@ -155,6 +205,8 @@ const change = { unit: 'none', beyond: 'above', first: 'sent', threshold: 0n, ch
 export const kinds: readonly NoticeKind[] = [
   kind('low_balance', { ...balance, threshold: parseUsd('5') }, lowBalance),
   kind('cap_share', { ...share, channels: ['mail'] }, capShare),
+  // Its shares stand in each budget.
+  kind('budget_share', change, budgetShare),
   // Windows of hours fill again and again: a mail each time is for those who ask for it.
   kind('window_share', { ...share, channels: [] }, windowShare),
   kind('plan_end', { ...days, threshold: parseUsd('3') }, planEnd),

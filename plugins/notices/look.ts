@@ -10,9 +10,10 @@ import {
 } from '../common/domain/admin/notices.ts';
 import { requestQueries } from '../common/domain/admin/requests.ts';
 import { pool } from '../common/domain/ledger.ts';
+import { type BudgetWarning, budgetAdmin } from '../common/domain/organizations/budgets.ts';
 import { plans } from '../common/domain/plans.ts';
 import { inMs, instant, millisecondsOf } from '../common/kit/sql.ts';
-import { capSharesOf, keyExpiry, lowBalance, planEnd, windowSharesOf } from './observations.ts';
+import { budgetShare, capSharesOf, keyExpiry, lowBalance, planEnd, windowSharesOf } from './observations.ts';
 import { lookAtPrices, type PriceParts } from './price-look.ts';
 import type { NoticeRows } from './rows.ts';
 import type { Observed, Sender } from './sender.ts';
@@ -144,6 +145,8 @@ export class Look {
     const balances = await moved.balances(wanting('low_balance'));
     for (const [accountId, balance] of balances) add(accountId, lowBalance(balance));
     seen.push(...(await this.#capShares(wanting('cap_share'))));
+    const warned = await this.#budgets(wanting('budget_share'));
+    for (const [accountId, warnings] of warned) add(accountId, ...warnings.map(budgetShare));
     for (const accountId of this.#hasWindows() ? wanting('window_share') : []) {
       const view = await this.#host.find(pool)?.view(accountId);
       add(accountId, ...windowSharesOf(view?.windows ?? []));
@@ -151,6 +154,11 @@ export class Look {
     const byAccount = Map.groupBy(seen, ({ accountId }) => accountId);
     const all = [...byAccount].map(([accountId, parts]) => ({ accountId, seen: parts.flatMap((part) => part.seen) }));
     await this.#sender.observeAll(all, chosen);
+  }
+
+  async #budgets(accountIds: readonly string[]): Promise<ReadonlyMap<string, readonly BudgetWarning[]>> {
+    const budgets = this.#host.find(budgetAdmin);
+    return budgets === undefined || accountIds.length === 0 ? new Map() : budgets.warnings(accountIds);
   }
 
   #hasWindows(): boolean {

@@ -4,6 +4,7 @@ import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
 import type { AccountEnds, CappedKey, NoticeObservation } from '../common/domain/admin/notices.ts';
 import type { WindowView } from '../common/domain/ledger.ts';
 import { formatUsd, type Money } from '../common/domain/money.ts';
+import type { BudgetWarning } from '../common/domain/organizations/budgets.ts';
 import { capSpend } from '../common/kit/money/cap-spend.ts';
 
 const dayMs = 86_400_000;
@@ -30,6 +31,29 @@ export async function capSharesOf(
     const period = new Date(from).toISOString();
     return { kind: 'cap_share', subject: keyId, period, value: spent, of: cap.amount, fields };
   });
+}
+
+/** Each share of a budget that is passed is observed by itself, once in each period. */
+export function budgetShare({
+  scope,
+  rule,
+  name,
+  share,
+  spent,
+  ceiling,
+  from,
+  until,
+}: BudgetWarning): NoticeObservation {
+  const { of, models, every } = rule;
+  const period = `${new Date(from).toISOString()} ${every}`;
+  const fields = {
+    of,
+    ...(models === undefined ? {} : { models: models.join(', ') }),
+    ...(name === undefined ? {} : { name }),
+    ...{ period: every, spent: formatUsd(spent), limit: formatUsd(ceiling), share: String(share) },
+    ...(until === undefined ? {} : { ends_at: new Date(until).toISOString() }),
+  };
+  return { kind: 'budget_share', subject: `${scope} ${share}`, period, value: spent, of: ceiling, fields };
 }
 
 export function windowSharesOf(windows: readonly WindowView[]): NoticeObservation[] {

@@ -120,6 +120,10 @@ export class DatabaseLink implements Store {
     return this.send('end', () => this.#store.endOf(requestId));
   }
 
+  get ownBudgets(): Store['ownBudgets'] {
+    return this.#store.ownBudgets;
+  }
+
   get budgets(): BudgetShares {
     const { budgets } = this.#store;
     return {

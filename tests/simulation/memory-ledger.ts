@@ -28,7 +28,7 @@ import {
   recordsOf,
   spentIn,
 } from './memory-records.ts';
-import { MemoryShares } from './memory-shares.ts';
+import { MemoryShares, noBudgets } from './memory-shares.ts';
 import { MemoryTerms } from './memory-terms.ts';
 import { putIn, runnerOf, type Undo } from './memory-undo.ts';
 
@@ -93,6 +93,7 @@ export class MemoryLedger implements Store {
   readonly cursors = new Map<string, StoredCursor>();
   readonly leases: MemoryLeases;
   readonly budgets: MemoryShares;
+  readonly ownBudgets = noBudgets;
   /** Called for what no call in a journal did, when it is committed. */
   onEntry: (entry: Entry, grant: StoredGrant | undefined) => void = () => {};
   /** Called for each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */

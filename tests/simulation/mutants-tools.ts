@@ -14,6 +14,7 @@ export function opened(store: Store): Store {
     expired: (before, after, limit) => store.expired(before, after, limit),
     endOf: (requestId) => store.endOf(requestId),
     budgets: store.budgets,
+    ownBudgets: store.ownBudgets,
     transact: (accountId, at, work) => store.transact(accountId, at, work),
     leases: store.leases,
   };

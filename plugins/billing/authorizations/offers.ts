@@ -6,8 +6,7 @@ import type { Authorization } from '../../common/domain/ledger.ts';
 import type { Money } from '../../common/domain/money.ts';
 import { maxCount } from '../../common/domain/usage.ts';
 import { admitted } from '../../common/wire/admission-rules.ts';
-import type { BudgetBook } from '../budgets/book.ts';
-import type { Tallies } from '../budgets/tallies.ts';
+import type { ScopeServices } from '../budgets/own.ts';
 import { type HoldRules, otherTerms, termsOf } from '../reservations/call-terms.ts';
 import { firstHold } from '../reservations/charge.ts';
 import { withReservations } from './admitted.ts';
@@ -16,16 +15,11 @@ import type { AuthorizationStore } from './authorizations.ts';
 /** Deferred work is held in full. */
 const fullOrder: HoldRules = { stepTokens: maxCount, nonStreaming: 'estimate' };
 
-export interface ScopeServices {
-  readonly tallies: Tallies;
-  readonly book: BudgetBook;
-}
-
 /** The authorization of deferred work, within its scopes. */
 export function authorizationOf(
   exchange: Exchange,
   authorizationStore: AuthorizationStore,
-  { tallies, book }: ScopeServices,
+  { tallies, book, own }: ScopeServices,
   at: number,
 ): Authorization {
   const terms = termsOf(exchange, fullOrder, at);
@@ -33,8 +27,12 @@ export function authorizationOf(
   const offer = authorizationStore.offer(terms);
   const reserved = exchange.find(admitted);
   const kept = reserved === undefined ? offer : withReservations(offer, reserved);
-  const scopes = book.scopesOf(identity, terms);
-  return scopes.length === 0 ? kept : tallies.guard(kept, scopes, offer.amount);
+  if (identity.cap === undefined && book.isEmpty) return kept;
+  const scopes = async () => {
+    await own.ready(identity.accountId);
+    return book.scopesOf(identity, terms);
+  };
+  return tallies.guard(kept, scopes, offer.amount);
 }
 
 /** Its money is set aside by an authorization. */

@@ -1,7 +1,16 @@
 /** Finds the scopes of a call: the cap of its key and the budgets that it lies in, the narrowest first. */
-import type { Caller } from '../../common/domain/accounts.ts';
-import { countsModel, keyOf, type Scope, type Spending, scopeOfKey } from './scope.ts';
-import type { Budget } from './settings.ts';
+import { createHash } from 'node:crypto';
+import type { BudgetOf, BudgetRule } from '../../common/domain/organizations/budgets.ts';
+import {
+  type Addition,
+  countsModel,
+  type Identity,
+  keyOf,
+  type Origin,
+  type Scope,
+  type Spending,
+  scopeOfKey,
+} from './scope.ts';
 
 /** What a call is for, with other models that may serve it. */
 export interface Subject {
@@ -9,9 +18,11 @@ export interface Subject {
   readonly others?: readonly { readonly model: string }[] | undefined;
 }
 
-type Identity = Pick<Caller, 'accountId' | 'keyId'> & {
-  readonly [Name in 'project' | 'attribution' | 'cap']?: Caller[Name] | undefined;
-};
+/** What an account has of its own: budgets beside those of the settings, and what was added to any, by scope. */
+export interface OwnRules {
+  readonly rules: readonly BudgetRule[];
+  readonly additions: ReadonlyMap<string, readonly Addition[]>;
+}
 
 interface Known extends Identity {
   readonly model: string;
@@ -20,25 +31,62 @@ interface Known extends Identity {
 
 const mostKnown = 10_000;
 const none: readonly Scope[] = [];
+/** A longer name of a scope is shortened: it is part of a key in the database. */
+const longestId = 400;
 
 /** Narrowest first: what refuses a call says so in this order. */
-const order: readonly Budget['of'][] = ['models', 'person', 'project', 'account'];
+const order: readonly BudgetOf[] = ['key', 'models', 'person', 'project', 'account'];
+
+const sorted = (rules: readonly BudgetRule[]): readonly BudgetRule[] =>
+  rules.toSorted((left, right) => order.indexOf(left.of) - order.indexOf(right.of));
 
 export class BudgetBook {
-  readonly #budgets: readonly Budget[];
+  #settings: readonly BudgetRule[];
+  /** By account: its own rules with those of the settings. */
+  readonly #own = new Map<string, OwnRules>();
+  #someOwn = false;
   /** By key: its next call is nearly always for the same model. */
   readonly #known = new Map<string, Known>();
-  readonly isEmpty: boolean;
+  isEmpty: boolean;
 
-  constructor(budgets: readonly Budget[]) {
-    this.#budgets = budgets.toSorted((left, right) => order.indexOf(left.of) - order.indexOf(right.of));
-    this.isEmpty = budgets.length === 0;
+  constructor(settings: readonly BudgetRule[]) {
+    this.#settings = sorted(settings);
+    this.isEmpty = settings.length === 0;
+  }
+
+  get settings(): readonly BudgetRule[] {
+    return this.#settings;
+  }
+
+  /** Takes changed settings, for calls that begin from now on. */
+  change(settings: readonly BudgetRule[]): void {
+    this.#settings = sorted(settings);
+    for (const [accountId, { rules, additions }] of this.#own)
+      this.#own.set(accountId, { rules: this.#with(rules.filter(({ id }) => id !== undefined)), additions });
+    this.#known.clear();
+    this.isEmpty = settings.length === 0 && !this.#someOwn;
+  }
+
+  /** Whether any account has budgets of its own, which are put here before its calls are looked up. */
+  expect(someOwn: boolean): void {
+    this.#someOwn = someOwn;
+    this.isEmpty = this.#settings.length === 0 && !someOwn;
+  }
+
+  put(accountId: string, { rules, additions }: OwnRules): void {
+    this.#own.set(accountId, { rules: this.#with(rules), additions });
+    this.#known.clear();
+  }
+
+  forget(accountId: string): void {
+    this.#own.delete(accountId);
+    this.#known.clear();
   }
 
   /** The scopes of a call; where another model may serve it, those of that too. */
   scopesOf(identity: Identity, { model, others }: Subject): readonly Scope[] {
     if (others !== undefined && others.length > 0)
-      return this.#find(identity, [model, ...others.map((other) => other.model)]);
+      return this.#find({ identity, models: [model, ...others.map((other) => other.model)] });
     const { keyId, accountId, cap, attribution, project } = identity;
     const known = this.#known.get(keyId);
     if (
@@ -50,54 +98,100 @@ export class BudgetBook {
     )
       return known.scopes;
     if (this.#known.size >= mostKnown) this.#known.clear();
-    const scopes = this.#find(identity, [model]);
-    this.#known.set(keyId, { keyId, accountId, cap, attribution, project, model, scopes });
+    const kept = { accountId, keyId, cap, attribution, project };
+    const scopes = this.#find({ identity: kept, models: [model] });
+    this.#known.set(keyId, { ...kept, model, scopes });
     return scopes;
   }
 
-  #find(identity: Identity, models: readonly string[]): readonly Scope[] {
-    const { accountId, keyId, cap } = identity;
-    const scopes = this.#budgets.flatMap((budget) => this.#scopeOf(budget, identity, models) ?? []);
+  /** The scope as it is now; undefined: it has no ceiling any more. */
+  revised(scope: Scope): Scope | undefined {
+    if (scope.origin === undefined) return scope;
+    return this.#find(scope.origin).find(({ id }) => id === scope.id);
+  }
+
+  #with(own: readonly BudgetRule[]): readonly BudgetRule[] {
+    return sorted([...own, ...this.#settings]);
+  }
+
+  #find(origin: Origin): readonly Scope[] {
+    const { accountId, keyId, cap } = origin.identity;
+    const own = this.#own.get(accountId);
+    /** Where several count the same calls for the same periods, the one that is most for them. */
+    const found = new Map<string, readonly [rank: number, scope: Scope, isHard: boolean]>();
+    for (const rule of own?.rules ?? this.#settings) {
+      const given = scopeOf(rule, origin);
+      const rank = rankOf(rule);
+      if (given === undefined || rank < (found.get(given.id)?.[0] ?? 0)) continue;
+      const additions = own?.additions.get(given.id);
+      const scope = additions === undefined ? given : { ...given, additions };
+      found.set(given.id, [rank, scope, rule.hard !== false]);
+    }
+    const scopes = [...found.values()].flatMap(([, scope, isHard]) => (isHard ? [scope] : []));
     if (cap !== undefined) scopes.unshift(scopeOfKey(accountId, keyId, cap));
     return scopes.length === 0 ? none : scopes;
   }
+}
 
-  #scopeOf(budget: Budget, identity: Identity, models: readonly string[]): Scope | undefined {
-    const { accountId, attribution: { person, project } = {} } = identity;
-    switch (budget.of) {
-      case 'account':
-        return scopeOf(budget, { accountId }, 'of this account');
-      case 'person':
-        return person === undefined ? undefined : scopeOf(budget, { accountId, person }, 'of this person');
-      case 'project':
-        if (project === undefined || !this.#isForProject(budget, identity.project)) return undefined;
-        return scopeOf(budget, { accountId, project }, `of the project ${identity.project ?? project}`);
-      case 'models': {
-        const isByPerson = budget.by === 'person';
-        const { models: counted = [] } = budget;
-        const spending: Spending = { accountId, ...(isByPerson ? { person } : {}), models: counted };
-        if ((isByPerson && person === undefined) || !models.some((model) => countsModel(spending, model)))
-          return undefined;
-        const names = `of ${counted.join(', ')}`;
-        return scopeOf(budget, spending, isByPerson ? `${names} for this person` : names);
-      }
-    }
-  }
+/** One for a single project, person or key stands before one for each; an account's own before one of the settings. */
+function rankOf({ name, subject, id }: BudgetRule): number {
+  return (name === undefined && subject === undefined ? 0 : 2) + (id === undefined ? 0 : 1);
+}
 
-  /** One that names no project is for those without one of their own for the same periods. */
-  #isForProject(budget: Budget, project: string | undefined): boolean {
-    if (budget.name !== undefined) return budget.name === project;
-    const isOwn = (other: Budget) =>
-      other.of === 'project' && other.name === project && periodsOf(other) === periodsOf(budget);
-    return project === undefined || !this.#budgets.some(isOwn);
+function scopeOf(rule: BudgetRule, origin: Origin): Scope | undefined {
+  const { identity } = origin;
+  const { accountId, keyId, attribution: { person, project } = {} } = identity;
+  const isFor = (subject: string | undefined) => subject !== undefined && (rule.subject ?? subject) === subject;
+  const make = (spending: Spending, name: string) => scopeIn(rule, spending, name, origin);
+  switch (rule.of) {
+    case 'account':
+      return make({ accountId }, 'of this account');
+    case 'key':
+      return isFor(keyId) ? make({ accountId, key: keyId }, 'of this key') : undefined;
+    case 'person':
+      return isFor(person) ? make({ accountId, person }, 'of this person') : undefined;
+    case 'project':
+      if (!isFor(project) || (rule.name !== undefined && rule.name !== identity.project)) return undefined;
+      return make({ accountId, project }, `of the project ${identity.project ?? project}`);
+    case 'models':
+      return modelsScope(rule, origin);
   }
 }
 
-const periodsOf = ({ every, zone, first = '' }: Budget): string => `${every}:${zone}:${first}`;
+function modelsScope(rule: BudgetRule, origin: Origin): Scope | undefined {
+  const { accountId, attribution: { person } = {} } = origin.identity;
+  const { by, models = [] } = rule;
+  const isByPerson = by === 'person';
+  const spending: Spending = { accountId, ...(isByPerson ? { person } : {}), models };
+  if (isByPerson && person === undefined) return undefined;
+  if (!origin.models.some((model) => countsModel(spending, model))) return undefined;
+  return scopeIn(rule, spending, `of ${models.join(', ')}${isByPerson ? ' for this person' : ''}`, origin);
+}
 
-function scopeOf(budget: Budget, spending: Spending, name: string): Scope {
-  const { accountId, person = '', project = '', models = [] } = spending;
-  const id = [budget.of, person, project, models.join(','), periodsOf(budget)].join(':');
-  const { amount, every, zone, first } = budget;
-  return { id, key: keyOf(accountId, id), spending, amount, calendar: { every, zone, first }, name };
+const periodsOf = ({ every, zone = 'UTC', first = '' }: BudgetRule): string => `${every}:${zone}:${first}`;
+
+/** Names the calls that are counted, and the periods. */
+export function idOf(
+  rule: BudgetRule,
+  { key, person = '', project = '', models = [] }: Omit<Spending, 'accountId'>,
+): string {
+  const begin = rule.authority === 'owner' ? 'own:' : '';
+  const parts = [rule.of, person, project, models.join(','), ...(key === undefined ? [] : [key]), periodsOf(rule)];
+  const id = `${begin}${parts.join(':')}`;
+  return id.length <= longestId ? id : `${begin}${rule.of}:${createHash('sha256').update(id).digest('hex')}`;
+}
+
+function scopeIn(rule: BudgetRule, spending: Spending, name: string, origin: Origin): Scope {
+  const id = idOf(rule, spending);
+  const { amount, every, zone, first, instead } = rule;
+  return {
+    id,
+    key: keyOf(spending.accountId, id),
+    spending,
+    amount,
+    calendar: { every, zone, first },
+    name,
+    origin,
+    instead,
+  };
 }

@@ -1,12 +1,10 @@
 /** Calendar periods of a time zone, from a first day on. Pure. */
 import '../../../core/tools/temporal.ts';
+import type { BudgetPeriod } from '../../common/domain/organizations/budgets.ts';
 import type { Period } from '../grants/periods.ts';
 
-export const everyNames = ['day', 'week', 'month', 'quarter', 'year', 'ever'] as const;
-type Every = (typeof everyNames)[number];
-
 export interface Calendar {
-  readonly every: Every;
+  readonly every: BudgetPeriod;
   /** By its IANA name; absent: UTC. */
   readonly zone?: string | undefined;
   /** The first day of some period, as 2026-04-06; absent: periods of the calendar, and weeks from Monday. */
@@ -33,7 +31,7 @@ export function periodOf({ every, zone = 'UTC', first = usualFirst }: Calendar, 
 
 /** The first day of the period with this day, and that of the next period. */
 function daysOf(
-  every: Exclude<Every, 'ever'>,
+  every: Exclude<BudgetPeriod, 'ever'>,
   anchor: Temporal.PlainDate,
   day: Temporal.PlainDate,
 ): readonly [Temporal.PlainDate, Temporal.PlainDate] {

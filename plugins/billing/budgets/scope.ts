@@ -1,7 +1,7 @@
 /** Scopes: the charges of some calls count together against one ceiling in each period. Pure. */
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { isLike } from '../../../core/tools/wildcard.ts';
-import type { KeyCap } from '../../common/domain/accounts.ts';
+import type { Caller, KeyCap } from '../../common/domain/accounts.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import type { Period } from '../grants/periods.ts';
 import type { Calendar } from './calendar.ts';
@@ -16,6 +16,23 @@ export interface Spending {
   readonly models?: readonly string[] | undefined;
 }
 
+/** What may be spent beyond the amount in one period. */
+export interface Addition {
+  /** When the period begins. */
+  readonly from: number;
+  readonly amount: Money;
+}
+
+/** By whom the call was made that a scope was found for, and which models may serve it. */
+export interface Origin {
+  readonly identity: Identity;
+  readonly models: readonly string[];
+}
+
+export type Identity = Pick<Caller, 'accountId' | 'keyId'> & {
+  readonly [Name in 'project' | 'attribution' | 'cap']?: Caller[Name] | undefined;
+};
+
 export interface Scope {
   /** Names it among the scopes of its account, in all processes and all periods; without spaces. */
   readonly id: string;
@@ -24,8 +41,23 @@ export interface Scope {
   readonly spending: Spending;
   readonly amount: Money;
   readonly calendar: Calendar;
+  readonly additions?: readonly Addition[] | undefined;
+  /** The call by which the budget was found; undefined: it is the cap of a key. */
+  readonly origin?: Origin;
   /** The budget as a message names it; undefined: it is the cap of a key. */
   readonly name?: string;
+  /** The model that takes calls which do not fit in it. */
+  readonly instead?: string | undefined;
+}
+
+/** A call did not fit in a budget that names a model for such calls. */
+export class PassedBudget extends GatewayError {
+  readonly instead: string;
+
+  constructor(message: string, instead: string) {
+    super('insufficient_balance', message, { code: 'budget_reached', shouldRetry: false });
+    this.instead = instead;
+  }
 }
 
 export const keyOf = (accountId: string, scope: string): string => `${accountId} ${scope}`;
@@ -37,6 +69,12 @@ export function scopeOfKey(accountId: string, keyId: string, { amount, every }: 
   return { id, key: keyOf(accountId, id), spending: { accountId, key: keyId }, amount, calendar: { every } };
 }
 
+/** What may be spent in the period that begins at `from`. */
+export function ceilingIn({ amount, additions }: Pick<Scope, 'amount' | 'additions'>, from: number): Money {
+  if (additions === undefined) return amount;
+  return money(additions.reduce((sum, added) => (added.from === from ? sum + added.amount : sum), BigInt(amount)));
+}
+
 /** Whether a charge for this model counts. */
 export function countsModel({ models }: Spending, model: string): boolean {
   return models === undefined || models.some((pattern) => isLike(pattern, model));
@@ -45,18 +83,16 @@ export function countsModel({ models }: Spending, model: string): boolean {
 const spans = { day: ' a day', week: ' a week', month: ' a month', quarter: ' a quarter', year: ' a year', ever: '' };
 
 /** `left`: what calls could take, as far as is known. */
-export function reached(
-  { amount, name, calendar: { every } }: Scope,
-  left: Money,
-  { end }: Period,
-  now: number,
-): GatewayError {
+export function reached(scope: Scope, left: Money, { start, end }: Period, now: number): GatewayError {
+  const { name, calendar } = scope;
+  const { every } = calendar;
   const until = every === 'ever' || end <= now ? '' : ` It frees at ${new Date(end).toISOString()}.`;
-  const ceiling = `${formatUsd(amount)} USD${spans[every]}`;
+  const ceiling = `${formatUsd(ceilingIn(scope, start))} USD${spans[every]}`;
   const message =
     name === undefined
       ? `The rest of this key's spend cap, ${ceiling}, does not cover this call.${until}`
       : `The budget ${name}, ${ceiling}, has ${formatUsd(left)} USD left, which does not cover this call.${until}`;
+  if (scope.instead !== undefined) return new PassedBudget(message, scope.instead);
   const code = name === undefined ? 'key_cap_reached' : 'budget_reached';
   return new GatewayError('insufficient_balance', message, { code, shouldRetry: false });
 }

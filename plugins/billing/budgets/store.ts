@@ -166,8 +166,15 @@ async function chargedIn(
   schema: string,
   { counted }: ShareRequest,
 ): Promise<Pick<ScopeState, 'spent' | 'ordered'>> {
-  if (counted === undefined) return { spent: 0n, ordered: 0n };
-  const { spending, from } = counted;
+  return counted === undefined ? { spent: 0n, ordered: 0n } : spentOf(runner, schema, counted.spending, counted.from);
+}
+
+export async function spentOf(
+  runner: Runner,
+  schema: string,
+  spending: Spending,
+  from: number,
+): Promise<Pick<ScopeState, 'spent' | 'ordered'>> {
   const models = await modelsOf(runner, schema, spending);
   const [charged] =
     models?.length === 0
@@ -215,4 +222,23 @@ async function modelsOf(runner: Runner, schema: string, spending: Spending): Pro
     sql`select distinct model from ${tablesOf(schema)('call_sums_groups')} where account_id = ${spending.accountId} and model <> ''`,
   );
   return called.map(({ model }) => model).filter((model) => countsModel(spending, model));
+}
+
+/** Those of an account that were charged most for calls from `from` on, by person or project, the first ones first. */
+export async function mostSpent(
+  runner: Runner,
+  schema: string,
+  { spending, from, by }: { readonly spending: Spending; readonly from: number; readonly by: 'person' | 'project' },
+  limit: number,
+): Promise<readonly (readonly [subject: string, spent: bigint])[]> {
+  const models = await modelsOf(runner, schema, spending);
+  if (models?.length === 0) return [];
+  const rows = await readSums(runner, schema, callSums, {
+    bounds: [from, endOfTime],
+    conditions: [...conditionsOf(spending, models), [by, null]],
+    by,
+    measures: [{ name: 'cost', of: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
+    ending: sql`having sum(cost) > 0 order by sum(cost) desc, "group" limit ${limit}::int`,
+  });
+  return rows.map(({ group, cost }) => [group, BigInt(cost ?? '0')] as const);
 }

@@ -48,6 +48,8 @@ const recallEveryMs = 200;
 const turnMs = 50;
 /** The most scopes that are looked at to make room for one. */
 const evictionTries = 100;
+/** What a scope without a ceiling may spend, for the calls that still hold money in it. */
+const boundless = money(10n ** 18n);
 
 export class Tallies {
   readonly #options: TalliesOptions;
@@ -80,10 +82,11 @@ export class Tallies {
   }
 
   /** An authorization within the scopes. Its money counts from before it is placed until it has ended, in any process. */
-  guard(authorization: Authorization, scopes: readonly Scope[], amount: Money): Authorization {
+  guard(authorization: Authorization, scopesOf: () => Promise<readonly Scope[]>, amount: Money): Authorization {
     return {
       ...authorization,
       place: async (work) => {
+        const scopes = await scopesOf();
         const share = await this.enter(scopes, amount);
         let isSure = false;
         try {
@@ -100,6 +103,27 @@ export class Tallies {
   /** Counts a call that ended and was admitted before its key had a cap. */
   charged({ accountId, keyId }: Parties, cost: Money, at: number): void {
     if (this.#tallies.size > 0) this.#tallies.get(keyOf(accountId, keyScope(keyId)))?.charge(cost, at);
+  }
+
+  /**
+   * Takes into account that the budgets of an account have changed, or of all accounts. `find`: a scope as it is from now on; undefined: it has no
+   * ceiling any more.
+   */
+  revise(find: (scope: Scope) => Scope | undefined, accountId?: string): void {
+    const now = this.#options.clock.now();
+    for (const [key, tally] of this.#tallies) {
+      if (accountId !== undefined && tally.scope.spending.accountId !== accountId) continue;
+      const scope = find(tally.scope);
+      if (scope === undefined && tally.isIdle) {
+        this.#tallies.delete(key);
+        if (tally.isShared) this.#giveBack(tally);
+        continue;
+      }
+      tally.adopt(scope ?? { ...tally.scope, amount: boundless });
+      tally.roll(now);
+      tally.endTurn();
+      if (tally.isShared && !tally.isKnown) this.#refresh(tally);
+    }
   }
 
   /** Another process needs what is free here of the scope. `subject`: node, account, scope. */

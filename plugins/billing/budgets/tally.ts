@@ -2,7 +2,7 @@
 import { type Money, money, zero } from '../../common/domain/money.ts';
 import type { Period } from '../grants/periods.ts';
 import { periodOf } from './calendar.ts';
-import { countsModel, least, most, type Scope } from './scope.ts';
+import { ceilingIn, countsModel, least, most, type Scope } from './scope.ts';
 import type { ShareAnswer, ShareRequest } from './shares.ts';
 
 /** A share is asked for so many holds of the call that needs it. */
@@ -26,8 +26,12 @@ export class Tally {
   readonly key: string;
   scope: Scope;
   period: Period = never;
+  /** What may be spent in the period. */
+  #ceiling: Money;
   /** What new calls may take; below zero: settlements went beyond their holds. */
   #free: Money = zero;
+  /** What running answers may not take of it: the ceiling was lowered by so much since the last answer. */
+  #lowered: Money = zero;
   /** What running calls hold. */
   #held: Money = zero;
   /** What has ended, and what was ordered, since the last request for a share began: the ledger may lack it. */
@@ -74,6 +78,7 @@ export class Tally {
   constructor(scope: Scope, times: ShareTimes) {
     this.key = scope.key;
     this.scope = scope;
+    this.#ceiling = scope.amount;
     this.#times = times;
   }
 
@@ -83,12 +88,22 @@ export class Tally {
     if (before === scope) return;
     this.scope = scope;
     if (before.calendar !== scope.calendar && !isSameCalendar(before, scope)) this.period = never;
-    if (before.amount === scope.amount) return;
+    this.#limit();
+  }
+
+  /** Takes into account that another ceiling is in force. */
+  #limit(): void {
+    const before = this.#ceiling;
+    this.#ceiling = ceilingIn(this.scope, this.period.start);
+    if (this.#ceiling === before) return;
     this.#refusedUntil = past;
-    if (this.#times === undefined) this.#free = money(this.#free + scope.amount - before.amount);
-    else this.#known = false;
-    // A share of the old ceiling is worth nothing.
-    this.#leaving = this.#times !== undefined;
+    if (this.#times === undefined) this.#free = money(this.#free + this.#ceiling - before);
+    else {
+      this.#known = false;
+      this.#lowered = most(this.#lowered + before - this.#ceiling, 0n);
+      // A share of the old ceiling is worth nothing.
+      this.#leaving = true;
+    }
   }
 
   /** Begins the current period if another one was running. A share is kept: what calls hold counts in the new period. */
@@ -97,10 +112,11 @@ export class Tally {
     if (now >= period.start && now < period.end) return;
     this.period = periodOf(this.scope.calendar, now);
     this.#refusedUntil = past;
+    this.#limit();
     if (this.#times !== undefined) return;
     // The clock went back, or the scope is new.
     if (now < period.start) this.#known = false;
-    this.#free = money(this.scope.amount - this.#held - this.#ordered);
+    this.#free = money(this.#ceiling - this.#held - this.#ordered);
     this.#ended = zero;
     if (this.#ordered > 0n) this.#validUntil = past;
   }
@@ -128,7 +144,7 @@ export class Tally {
 
   /** Whether a running answer may take so much more. It is not ended while a ceiling is being read. */
   covers(amount: Money): boolean {
-    return amount === 0n || (this.#times === undefined && !this.#known) || this.#free >= amount;
+    return amount === 0n || (this.#times === undefined && !this.#known) || this.#free - this.#lowered >= amount;
   }
 
   /** True: more should be asked for. */
@@ -227,7 +243,7 @@ export class Tally {
     const needs = this.#needs;
     const need = money(needs.reduce((sum, amount) => sum + amount, 0n) + this.#ahead);
     const smallest = needs.reduce((found, amount) => least(found, amount), needs[0] ?? this.#ahead);
-    const { spending, id, amount } = this.scope;
+    const { spending, id } = this.scope;
     if (smallest > 0n) this.#unit = smallest;
     if (this.#leaving) this.#free = least(this.#free, this.#bound - this.#ended);
     const isModest = this.#leaving || at < this.#modestUntil;
@@ -236,7 +252,7 @@ export class Tally {
     return {
       accountId: spending.accountId,
       scope: id,
-      counted: { spending, from: this.period.start, amount },
+      counted: { spending, from: this.period.start, amount: this.#ceiling },
       pending: money(this.#held + this.#ended),
       open: this.#held,
       keep: most(this.#free, 0n),
@@ -250,8 +266,9 @@ export class Tally {
   /** The answer to a request sent at `sentAt`, for the period that began at `from`. True: something is to be returned at once. */
   answered(request: ShareRequest, { amount, rest, elsewhere, ordered }: ShareAnswer, sentAt: number): boolean {
     if (this.#times === undefined && request.counted!.from !== this.period.start) return false;
-    if (request.counted!.amount !== this.scope.amount) return false;
+    if (request.counted!.amount !== this.#ceiling) return false;
     this.#known = true;
+    this.#lowered = zero;
     this.#readAt = sentAt;
     this.#free = money(amount - this.#held - this.#ended);
     this.#ordered = ordered;

@@ -15,6 +15,7 @@ import { rebuildTagSums } from '../audit/tag-rebuild.ts';
 import { decodePrice, decodeRatio } from '../model/records.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import { type CommandTools, findAccount } from './arguments.ts';
+import { budgetCommands } from './budgets.ts';
 import { journalCommands, movedAway } from './journal.ts';
 import { leaseCommands } from './leases.ts';
 import { moneyCommands } from './money.ts';
@@ -29,6 +30,7 @@ export function commandsOf(tools: CommandTools): Command[] {
     ...tools.archive.commands,
     ...statementCommands(tools),
     ...commandsAlone,
+    ...budgetCommands(tools.host),
     {
       name: 'ledger',
       summary: "Shows an account's money, what it is made of, and its last ledger rows",

@@ -1,6 +1,6 @@
 /** The model catalogue: entries, their targets, the ratios on their prices, and models that serve instead of others. */
 
-import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import { defineContextKey, defineService, type Exchange } from '../../../core/contract/contract.ts';
 import type { Ratio } from './money.ts';
 import type { PriceBook } from './prices.ts';
 import type { ModelLimits, Traits } from './traits.ts';
@@ -107,6 +107,14 @@ export interface Instead {
 }
 
 export const instead = defineContextKey<Instead>('instead');
+
+/** Lets calls go on with another model before any attempt. Provided by `models`. */
+export interface ModelSwitch {
+  /** false: this one cannot serve the call, or its caller may not call it; nothing has changed. */
+  serve(exchange: Exchange, id: string): boolean;
+}
+
+export const modelSwitch = defineService<ModelSwitch>('switch of models');
 
 export interface Catalog {
   find(id: string): Model | undefined;

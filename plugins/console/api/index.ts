@@ -34,6 +34,7 @@ import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
 import { memberAuditRoutes } from './organizations/audit.ts';
+import { budgetRoutes } from './organizations/budgets.ts';
 import { invitationRoutes } from './organizations/invitations.ts';
 import { memberRoutes } from './organizations/members.ts';
 import { ownProjectRoutes } from './organizations/projects.ts';
@@ -74,6 +75,7 @@ const topics = [
   memberRoutes,
   invitationRoutes,
   memberAuditRoutes,
+  budgetRoutes,
   trafficRoutes,
   alertRoutes,
   requestRoutes,

@@ -13,6 +13,7 @@ import {
   accountAdmin,
   accounts,
   batchAdmin,
+  budgetAdmin,
   configFiles,
   docsSite,
   guardrailVerdicts,
@@ -39,6 +40,7 @@ import { answers, done, instant, isoOrNull, takes } from './schemas.ts';
 
 const features = {
   accounts: accountAdmin,
+  budgets: budgetAdmin,
   requests: requestQueries,
   bodies: recordedBodies,
   money: ledgerQueries,

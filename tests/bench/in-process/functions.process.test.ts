@@ -5,7 +5,7 @@ import { functionsOf } from './footprints.ts';
 import type { Entered } from './measure.ts';
 
 /** What was reached. Lower it when a change lowers the counts; a change that has to raise them says why. */
-const most = { files: 108, functions: 420, calls: 828 };
+const most = { files: 109, functions: 420, calls: 828 };
 
 test('files, functions and calls of a whole chat request through all plugins of the main gateway', async () => {
   const entered = await functionsOf('full');

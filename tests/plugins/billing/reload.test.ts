@@ -32,5 +32,5 @@ test('a new step applies to new calls, and to the next step of a running answer'
 test('an impossible step is refused; settings that the journal depends on wait for a restart', async () => {
   await using world = await newWorld({});
   await assert.rejects(prepare(billing, world.part, { hold: { output_tokens: 'many' } }));
-  assert.deepEqual(world.part.reload?.members, ['hold']);
+  assert.deepEqual(world.part.reload?.members, ['hold', 'budgets']);
 });

@@ -133,6 +133,7 @@ export interface World {
       | 'sync the journal'
       | 'write the ledger'
       | 'note progress'
+      | 'read changed budgets'
       | 'book what has expired'
       | 'forget idle accounts'
       | 'delete applied journal segments',
@@ -336,14 +337,20 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
 /** The database service on the embedded engine, with faults. */
 function storeOf(shared: Engine, schema: string, faults: Faults): Database {
   const listeners = new Map<string, ((subject: string) => void)[]>();
+  const orm = failingOrm(shared.orm, faults);
+  const announce: Database['announce'] = async (topic, subject) => {
+    for (const listener of listeners.get(topic) ?? []) listener(subject);
+  };
   return {
-    orm: failingOrm(shared.orm, faults),
+    orm,
     schema,
     migrate: (_plugin, folder) => migrate(shared, schema, folder),
-    announce: async (topic, subject) => {
-      for (const listener of listeners.get(topic) ?? []) listener(subject);
+    announce,
+    change: async (topic, subject, work) => {
+      const result = await orm.transaction((transaction) => work(transaction as unknown as Orm));
+      await announce(topic, subject);
+      return result;
     },
-    change: () => Promise.reject(new Error('billing changes nothing in this way')),
     onChange: (topic, listener) => void listeners.set(topic, [...(listeners.get(topic) ?? []), listener]),
     healthy: () => !faults.down,
   };

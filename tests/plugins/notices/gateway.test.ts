@@ -41,6 +41,7 @@ plans: { default: free, offers: { free: { price: 0 } } }
 providers: { acme: { speaks: { chat: "http://127.0.0.1:${vendorPort}/v1" }, keys: k } }
 models: { m: { owned_by: acme, price: { input: 1, output: 1, request: 2 }, targets: [acme/m] } }
 notices: { every: 1s }
+billing: { budgets: [{ of: account, amount: 4, every: month, hard: false, warn: [0.5, 0.9] }] }
 console: { name: Shop, origin: "https://gateway.test", brand: { imprint: "https://shop.test/imprint" }, smtp: { host: 127.0.0.1, port: ${smtpPort}, from: "gateway@example.test", encryption: none } }
 `);
 });
@@ -50,7 +51,7 @@ after(async () => {
   smtp.close();
 });
 
-test('a call that takes the balance and a cap beyond their thresholds is a mail for each, once', async () => {
+test('a call that takes the balance, a cap and a budget beyond their thresholds is a mail for each, once', async () => {
   const { gateway, origin } = running;
   const store = gateway.find(database)!;
   const has = async (name: string, condition: SQL) =>
@@ -70,10 +71,15 @@ test('a call that takes the balance and a cap beyond their thresholds is a mail 
     body: JSON.stringify({ model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hello' }] }),
   });
   assert.equal(called.status, 200, await called.text());
-  await until('both mails', () => mails.length >= 2);
+  await until('all mails', () => mails.length >= 3);
   await until('nothing waits', async () => !(await has('notice_messages', sql`due_at is not null`)));
   const subjects = mails.map((mail) => /^Subject: (.*)\r$/m.exec(mail)?.[1]);
-  assert.deepEqual(subjects.sort(), ['noticed: A key nears its spend cap', 'noticed: Low balance']);
+  assert.deepEqual(subjects.sort(), [
+    'noticed: A budget has been spent to a share of it',
+    'noticed: A key nears its spend cap',
+    'noticed: Low balance',
+  ]);
+  assert.match(mails.join('\n'), /The budget for the account has \$2\.\d+ of \$4\.00 spent this month\./);
   for (const mail of mails) {
     assert.match(mail, /^To: ada@example\.test\r$/m);
     assert.match(mail, /^List-Unsubscribe: <https:\/\/gateway\.test\/console\/profile>\r$/m);

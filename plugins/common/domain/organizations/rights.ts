@@ -18,6 +18,7 @@ const rights = {
   keys: { what: 'Make, change and revoke own keys', roles: ['owner', 'admin', 'developer'] },
   allKeys: { what: "Keys of other members and services, and the organization's", roles: ['owner', 'admin'] },
   projects: { what: 'Make, change and archive projects', roles: ['owner', 'admin'] },
+  budgets: { what: 'Set budgets, add to them and end them', roles: ['owner', 'admin'] },
   members: {
     what: 'Invite, change and remove members; owners alone make and remove owners',
     roles: ['owner', 'admin'],

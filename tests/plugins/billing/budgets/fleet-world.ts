@@ -96,9 +96,11 @@ export class Fleet {
     node.tallies = new Tallies({
       ...{ clock, log, limit: 100, times: { lastsMs: 240_000, renewBelowMs: 195_000 } },
       drained: async () => {
+        // What ends meanwhile is not in the ledger.
+        const before = node.ended.length;
         await turn();
         if (!lives()) throw new Error('dead');
-        this.#flush(node);
+        this.ledger.push(...node.ended.splice(0, before));
       },
       take: (requests) => this.#take(node, requests),
       recall: hear((tallies, subject) => tallies.wanted(subject)),

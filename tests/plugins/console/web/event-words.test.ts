@@ -30,6 +30,7 @@ const samples: Readonly<Record<string, readonly Values[]>> = {
     ...(['not_sent', 'refused', 'unknown'] as const).map((reason) => [reason, '0', false, null]),
   ],
   'billing.impossible': [['{"input":1}']],
+  'billing.instead': [['dear', 'cheap']],
   'billing.served': [['cache']],
   'cache.hit': [
     ['equal', 12],

@@ -24,7 +24,17 @@ async function english(): Promise<Map<string, string>> {
   const load = async (file: string) => ((await import(new URL(file, folder).href)) as { default: Tree }).default;
   const texts = await load('en/index.ts');
   // These come with their pages, but the other languages have them from the start.
-  const names = ['connect', 'profile', 'files', 'playground', 'insights', 'statements', 'projects', 'members'];
+  const names = [
+    'connect',
+    'profile',
+    'files',
+    'playground',
+    'insights',
+    'statements',
+    'budgets',
+    'projects',
+    'members',
+  ];
   const pages = await Promise.all(names.map((name) => load(`en/${name}.ts`)));
   const client = Object.assign({}, texts['client'], ...pages);
   return new Map(flat({ ...texts, client, operator: await load('en/operator.ts') }));

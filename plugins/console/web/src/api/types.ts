@@ -44,6 +44,7 @@ export type MemberRow = RowOf<Get<'members'>>;
 export type MemberRole = MemberRow['role'];
 export type MemberInvitation = RowOf<Answer<Routes['members']['invitations']['$get']>>;
 export type MemberActRow = RowOf<Answer<Routes['members']['audit']['$get']>>;
+export type BudgetRow = RowOf<Get<'budgets'>>;
 export type ProjectRow = RowOf<Get<'projects'>>;
 export type KeyRow = RowOf<Get<'keys'>>;
 export type CapPeriod = NonNullable<KeyRow['cap']>['every'];

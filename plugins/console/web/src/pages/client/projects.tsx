@@ -4,12 +4,12 @@ import { useForm } from '@mantine/form';
 import { notifications } from '@mantine/notifications';
 import { IconFolder, IconPlus } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { askAgain } from '../../api/again.ts';
 import { ApiError, get, send } from '../../api/client.ts';
 import { keysQuery, modelsQuery } from '../../api/models.ts';
-import { usePerson } from '../../api/session.ts';
+import { has, useMe, usePerson } from '../../api/session.ts';
 import type { MemberRow, ProjectRow } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
@@ -19,8 +19,11 @@ import type { Column } from '../../parts/rows-table.tsx';
 import { EmptyState, ErrorState } from '../../parts/states.tsx';
 import { useWork } from '../../parts/use-work.ts';
 
+const Budgets = lazy(() => import('./budgets.tsx'));
+
 export default function Projects() {
   const { t } = useTranslation();
+  const hasBudgets = has(useMe(), 'budgets');
   const [edited, setEdited] = useState<ProjectRow | 'new'>();
   const [archived, setArchived] = useState<ProjectRow>();
   const changed = useProjectsChanged();
@@ -55,6 +58,11 @@ export default function Projects() {
           }
         />
       </Panel>
+      {hasBudgets && (
+        <Suspense>
+          <Budgets />
+        </Suspense>
+      )}
       <Edit of={edited} onClose={() => setEdited(undefined)} />
       <Confirm
         opened={archived !== undefined}

@@ -1,5 +1,6 @@
 /** English: every text that the pages show. The other languages have the same keys, in this order. */
 import account from './account.ts';
+import type budgets from './budgets.ts';
 import client from './client.ts';
 import type connect from './connect.ts';
 import entry from './entry.ts';
@@ -24,6 +25,7 @@ export type English = typeof texts & {
     typeof connect &
     typeof statements &
     typeof projects &
+    typeof budgets &
     typeof members;
   readonly operator: typeof operator;
 };

@@ -34,6 +34,7 @@ export default {
     context_length: 'the prompt is too long for it',
     unavailable: 'it could not answer',
     content_filter: 'it refuses the content',
+    budget: 'a budget does not cover it',
     hedges: 'the share of requests that have one is used up',
     capacity: 'no other target or key is free',
     lost: 'given up, because another one came first',

@@ -24,11 +24,13 @@ export default {
     noGrants: 'There is no money in this account.',
     windows: 'Windows of the plan',
     windowEnds: 'renews',
+    newBudget: 'New budget',
     tabs: {
       overview: 'Overview',
       ledger: 'Ledger',
       statements: 'Statements',
       keys: 'Keys',
+      budgets: 'Budgets',
       requests: 'Requests',
       tasks: 'Tasks',
     },

@@ -96,6 +96,7 @@ export default {
       rpd: 'The requests of this day are used up.',
       concurrency: 'Too many calls at the same time. Wait for one to end.',
       key_cap_reached: 'The spending cap of this key is reached.',
+      budget_reached: 'A budget of this account is used up.',
       plan_window_used_up: 'The allowance of your plan is used up for now.',
       address_not_allowed: 'This key may not be used from your address.',
       model_kind: 'This model is of another kind.',

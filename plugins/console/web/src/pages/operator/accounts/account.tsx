@@ -1,12 +1,13 @@
 /** One account: what it has, what it may, what it did, and everything that an operator can change about it. */
 
-import { Anchor, Group, Stack, Tabs, Text } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Tabs, Text } from '@mantine/core';
 import { IconArrowLeft, IconCoins, IconUserQuestion } from '@tabler/icons-react';
 import { Link, useParams } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
+import type { Edited } from '../../../parts/budgets/budget-list.tsx';
 import { CopyButton } from '../../../parts/copy-button.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
@@ -14,6 +15,7 @@ import { SpanPicker, useSpan } from '../../../parts/span.tsx';
 import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { TagsPanel, tagFilter } from '../../../parts/tags.tsx';
 import { LedgerTable } from '../money/ledger-table.tsx';
+import { useActs } from '../parts/act.tsx';
 import { Word } from '../parts/badges.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { RequestList } from '../requests/request-table.tsx';
@@ -25,6 +27,8 @@ import { AccountKeys } from './account-keys.tsx';
 import { Overview } from './overview.tsx';
 
 const Statements = lazy(() => import('../../statements/statements.tsx'));
+
+const BudgetList = lazy(() => import('../../../parts/budgets/budget-list.tsx'));
 
 export const accountPath = (id: string) => `/admin/accounts/${encodeURIComponent(id)}`;
 
@@ -85,7 +89,7 @@ function Id({ detail: { account, person } }: { readonly detail: AccountDetail })
   );
 }
 
-const tabs = ['overview', 'ledger', 'statements', 'keys', 'requests', 'tasks'] as const;
+const tabs = ['overview', 'ledger', 'statements', 'keys', 'budgets', 'requests', 'tasks'] as const;
 type Tab = (typeof tabs)[number];
 
 function Parts({ detail }: { readonly detail: AccountDetail }) {
@@ -98,6 +102,7 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
     ledger: !has(me, 'money'),
     statements: !has(me, 'statements'),
     keys: false,
+    budgets: !has(me, 'budgets'),
     requests: !has(me, 'requests'),
     tasks: !has(me, 'tasks'),
   };
@@ -128,6 +133,9 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
       <Tabs.Panel value="keys">
         <AccountKeys id={id} />
       </Tabs.Panel>
+      <Tabs.Panel value="budgets">
+        <AccountBudgets id={id} />
+      </Tabs.Panel>
       <Tabs.Panel value="requests">
         <AccountRequests id={id} />
       </Tabs.Panel>
@@ -141,6 +149,31 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
 interface OfAccount {
   readonly id: string;
 }
+
+function AccountBudgets({ id }: OfAccount) {
+  const { t } = useTranslation();
+  const [edited, setEdited] = useState<Edited>();
+  const acts = useActs();
+  return (
+    <Stack>
+      {acts && (
+        <Group justify="flex-end">
+          <Button variant="default" size="xs" onClick={() => setEdited('new')}>
+            {t('operator.people.accounts.newBudget')}
+          </Button>
+        </Group>
+      )}
+      <Suspense fallback={<Waiting />}>
+        <BudgetList
+          place={{ base: accountPath(id), authority: acts ? 'operator' : undefined }}
+          edited={edited}
+          onEdit={setEdited}
+        />
+      </Suspense>
+    </Stack>
+  );
+}
+
 const spanNames = ['24h', '7d', '30d', '90d'] as const;
 
 function AccountLedger({ id }: OfAccount) {

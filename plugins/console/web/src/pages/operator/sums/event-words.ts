@@ -99,6 +99,8 @@ const wordsByKind: Readonly<Record<string, Words>> = {
   'billing.held': held,
   'billing.end': charged,
   'billing.impossible': ([usage = ''], reader) => say(reader, 'impossible', { usage: text(usage) }),
+  'billing.instead': ([requested = '', served = ''], reader) =>
+    say(reader, 'instead', { requested: text(requested), served: text(served), why: why(reader, 'budget') }),
   'billing.served': ([by = ''], reader) => say(reader, 'served', { by: text(by) }),
   'cache.hit': ([how = '', ageS = 0], reader) =>
     say(reader, how === 'similar' ? 'cachedSimilar' : 'cachedEqual', { time: time(Number(ageS) * 1000, reader) }),

@@ -1,0 +1,55 @@
+/** Budgets in a browser: a client sets, raises and ends one of their own; an operator does for an account. */
+import assert from 'node:assert/strict';
+import { test } from './browser-test.ts';
+import { sharedStage } from './operator-stage.ts';
+
+const stage = sharedStage();
+
+test('a client sets a budget from the page of keys, is warned before it is lowered below its spending, adds to it and ends it', async () => {
+  const page = await stage.page('client');
+  await page.goto('/console/keys');
+  await page.getByRole('link', { name: 'Projects', exact: true }).click();
+  await page.getByRole('cell', { name: 'The account · Month' }).waitFor();
+  await page.getByRole('button', { name: 'New budget', exact: true }).click();
+  const form = page.getByRole('dialog').first();
+  await form.getByRole('combobox', { name: 'Counts calls of' }).click();
+  await page.getByRole('option', { name: 'A project, or each' }).click();
+  await form.getByRole('combobox', { name: 'Project', exact: true }).click();
+  await page.getByRole('option', { name: 'web shop', exact: true }).click();
+  await form.getByLabel('Amount in USD').fill('50');
+  await form.getByRole('button', { name: 'New budget', exact: true }).click();
+  const row = page.getByRole('table', { name: 'Budgets' }).getByRole('row').filter({ hasText: 'Project ' });
+  await row.getByText('$31.25 / $50.00', { exact: true }).first().waitFor();
+
+  await row.getByRole('button', { name: /^Edit / }).click();
+  await form.getByLabel('Amount in USD').fill('30');
+  await form.getByText('$31.25 are spent already: calls are refused at once.').waitFor();
+  await form.getByRole('button', { name: 'Save', exact: true }).click();
+  await row.getByText('$31.25 / $30.00', { exact: true }).first().waitFor();
+
+  await row.getByRole('button', { name: /^Add to / }).click();
+  await form.getByLabel('Amount in USD').fill('12.50');
+  await form.getByLabel('Reason').fill('a release');
+  await form.getByRole('button', { name: 'Add', exact: true }).click();
+  await row.getByText('$31.25 / $42.50', { exact: true }).first().waitFor();
+
+  await row.getByRole('button', { name: /^End / }).click();
+  await form.getByRole('button', { name: 'End', exact: true }).click();
+  await row.waitFor({ state: 'detached' });
+  assert.equal(await page.getByRole('table', { name: 'Budgets' }).getByRole('row').count(), 2);
+});
+
+test('an operator sets a budget of an account with a reason, and reads those of the settings beside it', async () => {
+  const page = await stage.page();
+  const { id } = stage.testbed.world.accounts[0]!;
+  await page.goto(`/console/admin/accounts/${id}?tab=budgets`);
+  await page.getByRole('button', { name: 'New budget', exact: true }).click();
+  const form = page.getByRole('dialog').first();
+  await form.getByLabel('Amount in USD').fill('5');
+  await form.getByRole('button', { name: 'New budget', exact: true }).click();
+  await form.getByText('Choose one').waitFor();
+  await form.getByLabel('Reason').fill('a trial');
+  await form.getByRole('button', { name: 'New budget', exact: true }).click();
+  await page.getByRole('row').filter({ hasText: '/ $5.00' }).getByText('Operator', { exact: true }).waitFor();
+  assert.equal(await page.getByRole('row').filter({ hasText: 'Settings' }).count(), 1);
+});
