@@ -91,7 +91,7 @@ async function put({ orm, schema }: TestDatabase, charges: readonly Charge[]): P
 /** What the migration does to the rows that it finds. */
 async function markAsMigration({ orm, schema }: TestDatabase): Promise<void> {
   const migration = readFileSync(
-    new URL('../../../../plugins/billing/migrations/007-late.sql', import.meta.url),
+    new URL('../../../../plugins/billing/migrations/006-late.sql', import.meta.url),
     'utf8',
   );
   const [update] = /^update [^;]*/m.exec(migration)!;

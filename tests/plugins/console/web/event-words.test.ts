@@ -14,6 +14,8 @@ import operator from '../../../../plugins/console/web/src/texts/en/operator.ts';
 type Values = readonly (string | number | boolean | null)[];
 /** Each kind of the shipped plugins, with values of each of its codes. */
 const samples: Readonly<Record<string, readonly Values[]>> = {
+  'agent-loop.turn': [[1, 200, '0.0123']],
+  'agent-loop.call': ['answered', 'failed'].map((end) => ['crm__search', end, '0.001']),
   'plans.plan': [['pro']],
   'auth.tags': [['team=search']],
   'rate-limit.standing': [

@@ -93,6 +93,17 @@ function withoutFields(form: string, fields: Value, reader: Reader): string {
 }
 
 const wordsByKind: Readonly<Record<string, Words>> = {
+  'agent-loop.turn': ([number = 0, status = 0, cost = '0'], reader) =>
+    say(reader, 'runTurn', {
+      number: Number(number),
+      status: text(status),
+      amount: exactMoneyText(text(cost), reader.language),
+    }),
+  'agent-loop.call': ([tool = '', end = '', cost = '0'], reader) =>
+    say(reader, end === 'failed' ? 'runToolFailed' : 'runToolAnswered', {
+      tool: text(tool),
+      amount: exactMoneyText(text(cost), reader.language),
+    }),
   'plans.plan': ([name = ''], reader) => `${words(reader, 'shell.word.plan')}: ${text(name)}`,
   'auth.tags': ([tags = ''], reader) => `${words(reader, 'client.keys.tags')}: ${text(tags)}`,
   'rate-limit.standing': standing,
