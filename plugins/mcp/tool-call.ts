@@ -74,6 +74,7 @@ class RunningCall {
   readonly #attempt: Attempt;
   #usage: Usage = {};
   #ended: Promise<unknown> = Promise.resolve();
+  #begun: Promise<void> | undefined;
 
   constructor(found: FoundTool, exchange: Exchange, clock: Clock) {
     this.#found = found;
@@ -95,11 +96,15 @@ class RunningCall {
     exchange.set(usageReport, report);
   }
 
-  /** `begin`: before anything is sent. */
+  /** `begin`: before anything is sent, once: for clients of earlier revisions, the library asks again a server that asks for input. */
   begunBy(begin: () => Promise<void>): ToolCaller {
     return {
       run: (params, context) => {
-        const result = begin().then(() => this.#run(params, context));
+        this.#begun ??= begin().catch((error: unknown) => {
+          this.#attempt.result = 'not_sent';
+          throw error;
+        });
+        const result = this.#begun.then(() => this.#run(params, context));
         this.#ended = result.catch(() => {});
         return result;
       },

@@ -13,6 +13,7 @@ import type { Oracle } from './oracle.ts';
 import { type AccountProfile, drawModel, type PricedModel, type Profile } from './profile.ts';
 import type { Runs } from './runs.ts';
 import type { Schedule } from './schedule.ts';
+import type { Tools } from './tools.ts';
 import { newTrace, type Trace } from './trace.ts';
 import { Visit } from './visit.ts';
 
@@ -33,6 +34,8 @@ export interface ArrivalsOptions {
   readonly mutant: Mutant;
   /** undefined: no call shares a budget with others. */
   readonly runs: Runs | undefined;
+  /** undefined: no one calls tools. */
+  readonly tools: Tools | undefined;
   /** undefined: no one asks for API keys here. */
   readonly callers: Callers | undefined;
   /** A node with a call under a key is to die soon. */
@@ -84,9 +87,13 @@ export class Arrivals {
   }
 
   arrive(): void {
-    const { chance, profile, nodes } = this.#options;
+    const { chance, profile, nodes, tools } = this.#options;
     const account = chance.pick(profile.accounts);
     const node = chance.pick(nodes);
+    if (tools?.comes === true) {
+      tools.call(account, node, this.planOf(account, node));
+      return;
+    }
     const again = chance.oneIn(5) ? this.#sentBefore(account, node) : undefined;
     const call = again ?? this.#newCall(account, node);
     // Who has no API key yet waits for one.

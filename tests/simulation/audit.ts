@@ -87,7 +87,7 @@ export class Audit {
       undefined,
     );
     const list = last?.list ?? trace.list;
-    const estimate = costOf({ input: trace.inputTokens, output }, list, trace.ratio);
+    const estimate = costOf({ input: trace.inputTokens, output, ...trace.counted }, list, trace.ratio);
     const isNoted = output >= trace.noted && output <= trace.seen;
     if (trace.departed === 0 || !isNoted || cost !== estimate) {
       this.#fault('M16', trace.id, `charged ${cost} for ${output} tokens, noted were ${trace.noted} of ${trace.seen}`);

@@ -73,6 +73,9 @@ const shownBy: Readonly<Record<string, number>> = {
   'task-untold': 10,
   'run-first-hold-alone': 47,
   'run-forgets-costs': 216,
+  'tool-failed-and-charged': 22,
+  'tool-left-and-free': 22,
+  'tool-left-unsent-and-charged': 22,
 };
 
 for (const [name, mutant] of Object.entries(mutants)) {

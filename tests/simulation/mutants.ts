@@ -27,6 +27,7 @@ import { callerMutants } from './mutants-callers.ts';
 import { guardedMutants } from './mutants-guarded.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
 import { journalMutants } from './mutants-journal.ts';
+import { mcpMutants } from './mutants-mcp.ts';
 import { namedMutants } from './mutants-named.ts';
 import { reportMutants } from './mutants-reported.ts';
 import { runMutants } from './mutants-runs.ts';
@@ -318,5 +319,6 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...tradeMutants,
   ...reportMutants,
   ...runMutants,
+  ...mcpMutants,
   ...taskMutants,
 };

