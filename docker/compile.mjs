@@ -26,7 +26,7 @@ const gateway = spawn(scripts.start, {
   cwd: root,
   env: {
     ...{ PATH, SystemRoot, HOME: home, TMPDIR: home, DATA_DIR: join(home, 'data') },
-    ...{ PORT: '0', ALT_PORT: '0', NODE_COMPILE_CACHE: compiled },
+    ...{ PORT: '0', ALT_PORT: '0' },
   },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
