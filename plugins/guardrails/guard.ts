@@ -123,11 +123,12 @@ export class Guard {
 
   /** The checks of a session's answers; undefined: none applies. */
   of({ session, caller: known, operation, model: name }: Parameters<SessionGuard['of']>[0]): SessionChecks | undefined {
-    this.#sessionOf(session).models = [name];
+    const open = this.#sessionOf(session);
+    open.models = [name];
     const applied = this.#ready?.of({ caller: known, models: [name] });
     if (applied === undefined) return undefined;
     const release = this.releaseOf(true);
-    return sessionChecks(applied, release, (checks) => {
+    return sessionChecks(applied, release, open.placeholders.restored, (checks) => {
       const call = new GuardedCall(checks, this.#sessionFacts(operation, session, known), this.tools);
       return { call, done: () => this.#keep(call, known) };
     });

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json/json.ts';
 import type { CheckVerdict, FoundPlace, JudgedText, TextsToJudge } from '../common/guardrails/checks.ts';
 import type { Place } from './config.ts';
 import { ask, type OpenCheck, type Outcome } from './open-checks.ts';
-import { type Change, inOrder, isPlace, type Piece } from './pieces.ts';
+import { type Change, countOf, inOrder, isPlace, type Piece } from './pieces.ts';
 import { Placeholders } from './placeholders.ts';
 import { Refusal, unchecked } from './refusal.ts';
 import { type Said, Verdicts } from './verdicts.ts';
@@ -145,7 +145,7 @@ export class GuardedCall {
     const places = window === undefined ? known : decidedNow(known, window, texts[0]!.text.length);
     if (!isHit || (known.length > 0 && places.length === 0)) return this.#said(check, stage, 'passed', { ms });
     const all = places.length > 0 ? places : texts.map(wholeText).filter((place) => place.end > 0);
-    const noted = { ms, findings: Math.max(1, places.length), digest: this.#digestOf(texts, places) };
+    const noted = { ms, findings: Math.max(1, countOf(places)), digest: this.#digestOf(texts, places) };
     const { do: action } = check.settings;
     if (action === 'log') return this.#said(check, stage, 'logged', noted);
     if (action === 'mask' && all.length > 0) {

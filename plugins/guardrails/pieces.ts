@@ -20,15 +20,21 @@ export interface Piece {
   write(changes: ReadonlyMap<number, readonly Change[]>): void;
 }
 
-/** The places in one text, in order, without those inside of others. */
+/** The places in one text, in order. Those that overlap are one: nothing that any of them names is left over. */
 export function inOrder<T extends { readonly start: number; readonly end: number }>(places: readonly T[]): T[] {
-  const sorted = places.toSorted((one, other) => one.start - other.start || other.end - one.end);
-  let end = 0;
-  return sorted.filter((place) => {
-    if (place.start < end) return false;
-    end = place.end;
-    return true;
-  });
+  const out: T[] = [];
+  for (const place of places.toSorted((one, other) => one.start - other.start || other.end - one.end)) {
+    const last = out.at(-1);
+    if (last === undefined || place.start >= last.end) out.push(place);
+    else if (place.end > last.end) out[out.length - 1] = { ...last, end: place.end };
+  }
+  return out;
+}
+
+/** How many places there are in all texts; those that overlap are one. */
+export function countOf(places: readonly FoundPlace[]): number {
+  const byText = Map.groupBy(places, ({ text }) => text);
+  return [...byText.values()].reduce((sum, list) => sum + inOrder(list).length, 0);
 }
 
 export function changed(text: string, changes: readonly Change[]): string {

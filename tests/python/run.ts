@@ -2,16 +2,15 @@
  * `npm run test:python [-- test_openai]`: the official Python clients before the demo gateway.
  * Exit 1: a test failed. Exit 77: Python or a client could not be had, nothing was tested.
  */
-import { execFile, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { hold, type Result } from '../conformance/results.ts';
+import { pythonWith } from '../helpers/python.ts';
 import { caFile, startTlsFront } from '../helpers/tls-front.ts';
 import { startDemo } from '../sdk/demo.ts';
 import { readsSilence } from '../sdk/silence.ts';
@@ -20,29 +19,10 @@ import { calls, nameOf, writeSnippets } from '../sdk/snippet-calls.ts';
 const here = import.meta.dirname;
 const notTested = 77;
 
-const python = await installed().catch((error: Error) => {
+const python = await pythonWith(join(here, 'requirements.txt')).catch((error: Error) => {
   console.error(`The Python clients cannot be installed: ${error.message.slice(0, 500)}\nNothing was tested.`);
 });
 process.exitCode = python === undefined ? notTested : await runAll(python);
-
-/** The interpreter of an environment with the pinned clients; made when it is not in the cache. */
-async function installed(): Promise<string> {
-  const requirements = join(here, 'requirements.txt');
-  const version = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
-  const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'model-gateway');
-  const folder = join(cache, `python-${version}`);
-  const interpreter = join(folder, 'bin/python');
-  // Environments hold their own path, so it is made where it stays; the mark says that it is whole.
-  const mark = join(folder, 'whole');
-  if (existsSync(mark)) return interpreter;
-  const run = promisify(execFile);
-  await rm(folder, { recursive: true, force: true });
-  await run('python3', ['-m', 'venv', folder], { timeout: 60_000 });
-  const words = ['-m', 'pip', 'install', '--quiet', '--retries=1', '--disable-pip-version-check', '-r', requirements];
-  await run(interpreter, words, { timeout: 240_000 });
-  await writeFile(mark, '');
-  return interpreter;
-}
 
 /** The silence takes longer than the processor is needed for, so the other tests run beside it. */
 async function runAll(interpreter: string): Promise<number> {

@@ -18,6 +18,8 @@ export interface SessionChecks {
   readonly allowsUncovered: boolean;
   /** Sound waits for the verdict about its transcript. */
   readonly holdsSound: boolean;
+  /** A text that the vendor repeats as it got it from the client. */
+  restored(text: string): string;
   begin(): SessionAnswer;
 }
 

@@ -22,6 +22,7 @@ const longestName = 30;
 export function sessionChecks(
   { checks: all, allowsUncovered }: Applied,
   release: Release,
+  restored: ReadonlyMap<string, string>,
   begin: Begin,
 ): SessionChecks | undefined {
   const checks = all
@@ -33,10 +34,10 @@ export function sessionChecks(
   return {
     allowsUncovered: checks.length === 0 || allowsUncovered,
     holdsSound: release.mode !== 'end' && isHeld,
+    restored: (text) => (restored.size > 0 ? text.replace(form, (match) => restored.get(match) ?? match) : text),
     begin(): SessionAnswer {
       const { call, done } = begin(checks);
       const check = new AnswerCheck(call, release);
-      const { restored } = call.placeholders;
       const restoring = restores && restored.size > 0 ? restoringBlocks(restored) : undefined;
       if (restoring === undefined) return { event: (event) => check.event(event), done };
       const put = (events: readonly Event[]) => events.flatMap(restoring);

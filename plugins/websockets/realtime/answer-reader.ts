@@ -7,6 +7,7 @@ import {
   jsonOf,
   messageOf,
   passing,
+  repeating,
   type Step,
   sending,
 } from '../relay/answers/reading.ts';
@@ -25,9 +26,7 @@ export const realtimeAnswers: AnswerReader = {
     const type = textOf(json['type']) ?? '';
     const item = textOf(json['item_id']) ?? textOf(objectOf(json['item'])?.['id']);
     if (type.startsWith('response.')) return { ...responseReading(message, json, type), item };
-    const isOfUser = isUsers(objectOf(json['item']));
-    const step = isOfUser || withoutAnswers.test(type) ? passing(message) : sending(message, json);
-    return { answer: undefined, item, steps: [step] };
+    return { answer: undefined, item, steps: [otherStep(message, json, type)] };
   },
   refusedEnd(message) {
     const json = jsonOf(message) ?? {};
@@ -40,6 +39,13 @@ export const realtimeAnswers: AnswerReader = {
     return messageOf({ ...json, response }, message);
   },
 };
+
+/** The words of sound that the client has sent stay what the vendor has heard. */
+function otherStep(message: Message, json: JsonObject, type: string): Step {
+  if (type.startsWith('conversation.item.input_audio_transcription.')) return passing(message);
+  const isRepeated = isUsers(objectOf(json['item'])) || withoutAnswers.test(type);
+  return isRepeated ? repeating(message, json) : sending(message, json);
+}
 
 /** What the client has said, and results of its tools. */
 function isUsers(item: JsonObject | undefined): boolean {

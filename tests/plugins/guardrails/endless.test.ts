@@ -46,7 +46,7 @@ async function gate() {
   const placeholders = new Placeholders(1, true);
   const applied = { checks: [check], allowsUncovered: false, charging: new Set<string>() };
   const release = { mode: 'pieces', release: 20, overlap: 10 } as const;
-  const checks: SessionChecks = sessionChecks(applied, release, (own) => ({
+  const checks: SessionChecks = sessionChecks(applied, release, placeholders.restored, (own) => ({
     call: new GuardedCall(own, { operation: 'realtime', hasNoAnswer: true, placeholders }, tools),
     done: nothing,
   }))!;

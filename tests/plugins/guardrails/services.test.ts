@@ -303,3 +303,21 @@ for (const [name, { read, passes, hits, masks, garbage }] of Object.entries(case
     assert.equal(vendor.requests.length, before);
   });
 }
+
+test('presidio: findings that stand in one another or overlap are one, and nothing of them is sent', async () => {
+  const from = [...text.slice(0, text.indexOf(secret))].length;
+  const at = (entity: string, start: number, end: number) => ({ entity_type: entity, start, end, score: 1 });
+  services
+    .get('presidio')!
+    .play({ body: JSON.stringify([at('URL', from + 4, from + 15), at('EMAIL_ADDRESS', from, from + 15)]) });
+  const inside = await chat('presidio-mask');
+  assert.equal(inside.headers.get('x-gateway-guardrails'), 'presidio-mask=masked(1)');
+  const sent = () => JSON.parse(vendor.requests.at(-1)!.body.toString()).messages[0].content;
+  assert.equal(sent(), '😀 write to [EMAIL_ADDRESS-1] now');
+  services
+    .get('presidio')!
+    .play({ body: JSON.stringify([at('PERSON', from, from + 6), at('URL', from + 4, from + 15)]) });
+  const across = await chat('presidio-mask');
+  assert.equal(across.headers.get('x-gateway-guardrails'), 'presidio-mask=masked(1)');
+  assert.equal(sent(), '😀 write to [PERSON-1] now');
+});

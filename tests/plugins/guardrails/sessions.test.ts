@@ -178,6 +178,45 @@ test('masked texts of a message come back in the answers of its session, in text
   await other.close();
 });
 
+test('masked messages and instructions that the vendor repeats are shown as the client has sent them, and what it has heard stays', async () => {
+  const client = await openRealtime('restores');
+  client.send(said('Write to ada@example.com.'));
+  client.send({ type: 'session.update', session: { instructions: 'You work for bob@example.com.' } });
+  await until('the vendor has both', () => received.length === 2);
+  const [{ item: masked }, { session }] = received as [Message, Message];
+  assert.match(JSON.stringify(masked), /Write to \[EMAIL-1\]\./);
+  assert.match(session.instructions, /^You work for \[EMAIL-2\]\.$/);
+  const own = { id: 'own', status: 'completed', ...masked };
+  const result = {
+    id: 'result',
+    type: 'function_call_output',
+    call_id: 'c',
+    output: 'sent to [EMAIL-1] and [EMAIL-9]',
+  };
+  const events = [
+    ...['created', 'added', 'done', 'retrieved'].map((name) => ({ type: `conversation.item.${name}`, item: own })),
+    { type: 'conversation.item.added', item: result },
+    { type: 'session.updated', session: { type: 'realtime', ...session } },
+    { type: 'error', error: { type: 'invalid_request_error', message: 'Invalid value: [EMAIL-2].' } },
+  ];
+  const heard = {
+    type: 'conversation.item.input_audio_transcription.completed',
+    ...{ item_id: 'h', content_index: 0, transcript: '[EMAIL-1]' },
+  };
+  const plain = {
+    type: 'conversation.item.added',
+    item: { ...own, id: 'plain', content: said('a pear').item.content },
+  };
+  const before = client.messages.length;
+  for (const event of [...events, heard, plain]) vendor.send(JSON.stringify(event));
+  await until('all have come', () => client.messages.length === before + events.length + 2);
+  const shown = JSON.parse(
+    JSON.stringify(events).replaceAll('[EMAIL-1]', 'ada@example.com').replaceAll('[EMAIL-2]', 'bob@example.com'),
+  );
+  assert.deepEqual(client.messages.slice(before), [...shown, heard, plain]);
+  await client.close();
+});
+
 test('masked texts of a live message come back in the turn of the model', async () => {
   const client = await openLive('restores');
   received.length = 0;

@@ -95,7 +95,8 @@ export class AnswerGate {
       return ends && this.#reader.refusedEnd !== undefined ? [this.#reader.refusedEnd(message)] : [];
     }
     if (id === undefined && item !== undefined && this.#refused.has(item)) return [];
-    if (id === undefined && steps.every((step) => step.does === 'send' && step.texts.length === 0)) return [message];
+    if (id === undefined && steps.every(isWithoutAnswers))
+      return steps.map((step) => step.written((text) => this.#checks.restored(text)));
     return this.#taken(reading);
   }
 
@@ -270,6 +271,10 @@ export class AnswerGate {
     if (step?.does !== 'grow') return [];
     return [event.text === step.text ? step.message : step.written(event.text)];
   }
+}
+
+function isWithoutAnswers(step: Step): step is Extract<Step, { does: 'send' }> {
+  return step.does === 'send' && step.texts.length === 0;
 }
 
 const types = { text: 'text', transcript: 'text', thinking: 'reasoning', arguments: 'tool' } as const;

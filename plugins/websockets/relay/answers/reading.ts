@@ -83,15 +83,17 @@ function wholeTexts(value: unknown, name = '', found: WholeText[] = []): readonl
   return found;
 }
 
-/** The same object where nothing is shown otherwise. */
-function withShown(value: unknown, shown: Shown, name = ''): unknown {
-  if (typeof value === 'string') return kinds.has(name) && value !== '' ? shown(value) : value;
+/** The same object where nothing is shown otherwise. `name`: of the member; undefined: all texts are shown, whatever their names. */
+function withShown(value: unknown, shown: Shown, name: string | undefined): unknown {
+  if (typeof value === 'string') return (name === undefined || kinds.has(name)) && value !== '' ? shown(value) : value;
   if (Array.isArray(value)) {
     const made = value.map((one) => withShown(one, shown, name));
     return made.every((one, index) => one === value[index]) ? value : made;
   }
   if (!isObject(value)) return value;
-  const made = Object.entries(value).map(([member, one]) => [member, withShown(one, shown, member)] as const);
+  const made = Object.entries(value).map(
+    ([member, one]) => [member, withShown(one, shown, name === undefined ? undefined : member)] as const,
+  );
   return made.every(([member, one]) => one === value[member]) ? value : Object.fromEntries(made);
 }
 
@@ -102,7 +104,19 @@ export function sending(message: Message, json: JsonObject, words?: string): Ste
     texts: wholeTexts(json),
     ...(words === undefined ? {} : { words }),
     written(shown) {
-      const made = withShown(json, shown) as JsonObject;
+      const made = withShown(json, shown, '') as JsonObject;
+      return made === json ? message : messageOf(made, message);
+    },
+  };
+}
+
+/** A message in which the vendor repeats what the client has sent: nothing of it is judged, all of its texts may be shown otherwise. */
+export function repeating(message: Message, json: JsonObject): Step {
+  return {
+    does: 'send',
+    texts: [],
+    written(shown) {
+      const made = withShown(json, shown, undefined) as JsonObject;
       return made === json ? message : messageOf(made, message);
     },
   };
