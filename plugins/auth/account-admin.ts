@@ -88,15 +88,26 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
   };
 }
 
-function keyProjects(store: AccountAdminStore): Pick<AccountAdmin, 'projects' | 'namesOf'> {
+function keyProjects(store: AccountAdminStore): Pick<AccountAdmin, 'projects' | 'projectNames' | 'namesOf'> {
   return {
     async projects(accountId) {
-      const rows = await store.keysInProjects(accountId, mostInProjects + 1);
-      if (rows.length > mostInProjects)
-        throw invalid(`More than ${mostInProjects} keys are in projects; choose an account.`, 'accountId');
-      const ids = Map.groupBy(rows, ({ project }) => project);
-      return [...ids].map(([project, keys]) => ({ project, keyIds: keys.map(({ id }) => id) }));
+      const [keys, named] = await Promise.all([
+        store.keysInProjects(accountId, mostInProjects + 1),
+        store.projectsNamed(accountId, mostInProjects + 1),
+      ]);
+      if (Math.max(keys.length, named.length) > mostInProjects)
+        throw invalid(
+          `There are more than ${mostInProjects} projects, or keys in them; choose an account.`,
+          'accountId',
+        );
+      const [ids, keyIds] = [Map.groupBy(named, ({ name }) => name), Map.groupBy(keys, ({ project }) => project)];
+      // A key may name a project that begins with its first call.
+      const names = [...new Set([...ids.keys(), ...keyIds.keys()])].sort();
+      const idsIn = (rows: readonly { readonly id: string }[] = []) => rows.map(({ id }) => id);
+      return names.map((project) => ({ project, ids: idsIn(ids.get(project)), keyIds: idsIn(keyIds.get(project)) }));
     },
+
+    projectNames: (ids) => store.projectNames(ids),
 
     namesOf: (keyIds) => store.namesOf(keyIds),
   };

@@ -183,7 +183,7 @@ function keyReads(orm: Orm, { keys }: AuthTables) {
   };
 }
 
-function projectStatements({ orm }: Database, { keys }: AuthTables) {
+function projectStatements({ orm }: Database, { keys, projects }: AuthTables) {
   return {
     /** Keys in projects, by project. */
     async keysInProjects(accountId: string | undefined, rows: number): Promise<{ id: string; project: string }[]> {
@@ -196,6 +196,21 @@ function projectStatements({ orm }: Database, { keys }: AuthTables) {
         .orderBy(asc(keys.project), asc(keys.id))
         .limit(rows);
       return found.map(({ id, project }) => ({ id, project: project! }));
+    },
+
+    /** Projects by name, those without a key too. */
+    async projectsNamed(accountId: string | undefined, rows: number): Promise<{ id: string; name: string }[]> {
+      if (accountId !== undefined && !isUuid(accountId)) return [];
+      const owned = accountId === undefined ? undefined : eq(projects.accountId, accountId);
+      const named = orm.select({ id: projects.id, name: projects.name }).from(projects);
+      return await named.where(owned).orderBy(asc(projects.name), asc(projects.id)).limit(rows);
+    },
+
+    async projectNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+      const known = ids.filter(isUuid);
+      if (known.length === 0) return new Map();
+      const named = orm.select({ id: projects.id, name: projects.name }).from(projects);
+      return new Map((await named.where(inArray(projects.id, known))).map(({ id, name }) => [id, name]));
     },
 
     async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, KeyNames>> {

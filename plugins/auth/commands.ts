@@ -77,7 +77,7 @@ export function keyCommands(host: Host, accountService: AccountService): Command
     },
     {
       name: 'keys project',
-      summary: 'Puts a key into a project, with all that it has spent; without a name takes it out.',
+      summary: 'Puts a key into a project, with its calls from now on; without a name takes it out.',
       arguments: ['<key>', '[project]'],
       run: async (values) => {
         const changed = await accountService.setProject(text(values, 'key') ?? '', text(values, 'project'));

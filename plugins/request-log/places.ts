@@ -10,8 +10,11 @@ import { conditionsOf, type Store } from './sums.ts';
 const slackMs = 1_000;
 
 /** Whether rows that the filter means may be rare: those of all traffic and of an account are found by an index. */
-export function isSelective({ keyId, keys, model, provider, operation, result, cause }: RequestFilter): boolean {
-  return [keyId, keys, model, provider, operation, result, cause].some((value) => value !== undefined);
+export function isSelective(filter: RequestFilter): boolean {
+  const { keyId, keys, personId, projectIds, model, provider, operation, result, cause } = filter;
+  return [keyId, keys, personId, projectIds, model, provider, operation, result, cause].some(
+    (value) => value !== undefined,
+  );
 }
 
 export interface Places {

@@ -78,11 +78,13 @@ export function rowWith(sources: readonly Source[], id: string, accountId: strin
 
 /** Whether there may be rows that a filter means. */
 export function canMatch(filter: Omit<RequestFilter, keyof Span>): boolean {
-  const { accountId, keyId, model, provider, operation, cause, tag, finding } = filter;
+  const { accountId, keyId, personId, projectIds = [], model, provider, operation, cause, tag, finding } = filter;
   if (tag !== undefined && accountId === undefined) return false;
   if ([accountId, keyId].some((id) => id !== undefined && !isUuid(id))) return false;
   // Postgres text cannot hold a NUL and fails on one in a parameter.
-  return ![model, provider, operation, cause, tag, finding?.check].some((text) => text?.includes('\0'));
+  return ![personId, ...projectIds, model, provider, operation, cause, tag, finding?.check].some((text) =>
+    text?.includes('\0'),
+  );
 }
 
 /** The condition of a filter on a source's rows; undefined: no row can match. */
@@ -102,6 +104,7 @@ function conditionOf(filter: RequestFilter, { idType, tagged, found }: Omit<Sour
     const chosen = sql`key_id in (select value::${type} from json_array_elements_text(${JSON.stringify(keys.ids)}::text::json))`;
     parts.push(keys.not === true ? sql`(${chosen}) is not true` : chosen);
   }
+  parts.push(...attributed(filter));
   if (model !== undefined) parts.push(sql`model = ${model}`);
   if (provider !== undefined) parts.push(sql`provider = ${provider}`);
   if (operation !== undefined) parts.push(sql`operation = ${operation}`);
@@ -119,6 +122,13 @@ function conditionOf(filter: RequestFilter, { idType, tagged, found }: Omit<Sour
   return sql.join(parts, sql` and `);
 }
 
+function attributed({ personId, projectIds }: RequestFilter): SQL[] {
+  const ofPerson = personId === undefined ? [] : [sql`person = ${personId}`];
+  if (projectIds === undefined) return ofPerson;
+  const listed = sql`(select value from json_array_elements_text(${JSON.stringify(projectIds)}::text::json))`;
+  return [...ofPerson, sql`coalesce(project, '') in ${listed}`];
+}
+
 /** Wall-clock milliseconds as a Postgres timestamp. Throws invalid_request. */
 export function instant(at: number, field: string): string {
   const date = new Date(at);
@@ -128,7 +138,7 @@ export function instant(at: number, field: string): string {
 }
 
 export const viewColumns = sql`id::text as id, (extract(epoch from received_at) * 1000)::float8 as received_at, operation,
-  protocol, nullif(account_id::text, ${noId}) as account_id, key_id::text as key_id, model, provider, upstream_model, upstream_id, streamed,
+  protocol, nullif(account_id::text, ${noId}) as account_id, key_id::text as key_id, project, model, provider, upstream_model, upstream_id, streamed,
   status, outcome, error_kind, error_code, attempts, first_byte_ms::float8 as first_byte_ms, total_ms::float8 as total_ms,
   bytes_in, bytes_out::float8 as bytes_out, usage, usage_estimated, finish, dropped, story::json as story`;
 
@@ -145,6 +155,7 @@ export function viewOf(row: Row): RequestView {
     protocol: text('protocol'),
     accountId: text('account_id'),
     keyId: text('key_id'),
+    projectId: text('project'),
     model: text('model'),
     provider: text('provider'),
     upstreamModel: text('upstream_model'),

@@ -29,6 +29,8 @@ export const requestSums: SumTable = {
       none: noName,
     },
     { name: 'cause', value: sql`case when ${failed} then ${causeOf} end`, none: noName, later: '' },
+    { name: 'person', value: sql`person`, none: noName, later: 'person=' },
+    { name: 'project', value: sql`project`, none: noName, later: 'project=' },
   ],
   measures: [
     { name: 'requests', sum: sql`count(*)`, isCount: true },
@@ -47,7 +49,7 @@ const idSlackMs = 1_000;
 
 /** The time of arrival of a call is that in its id, and need not be computed to choose a span. */
 function givenIn(schema: string, calls: SQL | undefined, span: readonly [number, number] | undefined): SQL {
-  const columns = sql`model, provider, operation, outcome, status, error_kind, error_code, received_at, first_byte_ms, total_ms`;
+  const columns = sql`model, provider, operation, outcome, status, error_kind, error_code, received_at, first_byte_ms, total_ms, person, project`;
   const within = ([from, until]: readonly [number, number]) =>
     sql`id >= ${firstIdAt(from)}::uuid and id < ${firstIdAt(until)}::uuid`;
   const owned =

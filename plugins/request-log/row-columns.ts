@@ -39,7 +39,7 @@ export const rowColumns: readonly RowColumn[] = [
   { name: 'account_id', type: 'uuid', of: (row) => row.account_id ?? noId },
   ...plain('uuid', 'key_id'),
   ...plain('text', 'operation', 'protocol', 'model', 'provider', 'upstream_model'),
-  ...plain('text', 'outcome', 'error_kind', 'error_code', 'finish', 'upstream_id'),
+  ...plain('text', 'outcome', 'error_kind', 'error_code', 'finish', 'upstream_id', 'person', 'project'),
   ...plain('boolean', 'streamed', 'usage_estimated'),
   ...plain('smallint', 'status', 'attempts'),
   ...plain('real', 'first_byte_ms', 'total_ms'),
@@ -87,4 +87,6 @@ const requestOf = (row: StoredRow): SummedRequest => ({
   errorCode: row.error_code,
   firstByteMs: row.first_byte_ms,
   totalMs: row.total_ms,
+  person: row.person,
+  project: row.project,
 });

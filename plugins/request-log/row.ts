@@ -28,6 +28,8 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
     protocol: requestedCall?.protocol,
     account_id: who?.accountId,
     key_id: who?.keyId,
+    person: who?.attribution?.person,
+    project: who?.attribution?.project,
     model: bounded(requestedCall?.model),
     provider: isServed ? undefined : (last?.provider ?? requestedCall?.provider),
     upstream_model: last?.model,

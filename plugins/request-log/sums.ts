@@ -41,6 +41,8 @@ const dimensionOf: { readonly [By in GroupBy]: string } = {
   operation: 'operation',
   account: 'account_id',
   key: 'key_id',
+  person: 'person',
+  project: 'project',
 };
 
 const ofResult = (result: string) => sql`filter (where result = ${sql.raw(`'${result}'`)})`;
@@ -220,7 +222,7 @@ export function queryOf(
 
 /** The filter as conditions on the rollups. */
 export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition[] {
-  const { accountId, keyId, keys, model, provider, operation, result, cause } = filter;
+  const { accountId, keyId, keys, personId, projectIds, model, provider, operation, result, cause } = filter;
   const { withoutOperations = [], withoutCauses = [] } = filter;
   const wanted: [string, string | undefined][] = [
     ['account_id', accountId],
@@ -230,9 +232,11 @@ export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition
     ['operation', operation],
     ['result', result],
     ['cause', cause],
+    ['person', personId],
   ];
   const conditions = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
   if (withoutOperations.length > 0) conditions.push(['operation', withoutOperations, 'not']);
+  if (projectIds !== undefined) conditions.push(['project', projectIds]);
   if (withoutCauses.length > 0) conditions.push(['cause', withoutCauses, 'not']);
   return [...conditions, ...keysCondition(keys)];
 }

@@ -81,7 +81,7 @@ test('an operator sees traffic by project, and opens the requests of a project a
   await cacheIsShown(page);
   await page.getByRole('tab', { name: 'By project' }).press('Enter');
   const panel = page.getByRole('tabpanel', { name: 'By project' });
-  await panel.getByRole('row', { name: /^No project/ }).waitFor();
+  await panel.getByRole('row', { name: /^No known project/ }).waitFor();
   const row = panel.getByRole('row', { name: /^web shop/ });
   const count = Number((await row.getByRole('link').first().textContent())!.replaceAll(',', ''));
   const query = new URLSearchParams({ from: day(30), project: 'web shop' });

@@ -310,4 +310,6 @@ const requestOf = ({ end, provider }: Call, facts: CallFacts): SummedRequest => 
   key: end.key,
   model: facts.asked ?? end.model,
   provider: facts.provider ?? provider,
+  person: end.person,
+  project: end.project,
 });

@@ -118,7 +118,7 @@ export function completedRows(table: (name: string) => SQL): SQL {
 
 const requestValues = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesce(requested_model, model) as model,
   coalesce(last_provider, provider) as provider, operation, outcome, status, error_kind, error_code, first_byte_ms, total_ms,
-  to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint::float8 / 1000) as received_at`;
+  person, project, to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint::float8 / 1000) as received_at`;
 
 /** A part of the statement: the requests with facts that came later than their calls, as rows of the view. */
 export const requestsCompleted = sql`requested as (select ${requestValues} from completed)`;

@@ -76,9 +76,12 @@ export async function refundsIn(store: ChargeStore, filter: ChargeFilter): Promi
 const within = ({ from, until }: Span) =>
   sql`given.created_at >= ${instantText(from)}::timestamptz and given.created_at < ${instantText(until)}::timestamptz`;
 
-function isOf({ key, model, provider }: Refund, filter: ChargeFilter): boolean {
-  const { keyId = key, model: ofModel = model, provider: ofProvider = provider, keys } = filter;
-  return keyId === key && ofModel === model && ofProvider === provider && isAmong(key, keys);
+function isOf({ key, model, provider, person, project }: Refund, filter: ChargeFilter): boolean {
+  const { keyId = key, model: ofModel = model, provider: ofProvider = provider, personId = person } = filter;
+  if (filter.projectIds?.includes(project) === false) return false;
+  return (
+    keyId === key && ofModel === model && ofProvider === provider && personId === person && isAmong(key, filter.keys)
+  );
 }
 
 function isAmong(key: string, keys: KeySet | undefined): boolean {

@@ -129,12 +129,15 @@ function tableRows(
   return readSums(runner, schema, sums, { bounds, conditions, measures, ending, ...group });
 }
 
-function conditionsOf({ accountId, keyId, keys, model, provider }: Omit<ChargeFilter, keyof Span>): Condition[] {
+function conditionsOf(filter: Omit<ChargeFilter, keyof Span>): Condition[] {
+  const { accountId, keyId, keys, personId, projectIds, model, provider } = filter;
   const wanted = [
     ['account_id', accountId],
     ['key_id', keyId],
     ['model', model],
     ['provider', provider],
+    ['person', personId],
+    ['project', projectIds],
   ] as const;
   const named = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
   return [...named, ...keysCondition(keys)];

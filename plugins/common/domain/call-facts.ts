@@ -40,6 +40,8 @@ export interface RequestRow {
   protocol: string | undefined;
   account_id: string | undefined;
   key_id: string | undefined;
+  person: string | undefined;
+  project: string | undefined;
   model: string | undefined;
   provider: string | undefined;
   upstream_model: string | undefined;

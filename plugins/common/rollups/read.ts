@@ -251,7 +251,8 @@ function selectKept(select: Select, kept: readonly Kept[], named: ReadonlySet<st
   const group = each === undefined ? groupSql(select, at, true) : sql`"group"`;
   const columns = measures.map(({ name, ofKept }) => sql`${ofKept} as ${column(name)}`);
   // There are about as many of them as groups.
-  const areMany = (named.has('account_id') || named.has('key_id')) && !isNarrow(conditions);
+  const areMany =
+    ['account_id', 'key_id', 'person', 'project'].some((name) => named.has(name)) && !isNarrow(conditions);
   const known = areMany
     ? sql`join ${groups} as groups on groups.account_id = sums.account and groups.id = sums.group_id`
     : sql`cross join lateral (select * from ${groups} as known

@@ -56,7 +56,7 @@ export function add({ sums }: Pick<Group, 'sums'>, measure: number, amount: bigi
 /** Those of the request log's sums. */
 export const requestSumNames: SumNames = {
   name: 'request_sums',
-  dimensions: ['account_id', 'key_id', 'model', 'provider', 'operation', 'result', 'cause'],
+  dimensions: ['account_id', 'key_id', 'model', 'provider', 'operation', 'result', 'cause', 'person', 'project'],
   measures: ['requests', 'first_byte', 'total'],
 };
 
@@ -77,6 +77,8 @@ export interface SummedRequest {
   readonly errorCode: Text;
   readonly firstByteMs: number | null | undefined;
   readonly totalMs: number | null | undefined;
+  readonly person: Text;
+  readonly project: Text;
 }
 
 /** Stands for no account, and for no key. */
@@ -94,6 +96,8 @@ export function addRequest(sums: SumsInMemory, request: SummedRequest): void {
     request.operation ?? '',
     resultOf(outcome, status),
     isFailure ? (request.errorCode ?? request.errorKind ?? String(status)) : '',
+    request.person ?? '',
+    request.project ?? '',
   ]);
   add(group, 0, 1n);
   if (typeof request.firstByteMs === 'number') count(group, 1, request.firstByteMs);

@@ -4,8 +4,8 @@ import type { SpendSums } from '../../common/domain/admin/ledger.ts';
 import type { RequestFilter, RequestGroup, RequestSums } from '../../common/domain/admin/requests.ts';
 import { totalTokens } from '../../common/domain/usage.ts';
 import { ledgerQueries, requestQueries } from '../services.ts';
-import { inBoth, scopeOf } from './organizations/scope.ts';
-import { keysByProject, projectSizes } from './projects.ts';
+import { scopeOf } from './organizations/scope.ts';
+import { idsByProject, idsNamed, projectSizes } from './projects.ts';
 import {
   bucketQuery,
   bucketsOf,
@@ -150,7 +150,7 @@ async function stackedByProject(
   bounds: readonly number[],
   limit: number,
 ): Promise<Stacked[]> {
-  const projects = await keysByProject(services, filter.accountId);
+  const projects = await idsByProject(services, filter.accountId);
   const names = [...(await projectSizes(services, filter, projects))]
     .sort(
       ([, one], [, other]) =>
@@ -161,7 +161,7 @@ async function stackedByProject(
   return Promise.all(
     names.map(async (group) => ({
       group,
-      series: await seriesOf(services, { ...filter, keys: inBoth(filter.keys, projects.get(group)) }, bounds),
+      series: await seriesOf(services, { ...filter, projectIds: idsNamed(projects, group) }, bounds),
     })),
   );
 }

@@ -12,6 +12,8 @@ export interface ChargedRequest {
   readonly row: RequestView;
   /** What its key is called. */
   readonly key: KeyNames | undefined;
+  /** The name of the project that it was for. */
+  readonly project: string | undefined;
   readonly charge: ChargeView | undefined;
   /** State of the task that it has made, where it was not charged (yet). */
   readonly task: TaskView['state'] | undefined;
@@ -29,15 +31,15 @@ export async function chargedRequests(
   const ids = rows.map(({ id }) => id);
   const found = (await services.find(ledgerQueries)?.chargesOf(ids, filter.accountId)) ?? [];
   const charges = new Map(found.map((charge) => [charge.requestId, charge]));
-  const names = await keyNamesOf(services, rows);
+  const [names, projects] = await Promise.all([keyNamesOf(services, rows), projectNamesOf(services, rows)]);
   const tasks = await tasksOf(
     services,
     rows.filter(({ id }) => !charges.has(id)),
   );
   return {
     rows: rows.map((row) => {
-      const { id } = row;
-      return { row, key: names.get(row.keyId ?? ''), charge: charges.get(id), task: tasks?.get(id) };
+      const { id, keyId = '' } = row;
+      return { row, key: names.get(keyId), project: projects(row), charge: charges.get(id), task: tasks?.get(id) };
     }),
     next,
     sortedOf,
@@ -72,12 +74,23 @@ export async function keyNamesOf(
   return (await services.find(accountAdmin)?.namesOf([...ids])) ?? new Map();
 }
 
+/** What the project of each of these rows is called; its id, where there is no such project. */
+export async function projectNamesOf(
+  services: ConsoleServices,
+  rows: readonly Pick<RequestView, 'projectId'>[],
+): Promise<(row: Pick<RequestView, 'projectId'>) => string | undefined> {
+  const ids = new Set(rows.flatMap(({ projectId }) => projectId ?? []));
+  const names = await services.find(accountAdmin)?.projectNames([...ids]);
+  return ({ projectId }) => projectId && (names?.get(projectId) ?? projectId);
+}
+
 /** One request of an account, or of any, with its charge and attempts. */
 export async function chargedRequest(services: ConsoleServices, id: string, accountId: string | undefined) {
   const row = await need(services, requestQueries).find(id, accountId);
   if (row === undefined) throw nothingHere('request');
   const key = (await keyNamesOf(services, [row])).get(row.keyId ?? '');
+  const project = (await projectNamesOf(services, [row]))(row);
   const charge = await services.find(ledgerQueries)?.charge(id, accountId);
   const task = charge === undefined ? (await tasksOf(services, [row]))?.get(id) : undefined;
-  return { row, key, charge, task };
+  return { row, key, project, charge, task };
 }

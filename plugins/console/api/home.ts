@@ -5,7 +5,7 @@ import type { RequestFilter } from '../../common/domain/admin/requests.ts';
 import type { PoolView } from '../../common/domain/ledger.ts';
 import { money } from '../../common/domain/money.ts';
 import { ledgerQueries, pool, requestQueries } from '../services.ts';
-import { keyNamesOf } from './charges.ts';
+import { keyNamesOf, projectNamesOf } from './charges.ts';
 import { scopeOf } from './organizations/scope.ts';
 import { bucketsOf, requestFilter, requestJson, requestRow } from './request-rows.ts';
 import { type ConsoleServices, has, need } from './routing/router.ts';
@@ -134,6 +134,9 @@ async function errorsOf(services: ConsoleServices, filter: RequestFilter) {
   );
   const found = pages.flatMap((page) => page.rows).sort((left, right) => right.receivedAt - left.receivedAt);
   const rows = found.slice(0, 5);
-  const names = await keyNamesOf(services, rows);
-  return rows.map((row) => requestJson({ row, key: names.get(row.keyId ?? ''), charge: undefined, task: undefined }));
+  const [names, projects] = await Promise.all([keyNamesOf(services, rows), projectNamesOf(services, rows)]);
+  return rows.map((row) => {
+    const [key, project] = [names.get(row.keyId ?? ''), projects(row)];
+    return requestJson({ row, key, project, charge: undefined, task: undefined });
+  });
 }

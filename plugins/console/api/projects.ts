@@ -1,6 +1,6 @@
-/** Projects: keys that carry one name. What they spend is summed up by their ids, as they are in it now. */
+/** Projects by name. What they spend is what calls cost that were for them, whatever becomes of the keys. */
 import { z } from '@hono/zod-openapi';
-import { type KeySet, noProject } from '../../common/domain/admin/accounts.ts';
+import { noProject } from '../../common/domain/admin/accounts.ts';
 import type { RequestFilter } from '../../common/domain/admin/requests.ts';
 import { accountAdmin, requestQueries } from '../services.ts';
 import { type ConsoleServices, need } from './routing/router.ts';
@@ -12,7 +12,9 @@ export const projectInput = z.string().trim().min(1).max(100);
 export const projectQuery = z.object({
   project: projectInput
     .optional()
-    .describe(`Of the keys that are in this project now; "${noProject}": of keys in none, and without a key.`),
+    .describe(
+      `What was for this project when it was called; "${noProject}": for none, or not known, as of calls before an upgrade.`,
+    ),
 });
 
 const list = route(
@@ -30,51 +32,54 @@ export function projectRoutes(services: ConsoleServices) {
   });
 }
 
-/** Every project and, last, the calls without one. */
-export async function keysByProject(
+/** The ids of each project by its name and, last, what stands for calls without one. */
+export async function idsByProject(
   services: ConsoleServices,
   accountId: string | undefined,
-): Promise<ReadonlyMap<string, KeySet>> {
+): Promise<ReadonlyMap<string, readonly string[]>> {
   const projects = await need(services, accountAdmin).projects(accountId);
-  const sets = projects.map(({ project, keyIds }): [string, KeySet] => [project, { ids: keyIds }]);
-  return new Map([...sets, [noProject, { ids: projects.flatMap(({ keyIds }) => keyIds), not: true }]]);
+  const named = projects.map(({ project, ids }): [string, readonly string[]] => [project, ids]);
+  return new Map([...named, [noProject, ['']]]);
 }
 
-/** The keys of a project; undefined: it was not asked for. */
-export async function keysOfProject(
+/** The ids of a project; undefined: it was not asked for. */
+export async function idsOfProject(
   services: ConsoleServices,
   project: string | undefined,
   accountId: string | undefined,
-): Promise<KeySet | undefined> {
+): Promise<readonly string[] | undefined> {
   if (project === undefined) return undefined;
-  return (await keysByProject(services, accountId)).get(project) ?? { ids: [] };
+  return idsNamed(await idsByProject(services, accountId), project);
 }
 
-/** The most keys by which projects are compared. */
-const mostKeys = 500;
+/** A project that nothing is known of has its id as its name. */
+export const idsNamed = (projects: ReadonlyMap<string, readonly string[]>, project: string): readonly string[] =>
+  projects.get(project) ?? [project];
 
-/** Requests and cost of each project that has any, by the sums of its keys. Requests without a key are in no project. */
+/** The most projects that are compared. */
+const mostCompared = 500;
+
+/** Requests and cost of each project that has any. */
 export async function projectSizes(
   services: ConsoleServices,
   filter: RequestFilter,
-  projects: ReadonlyMap<string, KeySet>,
+  projects: ReadonlyMap<string, readonly string[]>,
 ): Promise<ReadonlyMap<string, { readonly cost: bigint; readonly requests: number }>> {
-  const projectOf = new Map(
-    [...projects].flatMap(([project, { ids, not }]) => (not ? [] : ids.map((id) => [id, project]))),
-  );
+  const nameOf = new Map([...projects].flatMap(([project, ids]) => ids.map((id) => [id, project])));
   const [all, { byNumber, byCost }] = await Promise.all([
     need(services, requestQueries).sums(countedOf(filter)),
-    sizesOf(services, filter, 'key', mostKeys),
+    sizesOf(services, filter, 'project', mostCompared),
   ]);
   const sizes = new Map<string, { cost: bigint; requests: number }>();
-  const add = (key: string, cost: bigint, requests: number) => {
-    const project = projectOf.get(key) ?? noProject;
+  const add = (id: string, cost: bigint, requests: number) => {
+    const project = nameOf.get(id) ?? id;
     const before = sizes.get(project) ?? { cost: 0n, requests: 0 };
     sizes.set(project, { cost: before.cost + cost, requests: before.requests + requests });
   };
   for (const { group, cost } of byCost) add(group, cost, 0);
-  for (const { group, requests } of byNumber) add(group, 0n, requests);
-  const withoutKey = all.requests - byNumber.reduce((sum, { requests }) => sum + requests, 0);
-  if (withoutKey > 0 && byNumber.length < mostKeys) add('', 0n, withoutKey);
+  const named = byNumber.filter(({ group }) => group !== '');
+  for (const { group, requests } of named) add(group, 0n, requests);
+  const without = all.requests - named.reduce((sum, { requests }) => sum + requests, 0);
+  if (without > 0 && byNumber.length < mostCompared) add('', 0n, without);
   return sizes;
 }

@@ -14,8 +14,8 @@ import { taskStates } from '../../common/domain/admin/tasks.ts';
 import { findingVerdicts } from '../../common/guardrails/verdicts.ts';
 import type { ChargedRequest } from './charges.ts';
 import { dayAndTime, usageCells, wordOf } from './csv/cells.ts';
-import { inBoth, type Scope } from './organizations/scope.ts';
-import { keysOfProject, projectQuery } from './projects.ts';
+import type { Scope } from './organizations/scope.ts';
+import { idsOfProject, projectQuery } from './projects.ts';
 import { type ConsoleServices, nothingHere } from './routing/router.ts';
 import { countInput, id, instant, instantInput, pageOf, tagInput, usage, usd, writerOf } from './schemas.ts';
 import { boundsOf, bucketMinutesOf, usualZone, zoneQuery } from './time-zone.ts';
@@ -30,7 +30,7 @@ const requestFields = {
   protocol: z.string().nullable(),
   keyId: z.string().nullable(),
   keyName: z.string().nullable(),
-  project: z.string().nullable().describe('That its key is in now.'),
+  project: z.string().nullable().describe('That it was for; null: none, or not known, as of calls before an upgrade.'),
   model: z.string().nullable(),
   streamed: z.boolean(),
   status: z.number(),
@@ -76,12 +76,12 @@ const writeRequest = writerOf(requestRow);
 const writeOperatorRequest = writerOf(operatorRequestRow);
 
 /** Its row, with what the charge knows of it. */
-const chargedRow = ({ row, key, charge, task, guardrails }: ChargedRequest) => ({
+const chargedRow = ({ row, key, project, charge, task, guardrails }: ChargedRequest) => ({
   ...row,
   task,
   guardrails,
   keyName: key?.name,
-  project: key?.project,
+  project,
   provider: row.provider ?? charge?.provider,
   usage: row.usage ?? charge?.usage,
   usageEstimated: row.usageEstimated ?? charge?.estimated,
@@ -210,6 +210,9 @@ export const requestsQuery = z.object({
   from: instantInput.optional(),
   until: instantInput.optional(),
   keyId: id.optional(),
+  personId: id
+    .optional()
+    .describe('What was for this person when it was called; of nothing before an upgrade it is known.'),
   ...projectQuery.shape,
   model: id.optional(),
   operation: id.optional(),
@@ -287,25 +290,26 @@ type FilterQuery = Omit<z.output<typeof operatorRequestsQuery>, 'accountId' | 'p
 
 /** The filter of a query without a project, within a span. */
 export function requestFilter(query: FilterQuery, span: Span, accountId: string | undefined): RequestFilter {
-  const { keyId, model, provider, operation, result, cause, tag, traffic, check, verdict } = query;
+  const { keyId, personId, model, provider, operation, result, cause, tag, traffic, check, verdict } = query;
   if (tag !== undefined && accountId === undefined)
     throw new GatewayError('invalid_request', 'Tags are those of one account: say its "accountId" too.', {
       field: 'tag',
     });
   const withoutOperations = operation === undefined && traffic !== 'all' ? withoutModels : undefined;
   const finding = check === undefined && verdict === undefined ? undefined : { check, verdict };
-  return { ...span, accountId, keyId, model, provider, operation, result, cause, tag, finding, withoutOperations };
+  const named = { accountId, keyId, personId, model, provider, operation, result, cause, tag };
+  return { ...span, ...named, finding, withoutOperations };
 }
 
-/** The filter of a query, with the keys of its project. */
+/** The filter of a query, with the ids of its project. */
 export async function requestFilterIn(
   services: ConsoleServices,
   query: FilterQuery & { readonly project?: string | undefined },
   span: Span,
   { accountId, keys }: Scope,
 ): Promise<RequestFilter> {
-  const ofProject = await keysOfProject(services, query.project, accountId);
-  return { ...requestFilter(query, span, accountId), keys: inBoth(ofProject, keys) };
+  const projectIds = await idsOfProject(services, query.project, accountId);
+  return { ...requestFilter(query, span, accountId), keys, projectIds };
 }
 
 export const bucketQuery = z.object({

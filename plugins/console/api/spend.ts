@@ -28,9 +28,10 @@ export async function refusedIn(services: ConsoleServices, filter: RequestFilter
 
 /** The filter for charges; undefined where it names something that charges do not have, such as an operation. */
 export function chargeFilter(filter: RequestFilter): ChargeFilter | undefined {
-  const { from, until, accountId, keyId, keys, model, provider, operation, result, cause } = filter;
+  const { operation, result, cause } = filter;
+  const { from, until, accountId, keyId, keys, personId, projectIds, model, provider } = filter;
   if (operation !== undefined || cause !== undefined || (result !== undefined && result !== 'ok')) return undefined;
-  return { from, until, accountId, keyId, keys, model, provider };
+  return { from, until, accountId, keyId, keys, personId, projectIds, model, provider };
 }
 
 const unknown = {

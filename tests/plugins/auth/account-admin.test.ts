@@ -228,7 +228,10 @@ test('keys with one project name are a project, of one account or of all, also o
   await admin.revokeKey(acme, also);
   assert.equal((await admin.setProject(acme, also, 'old')).project, 'old');
   assert.equal((await admin.setProject(acme, web, undefined)).project, undefined);
-  assert.deepEqual(await projects(acme), [['old', [also]]]);
+  assert.deepEqual(await projects(acme), [
+    ['old', [also]],
+    ['web', []],
+  ]);
   assert.deepEqual(
     [...(await admin.namesOf([web, also, none, theirs, 'nonsense']))]
       .map(([id, { project }]) => [id, project])

@@ -120,6 +120,8 @@ test('facts are written as JSON would write their record, whatever they are', ()
       protocol: maybe(wild),
       account_id: maybe(wild),
       key_id: maybe(wild),
+      person: maybe(wild),
+      project: maybe(wild),
     },
     ...{
       model: maybe(wild),

@@ -1,10 +1,11 @@
-/** Projects: whatever keys are in them, their sums, series and rows are those of their keys, and together they are all. */
+/** Projects: whatever calls were for them, their sums, series and rows are those of these calls, and together they are all. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatUsd, money, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { fc } from '../../helpers/properties.ts';
 import { caller } from './caller.ts';
 import { type FakeConsole, fakeConsole } from './fake-console.ts';
+import { nameOfProject, projectIdOf } from './fakes/lists.ts';
 import { clientAccount } from './fakes/world.ts';
 
 const names = ['web', 'shop', 'a b/c', '=1+1'];
@@ -15,21 +16,22 @@ const assignment = fc.record({
   ofClient: fc.boolean(),
 });
 
-/** Puts each key into its project, and each request, with its charge, under one of the keys of its account. */
+/** Puts each request, with its charge, under one of the keys of its account and into a project; keys are in others by now. */
 function assign(
   services: FakeConsole,
   { projects, keys }: typeof assignment extends fc.Arbitrary<infer T> ? T : never,
 ) {
   const { world } = services;
-  for (const [index, key] of world.keys.entries())
-    world.keys[index] = { ...key, project: projects[index % projects.length] };
+  for (const [index, key] of world.keys.entries()) world.keys[index] = { ...key, project: names[index % names.length] };
   for (const [index, row] of world.requests.entries()) {
     const own = world.keys.filter(({ accountId }) => accountId === row.accountId);
     const chosen = keys[index % keys.length]!;
     const keyId = chosen === 3 ? undefined : own[chosen % own.length]!.id;
-    world.requests[index] = { ...row, keyId };
+    const name = projects[index % projects.length];
+    const projectId = name === undefined ? undefined : projectIdOf(name);
+    world.requests[index] = { ...row, keyId, projectId };
     const place = world.charges.findIndex(({ requestId }) => requestId === row.id);
-    if (place >= 0) world.charges[place] = { ...world.charges[place]!, keyId: keyId ?? '' };
+    if (place >= 0) world.charges[place] = { ...world.charges[place]!, keyId: keyId ?? '', project: projectId };
   }
 }
 
@@ -42,12 +44,13 @@ interface Bucket {
   readonly requests: number;
   readonly cost: string;
 }
+const nameOf = (id: string | undefined) => (id === undefined ? '-' : nameOfProject(id));
 const totalOf = (series: readonly Bucket[]) => ({
   requests: series.reduce((sum, { requests }) => sum + requests, 0),
   cost: series.reduce((sum, { cost }) => sum + parseUsd(cost), 0n),
 });
 
-test('sums by project are those of the rows of its keys, for any keys, and no row is in two projects', async () => {
+test('sums by project are those of the calls that were for it, whatever its keys are in now, and no call is in two projects', async () => {
   await fc.assert(
     fc.asyncProperty(assignment, async (given) => {
       const services = fakeConsole();
@@ -57,15 +60,14 @@ test('sums by project are those of the rows of its keys, for any keys, and no ro
       const from = new Date(services.clock.now() - 5 * 86_400_000).toISOString();
       const span = `from=${from}&traffic=all`;
       const [base, sums] = ofClient ? ['/usage', '/usage/sums'] : ['/admin/monitor', '/admin/monitor'];
-      const projectOf = new Map(services.world.keys.map(({ id, project }) => [id, project ?? '-']));
       const rows = services.world.requests.filter(
         ({ receivedAt, accountId }) => receivedAt >= Date.parse(from) && (!ofClient || accountId === clientAccount),
       );
-      const ids = Map.groupBy(rows, ({ keyId }) => projectOf.get(keyId ?? '') ?? '-');
+      const ids = Map.groupBy(rows, ({ projectId }) => nameOf(projectId));
       const charges = services.world.charges.filter(
         ({ at, accountId }) => at >= Date.parse(from) && (!ofClient || accountId === clientAccount),
       );
-      const costs = Map.groupBy(charges, ({ keyId }) => projectOf.get(keyId) ?? '-');
+      const costs = Map.groupBy(charges, ({ project }) => nameOf(project));
       const expected = new Map(
         [...ids].map(([project, { length }]) => {
           const cost = (costs.get(project) ?? []).reduce((sum, charge) => sum + charge.cost, 0n);
@@ -134,6 +136,8 @@ test('an operator moves a key with a reason that the audit log keeps; an auditor
   assert.deepEqual(projects, [
     { project: 'builds', keys: 1 },
     { project: 'moved', keys: 1 },
+    // Its past calls stay in it.
+    { project: 'web shop', keys: 0 },
   ]);
   const [row] = (await send('GET /admin/audit')).json.rows;
   assert.deepEqual(

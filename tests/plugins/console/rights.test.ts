@@ -7,7 +7,6 @@ import {
   mayManage,
   memberRoles,
 } from '../../../plugins/common/domain/organizations/rights.ts';
-import { inBoth } from '../../../plugins/console/api/organizations/scope.ts';
 import { access, rightOf } from '../../../plugins/console/api/routing/access.ts';
 import { caller } from './caller.ts';
 import { type FakeConsole, fakeConsole } from './fake-console.ts';
@@ -106,24 +105,4 @@ test('a role without the wallet gets no balance on the first page, and one witho
   services.world.memberRole = 'owner';
   assert.notEqual((await send('GET /home')).json.pool, null);
   assert.equal((await send('POST /keys', { name: 'k', access: 'organization' })).status, 200);
-});
-
-test('keys that are in both of two sets, of which each names its keys or leaves them out', () => {
-  const all = ['a', 'b', 'c', 'd'];
-  const sets = [
-    undefined,
-    { ids: ['a', 'b'] },
-    { ids: ['b', 'c'] },
-    { ids: ['b'], not: true },
-    { ids: [], not: true },
-  ] as const;
-  const members = (set: (typeof sets)[number] | ReturnType<typeof inBoth>) =>
-    all.filter(
-      (id) => set === undefined || (set.ids as readonly string[]).includes(id) !== ('not' in set && set.not === true),
-    );
-  for (const one of sets)
-    for (const other of sets) {
-      const expected = members(one).filter((id) => members(other).includes(id));
-      assert.deepEqual(members(inBoth(one, other)), expected, JSON.stringify([one, other]));
-    }
 });

@@ -41,6 +41,9 @@ export const noProject = '-';
 
 export interface Project {
   readonly project: string;
+  /** The ids of projects with this name, one of each account: calls keep these. */
+  readonly ids: readonly string[];
+  /** The keys that are in them now. */
   readonly keyIds: readonly string[];
 }
 
@@ -110,6 +113,8 @@ export interface AccountAdmin {
    * projects.
    */
   projects(accountId: string | undefined): Promise<readonly Project[]>;
+  /** The names of these projects. */
+  projectNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** What these keys are called, by their ids, also revoked ones; at most 500. */
   namesOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeyNames>>;
 }

@@ -54,6 +54,9 @@ export interface ChargeFilter extends Span {
   readonly accountId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly keys?: KeySet | undefined;
+  readonly personId?: string | undefined;
+  /** Only calls for these projects; an empty text stands for none. */
+  readonly projectIds?: readonly string[] | undefined;
   readonly model?: string | undefined;
   readonly provider?: string | undefined;
 }

@@ -14,6 +14,8 @@ export interface RequestView {
   readonly protocol: string | undefined;
   readonly accountId: string | undefined;
   readonly keyId: string | undefined;
+  /** The project that it was for; absent: none, or not known, as of rows of earlier versions. */
+  readonly projectId?: string | undefined;
   readonly model: string | undefined;
   /** These three are for operators only. */
   readonly provider: string | undefined;
@@ -66,6 +68,9 @@ export interface RequestFilter extends Span {
   readonly accountId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly keys?: KeySet | undefined;
+  readonly personId?: string | undefined;
+  /** Only requests for these projects; an empty text stands for none, or not known, as of rows of earlier versions. */
+  readonly projectIds?: readonly string[] | undefined;
   readonly model?: string | undefined;
   readonly provider?: string | undefined;
   readonly operation?: string | undefined;
@@ -156,7 +161,7 @@ export interface FailureCause {
   readonly requests: number;
 }
 
-export type RequestGroup = 'model' | 'provider' | 'operation' | 'account' | 'key';
+export type RequestGroup = 'model' | 'provider' | 'operation' | 'account' | 'key' | 'person' | 'project';
 
 export type RecentGroup = RequestCounts & Pick<RequestTimes, 'firstByte'> & { readonly group: string };
 export type RecentGroups = { readonly [By in 'model' | 'provider']: readonly RecentGroup[] };

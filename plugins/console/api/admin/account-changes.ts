@@ -87,7 +87,7 @@ const enable = route('post', '/admin/accounts/{id}/enable', 'Admit the calls of 
 const setProject = route(
   'post',
   '/admin/accounts/{id}/keys/{keyId}/project',
-  'Put a key into a project, with all that it has spent; null takes it out',
+  'Put a key into a project, with its calls from now on; null takes it out',
   answers(keyRow),
   {
     params: one.extend({ keyId: id }),

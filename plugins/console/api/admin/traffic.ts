@@ -5,7 +5,7 @@ import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
 import { requestQueries } from '../../services.ts';
 import { chargedRequest, chargedRequests, withVerdicts } from '../charges.ts';
 import { csvAnswer } from '../csv/answer.ts';
-import { keysByProject, projectSizes } from '../projects.ts';
+import { idsByProject, idsNamed, projectSizes } from '../projects.ts';
 import {
   bucketQuery,
   bucketsOf,
@@ -273,7 +273,7 @@ async function groupsOf(
 
 /** Percentiles cannot be added, so each project is asked for by itself, a few at once. */
 async function groupsByProject(services: ConsoleServices, filter: RequestFilter, limit: number) {
-  const projects = await keysByProject(services, filter.accountId);
+  const projects = await idsByProject(services, filter.accountId);
   const sizes = await projectSizes(services, filter, projects);
   const names = [...sizes]
     .sort(([, one], [, other]) => other.requests - one.requests)
@@ -282,8 +282,7 @@ async function groupsByProject(services: ConsoleServices, filter: RequestFilter,
   const rows = [];
   for (let from = 0; from < names.length; from += projectsAtOnce) {
     const some = names.slice(from, from + projectsAtOnce).map(async (group) => {
-      // Where one project is asked for, its keys are all that there are.
-      const own = { ...filter, keys: filter.keys ?? projects.get(group) };
+      const own = { ...filter, projectIds: idsNamed(projects, group) };
       const [sums, spend] = await Promise.all([need(services, requestQueries).sums(own), spendOf(services, own)]);
       return { ...sumsJson(sums), group, ...spend };
     });

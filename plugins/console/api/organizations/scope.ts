@@ -20,15 +20,6 @@ export async function scopeOf(
   return { accountId, keys: { ids: await need(services, accountAdmin).keyIdsOf(accountId, actorOf(c).id) } };
 }
 
-/** The keys that are in both. */
-export function inBoth(one: KeySet | undefined, other: KeySet | undefined): KeySet | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  if (one.not && other.not) return { ids: [...new Set([...one.ids, ...other.ids])], not: true };
-  const [kept, by] = one.not ? [other, one] : [one, other];
-  const named = new Set(by.ids);
-  return { ids: kept.ids.filter((id) => named.has(id) !== (by.not === true)) };
-}
-
 /** Whether a call by this key is in the scope. */
 export const isIn = ({ keys }: Scope, keyId: string | undefined): boolean =>
   keys === undefined || (keyId !== undefined && keys.ids.includes(keyId) !== (keys.not === true));

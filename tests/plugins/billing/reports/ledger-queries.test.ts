@@ -326,6 +326,10 @@ test('after any calls, the groups of every kind, the charges and the ledger have
           isOfCharges(group, some, by);
           const [same] = await queries.spendOfGroups({}, [all.from, all.until], by, [group.group]);
           isOfCharges(same!, some, by);
+          const filters = { person: { personId: group.group }, project: { projectIds: [group.group] } };
+          if (by !== 'person' && by !== 'project') continue;
+          const [filtered] = await queries.spendBetween(filters[by], [all.from, all.until]);
+          isOfCharges(filtered!, some, `filtered by ${by}`);
         }
       }
       assert.equal(new Set(every.map(({ requestId }) => requestId)).size, list.length);

@@ -30,10 +30,16 @@ export function matches(row: RequestView, filter: RequestFilter): boolean {
   const isFailure = ['client_error', 'upstream_error'].includes(resultOf(row));
   if (cause !== undefined && !(isFailure && causeOf(row) === cause)) return false;
   if (filter.keys !== undefined && !isAmong(row.keyId, filter.keys)) return false;
+  if (filter.projectIds?.includes(row.projectId ?? '') === false) return false;
   if (filter.withoutOperations?.includes(row.operation)) return false;
   const names = ['accountId', 'keyId', 'model', 'provider', 'operation'] as const;
   return names.every((name) => filter[name] === undefined || filter[name] === row[name]);
 }
+
+/** The id of the project with this name. */
+export const projectIdOf = (name: string) => `proj-${name}`;
+
+export const nameOfProject = (id: string) => id.slice(projectIdOf('').length);
 
 export const isAmong = (keyId: string | undefined, { ids, not }: KeySet): boolean =>
   (keyId !== undefined && ids.includes(keyId)) !== (not ?? false);

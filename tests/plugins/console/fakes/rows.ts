@@ -11,7 +11,7 @@ import type {
 import type { RequestQueries, RequestView } from '../../../../plugins/common/domain/admin/requests.ts';
 import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 import { totalTokens } from '../../../../plugins/common/domain/usage.ts';
-import { causeOf, groupBy, isAmong, matches, paged, sumsOf } from './lists.ts';
+import { causeOf, groupBy, isAmong, matches, nameOfProject, paged, projectIdOf, sumsOf } from './lists.ts';
 import { dayMs, minuteMs, type World } from './world.ts';
 
 const missing = (what: string) => new GatewayError('not_found', `There is no such ${what}.`, { field: what });
@@ -82,11 +82,21 @@ export function fakeAccounts(world: World): AccountAdmin {
       })),
     setProject: async (accountId, keyId, project) => changeKey(accountId, keyId, (key) => ({ ...key, project })),
     async projects(accountId) {
-      const keys = world.keys.filter((key) => accountId === undefined || key.accountId === accountId);
-      return [...groupBy(keys, ({ project }) => project)]
-        .map(([project, some]) => ({ project, keyIds: some.map(({ id }) => id) }))
-        .sort((left, right) => left.project.localeCompare(right.project));
+      const own = <Row extends { readonly accountId: string | undefined }>(rows: readonly Row[]) =>
+        rows.filter((row) => accountId === undefined || row.accountId === accountId);
+      const keys = own(world.keys);
+      const past = own(world.requests).flatMap(({ projectId }) =>
+        projectId === undefined ? [] : nameOfProject(projectId),
+      );
+      const names = [...new Set([...keys.flatMap(({ project }) => project ?? []), ...past])];
+      return names
+        .sort((left, right) => left.localeCompare(right))
+        .map((project) => {
+          const keyIds = keys.filter((key) => key.project === project).map(({ id }) => id);
+          return { project, ids: [projectIdOf(project)], keyIds };
+        });
     },
+    projectNames: async (ids) => new Map(ids.map((id) => [id, nameOfProject(id)])),
     namesOf: async (keyIds) =>
       new Map(world.keys.flatMap(({ id, name, project }) => (keyIds.includes(id) ? [[id, { name, project }]] : []))),
     expiringKeys: async () => [],
@@ -102,6 +112,8 @@ export function fakeRequests(world: World): RequestQueries {
     operation: 'operation',
     account: 'accountId',
     key: 'keyId',
+    person: 'id',
+    project: 'projectId',
   } as const;
   const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
   const groupsOf: (
@@ -187,7 +199,7 @@ export function fakeRequests(world: World): RequestQueries {
 const tagsOf = ({ tags }: ChargeView) => tags?.split(',') ?? [];
 
 export function fakeMoney(world: World): LedgerQueries {
-  const found = ({ from, until, accountId, keyId, keys, model }: ChargeFilter) =>
+  const found = ({ from, until, accountId, keyId, keys, projectIds, model }: ChargeFilter) =>
     world.charges.filter(
       (row) =>
         row.at >= from &&
@@ -195,6 +207,7 @@ export function fakeMoney(world: World): LedgerQueries {
         (accountId === undefined || row.accountId === accountId) &&
         (keyId === undefined || row.keyId === keyId) &&
         (keys === undefined || isAmong(row.keyId, keys)) &&
+        projectIds?.includes(row.project ?? '') !== false &&
         (model === undefined || row.model === model),
     );
   const names: Record<Parameters<LedgerQueries['spend']>[1], (row: ChargeView) => string | undefined> = {
@@ -205,7 +218,7 @@ export function fakeMoney(world: World): LedgerQueries {
     account: ({ accountId }) => accountId,
     provider: ({ provider }) => provider,
     person: ({ person }) => person,
-    project: ({ project }) => project,
+    project: ({ project }) => project ?? '',
   };
   return {
     async ledger(accountId, { kinds, from, until }, page) {

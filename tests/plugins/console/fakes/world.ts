@@ -7,6 +7,7 @@ import { formulaOf } from '../../../../plugins/common/domain/formula.ts';
 import { cost, money, parseRatio, parseUsd } from '../../../../plugins/common/domain/money.ts';
 import type { MemberRole } from '../../../../plugins/common/domain/organizations/rights.ts';
 import type { Price } from '../../../../plugins/common/domain/usage.ts';
+import { projectIdOf } from './lists.ts';
 
 export const minuteMs = 60_000;
 export const dayMs = 24 * 60 * minuteMs;
@@ -235,6 +236,7 @@ export function addRequest(world: World, at: number, next: () => number): Reques
     protocol: model.ownedBy === 'anthropic' ? 'messages' : 'chat',
     accountId: account.id,
     keyId: key.id,
+    projectId: key.project && projectIdOf(key.project),
     model: model.id,
     provider: failed === 429 || failed === 400 ? undefined : model.provider,
     upstreamModel: model.upstream,
@@ -301,6 +303,7 @@ function charge(world: World, row: RequestView, model: FakeModel, usage: Record<
     requestId: row.id,
     accountId,
     keyId: row.keyId!,
+    project: row.projectId,
     model: model.id,
     provider: model.provider,
     at,

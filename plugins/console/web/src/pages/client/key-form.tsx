@@ -21,6 +21,7 @@ import type { KeyRow, KeyTerms } from '../../api/types.ts';
 import { typedAmount } from '../../parts/format.ts';
 import { ErrorState } from '../../parts/states.tsx';
 import { useWork } from '../../parts/use-work.ts';
+import '../../parts/project-texts.ts';
 import { fieldsOf, isAmount, termsOf } from './key-terms.ts';
 
 interface KeyFormProps {
@@ -97,7 +98,7 @@ function Project({ form }: { readonly form: Form }) {
   return (
     <Autocomplete
       label={t('shell.word.project')}
-      description={t('shell.project.hint')}
+      description={t('client.projects.hint')}
       placeholder={t('shell.project.none')}
       data={useOwnProjects()}
       maxLength={100}

@@ -71,7 +71,7 @@ export default {
     keyLimits: 'Limits',
     projectTitle: 'Project of {{name}}',
     projectAction: 'Set project',
-    projectText: 'Its past requests go with it. Left empty: no project.',
+    projectText: 'Its requests from now on count there. Left empty: no project.',
     projectDone: 'The key {{name}} is in {{project}}.',
     keyCap: '{{amount}} {{every}}',
     every: { day: 'a day', week: 'a week', month: 'a month', ever: 'altogether' },

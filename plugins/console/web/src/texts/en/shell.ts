@@ -126,9 +126,8 @@ export default {
   clearFilters: 'Clear filters',
   columns: 'Columns',
   project: {
-    none: 'No project',
+    none: 'No known project',
     all: 'Every project',
-    hint: 'Keys with the same project are summed up together.',
   },
   sort: {
     by: 'Sort by',
