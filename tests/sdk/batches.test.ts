@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI, { toFile } from 'openai';
+import { until } from '../helpers/until.ts';
 import { type Demo, model, shaped, startDemo } from './demo.ts';
 
 let demo: Demo;
@@ -88,9 +89,12 @@ test('each line is answered once, in the files of results and errors, and is a p
   );
   assert.equal(await demo.billed(), billed + 2);
   const client = new OpenAI({ baseURL: `${demo.origin}/v1`, apiKey: 'unused', adminAPIKey: demo.keys.good });
-  const report = await client.admin.organization.usage.completions({ start_time: batch.created_at - 60 });
-  const [sums] = report.data.flatMap(({ results }) => results);
-  assert.ok(sums?.object === 'organization.usage.completions.result' && sums.num_model_requests === 2);
+  // The ledger is written a moment after the batch has ended.
+  await until('the sums of both lines', async () => {
+    const report = await client.admin.organization.usage.completions({ start_time: batch.created_at - 60 });
+    const [sums] = report.data.flatMap(({ results }) => results);
+    return sums?.object === 'organization.usage.completions.result' && sums.num_model_requests === 2;
+  });
   assert.deepEqual(
     (await openai().batches.list()).data.map(({ id }) => id),
     [batch.id],

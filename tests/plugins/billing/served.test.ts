@@ -7,6 +7,7 @@ import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { type ServedPrice, serveWithoutAttempt } from '../../../plugins/common/domain/ledger.ts';
 import { cost, type Money, money, one, parseRatio, timesRatio } from '../../../plugins/common/domain/money.ts';
+import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { fc } from '../../helpers/properties.ts';
@@ -56,7 +57,7 @@ async function run(world: World, { usage, served, failed, status, hasBody, multi
   }
   for (const result of failed) Object.assign(await send(exchange), { result });
   serveWithoutAttempt(exchange, { name: 'cache', usage, price: served });
-  exchange.set(usageReport, report({ input: 9_999, output: 9_999 }, { estimated: true }));
+  exchange.set(usageReport, report(reported, { estimated: true }));
   deliver(exchange, status, hasBody);
   await exchange.end({ kind: end, status: status ?? 499 });
   const isServed = status !== undefined && status < 400 && (end === 'complete' || (end === 'client_left' && hasBody));
@@ -83,12 +84,21 @@ interface Row {
   readonly charges: string;
 }
 
-/** No attempt before an answer without one is the client's. */
+/** What the last attempt is seen to have made, if it was answered. */
+const reported: Usage = { input: 9_999, output: 9_999 };
+
+/** No attempt before an answer without one is the client's: the operator bears what came of them, else the estimate of their prompts. */
 function checkAttempts({ served, failed }: Step, { isServed }: Made, row: Row): void {
   if (served === undefined) return;
   assert.equal(row.settled, isServed);
-  const mayHaveRun = failed.filter((result) => result !== 'refused').length;
-  assert.equal(BigInt(row.absorbed), BigInt(mayHaveRun) * cost({ input: 1_000 }, price));
+  const lost = failed.map((result, index) => {
+    if (result === 'refused') return 0n;
+    return cost(result === 'answered' && index === failed.length - 1 ? reported : { input: 1_000 }, price);
+  });
+  assert.equal(
+    BigInt(row.absorbed),
+    lost.reduce<bigint>((sum, one) => sum + one, 0n),
+  );
   if (!isServed) return;
   assert.equal(row.reason, 'served by cache');
   assert.equal(row.own, '0');
