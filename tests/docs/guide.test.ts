@@ -148,6 +148,14 @@ async function runGatewayCommand(line: string): Promise<void> {
   await program.parseAsync(words, { from: 'user' });
   const { key } = (json ?? {}) as { key?: string };
   if (typeof key === 'string') variables['GATEWAY_KEY'] = key;
+  if (command === 'budgets') noteBudget(json);
+}
+
+/** What the next commands name of the first budget of the list. */
+function noteBudget(json: unknown): void {
+  if (!Array.isArray(json)) return;
+  const [{ id, states }] = json as [{ id: string; states: [{ scope: string }] }];
+  Object.assign(variables, { ID: id, SCOPE: states[0].scope });
 }
 
 async function runLine(line: string): Promise<void> {
