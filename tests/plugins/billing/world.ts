@@ -110,6 +110,8 @@ export interface Faults {
   disk: NodeJS.ErrnoException | undefined;
   /** Bytes that the disk takes before it throws. */
   diskBytes: number;
+  /** Statements outside of transactions that run. */
+  running?: number;
 }
 
 export interface World {
@@ -388,7 +390,12 @@ function failingOrm(orm: Orm, faults: Faults): Orm {
       if (name === 'execute') {
         return async (statement: SQL) => {
           check();
-          return target.execute(statement);
+          faults.running = (faults.running ?? 0) + 1;
+          try {
+            return await target.execute(statement);
+          } finally {
+            faults.running -= 1;
+          }
         };
       }
       if (name !== 'transaction') return Reflect.get(target, name);

@@ -32,9 +32,12 @@ async function refusalOf(world: World, who = inSearch): Promise<GatewayError | u
   );
 }
 
-/** The process reads what was announced. */
-async function heard(): Promise<void> {
-  for (let turns = 0; turns < 20; turns += 1) await turn();
+/** The process has read what was announced: no statement runs any more, and none has begun for some turns. */
+async function heard({ faults }: World): Promise<void> {
+  for (let turns = 0; turns < 20; turns += 1) {
+    await turn();
+    if ((faults.running ?? 0) > 0) turns = 0;
+  }
 }
 
 test('a budget that is set while the process serves refuses the next call beyond it, and lets calls in again once it is raised or ended', async () => {
@@ -43,17 +46,17 @@ test('a budget that is set while the process serves refuses the next call beyond
   await enter(world, call);
   await answer(call, { input: 1_000, output: 100 });
   const set = await adminOf(world).set('alice', 'owner', ofAccount('0.005'));
-  await heard();
+  await heard(world);
   const refused = await refusalOf(world);
   assert.equal(refused?.code, 'budget_reached');
   assert.match(refused.message, /budget of this account, 0\.005 USD a day, has 0\.002 USD left/);
   const raised = await adminOf(world).set('alice', 'owner', ofAccount('0.006'));
   assert.equal(raised.id, set.id);
-  await heard();
+  await heard(world);
   assert.equal(await refusalOf(world), undefined);
   assert.equal((await refusalOf(world))?.code, 'budget_reached');
   await adminOf(world).end('alice', 'owner', set.id!);
-  await heard();
+  await heard(world);
   assert.equal(await refusalOf(world), undefined);
   await assert.rejects(adminOf(world).end('alice', 'owner', set.id!), { kind: 'not_found' });
 });
@@ -67,7 +70,7 @@ test('a budget of a project, lowered below its spending, ends a running answer a
   Object.assign(await send(call), { result: 'answered', status: 200 });
   assert.equal(meterOf(call).observe(200), true);
   await adminOf(world).set('alice', 'operator', { ...terms, amount: parseUsd('0.001') });
-  await heard();
+  await heard(world);
   assert.equal(meterOf(call).observe(400), false);
   await call.end();
   assert.match((await refusalOf(world))!.message, /budget of the project search, 0\.001 USD a month/);
@@ -81,10 +84,10 @@ test("an operator's budget of an account stands before the settings' for the sam
   assert.equal(await refusalOf(world), undefined);
   assert.equal(await refusalOf(world), undefined);
   await adminOf(world).set('alice', 'owner', ofAccount('0.006'));
-  await heard();
+  await heard(world);
   assert.match((await refusalOf(world))!.message, /0\.006 USD a day/);
   await adminOf(world).set('alice', 'owner', ofAccount('1'));
-  await heard();
+  await heard(world);
   assert.equal(await refusalOf(world), undefined);
   assert.match((await refusalOf(world))!.message, /0\.009 USD a day/);
   await world.credit('10', 'bob');
@@ -157,7 +160,7 @@ test('an account of which the budgets cannot be read is asked to wait, and lost 
   assert.equal(await refusalOf(world), undefined);
   await world.rows(sql`update ${world.table('budgets')} set amount = 6000000, changed_at = clock_timestamp()`);
   for (let second = 0; second < 30; second += 1) await world.tick('read changed budgets');
-  await heard();
+  await heard(world);
   assert.equal(await refusalOf(world), undefined);
 });
 
@@ -172,7 +175,7 @@ test('an addition to a budget counts at once in this period and not in the next 
   await assert.rejects(adminOf(world).add('alice', 'operator', { ...addition, reason: ' ' }), { field: 'reason' });
   const added = await adminOf(world).add('alice', 'operator', addition);
   assert.equal(added.states[0]!.ceiling, parseUsd('0.006'));
-  await heard();
+  await heard(world);
   assert.equal(await refusalOf(world), undefined);
   assert.match((await refusalOf(world))!.message, /budget of this account, 0\.006 USD a day/);
   // Both calls still run, and hold in the next day what is all of its ceiling and more.
