@@ -38,7 +38,7 @@ export class Run {
   readonly #tools: RunTools;
   readonly #until: number;
   #bytes = 0;
-  /** How the run has ended; undefined: a turn's stream has ended with an error, which was handed on. */
+  /** How the run has ended; undefined: a turn's stream has ended with an error, which the client was sent. */
   end: End | undefined;
 
   constructor(tools: RunTools) {

@@ -54,7 +54,7 @@ export interface Talk {
 export interface Frames {
   /** What the client gets of a frame of a turn's stream. `data`: undefined for one that is no JSON object. */
   frame(event: string | undefined, data: JsonObject | undefined): string;
-  /** The whole answer of the turn whose stream has ended; undefined: it ended with an error, which was handed on. */
+  /** The whole answer of the turn, once its stream has ended; undefined: the stream ended with an error, which the client was sent. */
   answer(): JsonObject | undefined;
   called(use: ToolUse): string;
   done(done: ToolDone): string;

@@ -9,7 +9,7 @@ export interface NamedTool {
   readonly input: string;
 }
 
-/** Once for each user turn, and only tools whose names have a server in front. */
+/** A tool is called once in each user turn, and only if its name begins with that of a server, as in `sandbox__weather`. */
 export function namedTools({ tools, results, forced, userText, parallel }: ModelRequest): NamedTool[] {
   if (results.length > 0 || forced !== undefined || userText === '') return [];
   const named = tools.flatMap((offer): NamedTool[] => {
