@@ -65,9 +65,9 @@ export async function readCharges(file: string): Promise<Charges> {
     sql`select estimated, classes from ${table('calls')} where settled and model = 'bulk'`,
   )) as unknown as { estimated: boolean; classes: Record<string, number> }[];
   const tools = (await orm.execute(
-    sql`select id::text as id, account_id, settled from ${table('calls')} where model = 'marks__mark' and
+    sql`select id::text as id, account_id, settled, estimated from ${table('calls')} where model = 'marks__mark' and
       (settled or exists (select from json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt where attempt->>'result' = 'unknown'))`,
-  )) as unknown as { id: string; account_id: string; settled: boolean }[];
+  )) as unknown as { id: string; account_id: string; settled: boolean; estimated: boolean }[];
   const [unknown] = (await orm.execute(
     sql`select count(*)::int as count from ${table('calls')}, json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt
       where attempt->>'result' = 'unknown' and attempt->>'provider' in ('vendor', 'relayed')`,
@@ -95,7 +95,9 @@ export async function readCharges(file: string): Promise<Charges> {
       estimated,
       tokens: Object.values(classes).reduce((sum, count) => sum + count, 0),
     })),
-    tools: tools.map((row) => ({ requestId: row.id, accountId: row.account_id, isCharged: row.settled })),
+    tools: tools.map(({ id, account_id: accountId, settled, estimated }) => ({
+      ...{ requestId: id, accountId, isCharged: settled, isEstimated: estimated },
+    })),
     tasks: tasks.map((task) => ({ ...task, ends: task.ends ?? [] })),
     unknown: unknown!.count,
     auditViolations: report.violations,

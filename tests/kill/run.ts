@@ -94,7 +94,8 @@ const films = new FilmClients(origin, keys, 4);
 // Sockets of the accounts that send no Idempotency-Keys.
 const sockets = new SocketClients(origin, keys.slice(2), 6);
 const voices = new VoiceClients(origin, keys.slice(2), 6);
-const tools = new ToolClients(origin, keys.slice(2), 6);
+const toolWorkers = 6;
+const tools = new ToolClients(origin, keys.slice(2), toolWorkers);
 const batches = new BatchClients(origin, keys.slice(2), 4);
 const started = performance.now();
 const restartsMs: number[] = [];
@@ -135,7 +136,10 @@ const acknowledged = [...clients.acknowledged, ...sockets.acknowledged];
 const findings = compare({ acknowledged, bill, charges, keyed, cancelled, films: ordered });
 const ofVoices = compareVoices(voices, charges.voices ?? [], voiceBill);
 const ofBatches = compareBatches(batches, openBatches, charges.bulk ?? [], bulk);
-const ofTools = compareTools(tools, charges.tools ?? [], marks, opened[2]!.accountId);
+const ofTools = compareTools(tools, charges.tools ?? [], marks, {
+  staying: opened[2]!.accountId,
+  brokenOff: loops * toolWorkers,
+});
 bulk.close();
 marks.close();
 vendor.kill();

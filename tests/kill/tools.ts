@@ -105,24 +105,28 @@ export interface ToolCharge {
   readonly accountId: string;
   /** false: its attempt was made, and how it ended is unknown. */
   readonly isCharged: boolean;
+  /** A kill broke it off behind its SENT record: it is charged by estimate and may never have reached the server. */
+  readonly isEstimated: boolean;
 }
 
 /**
  * Each result that a client holds was charged once, nothing was charged that did not run, and what ran is in the ledger. A client that leaves
- * pays for what was sent, which may never have arrived. `staying`: the account with clients that stay.
+ * pays for what was sent, which may never have arrived, and so does a client whose call a kill breaks off: at most those that run then.
  */
 export function compareTools(
   { acknowledged, cancelled }: Pick<ToolClients, 'acknowledged' | 'cancelled'>,
   rows: readonly ToolCharge[],
   { ran }: Pick<ToolServer, 'ran'>,
-  staying: string,
+  /** The account with clients that stay, and how many calls the kills can have broken off. */
+  { staying, brokenOff }: { readonly staying: string; readonly brokenOff: number },
 ): Findings {
   const violations: string[] = [];
   const charged = new Set<string>();
-  let awaited = 0;
-  for (const { requestId, accountId, isCharged } of rows) {
+  let [awaited, estimated] = [0, 0];
+  for (const { requestId, accountId, isCharged, isEstimated } of rows) {
     if (!isCharged) continue;
-    if (accountId === staying) awaited++;
+    if (isEstimated) estimated++;
+    else if (accountId === staying) awaited++;
     if (charged.has(requestId)) violations.push(`the tool call ${requestId} was charged twice`);
     charged.add(requestId);
   }
@@ -132,11 +136,13 @@ export function compareTools(
   const ranAwaited = ran.filter((mark) => mark.startsWith('awaited')).length;
   if (awaited > ranAwaited)
     violations.push(`${awaited} tool calls of clients that stay were charged, ${ranAwaited} ran`);
-  if (charged.size > ran.length + cancelled)
+  if (estimated > brokenOff)
+    violations.push(`${estimated} tool calls were charged by estimate, kills broke off ${brokenOff} at most`);
+  if (charged.size - estimated > ran.length + cancelled)
     violations.push(`${charged.size} tool calls were charged, ${ran.length} ran and ${cancelled} were left`);
   if (ran.length > rows.length) violations.push(`${ran.length} tool calls ran, the ledger has ${rows.length}`);
   const account = [
-    `${acknowledged.length} tool calls were answered whole, ${cancelled} were left; ${ran.length} ran, ${charged.size} were charged, of ${rows.length - charged.size} the end is unknown`,
+    `${acknowledged.length} tool calls were answered whole, ${cancelled} were left; ${ran.length} ran, ${charged.size} were charged, ${estimated} of them by estimate, of ${rows.length - charged.size} the end is unknown`,
   ];
   return { account, violations };
 }
