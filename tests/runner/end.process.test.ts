@@ -89,3 +89,17 @@ test('a slow hook is awaited', async () => {
   assert.equal(code, 0);
   assert.match(output + errors, /hook done/);
 });
+
+test('a vendor that still delays the head of an answer that was given up: it keeps nothing open when it is stopped', async () => {
+  const { code, output, errors } = await run(`
+    import { startVendor } from '${new URL('../helpers/vendor.ts', import.meta.url).href}';
+    test('gives up', async () => {
+      const vendor = await startVendor();
+      vendor.play({ headDelayMs: 600_000 });
+      await fetch(vendor.origin, { signal: AbortSignal.timeout(50) }).catch(() => {});
+      await vendor.stop();
+    });`);
+  assert.equal(code, 0);
+  assert.match(output, /# pass 1\n/);
+  assert.doesNotMatch(output + errors, /something is still open/);
+});

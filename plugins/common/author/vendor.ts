@@ -101,7 +101,7 @@ async function answer(outgoing: ServerResponse, script: Script): Promise<void> {
   const socket = outgoing.socket!;
   socket.setNoDelay(true);
   if (script.dieAtOnce) return void socket.destroy();
-  if (script.headDelayMs !== undefined) await sleep(script.headDelayMs);
+  if (script.headDelayMs !== undefined) await waitOpen(outgoing, script.headDelayMs);
   await script.after;
   outgoing.writeHead(script.status ?? 200, script.headers ?? { 'content-type': 'application/json' });
   outgoing.flushHeaders();
@@ -117,6 +117,13 @@ async function answer(outgoing: ServerResponse, script: Script): Promise<void> {
   }
   if (script.dieAfter !== undefined) socket.destroy();
   else if (!script.hang) outgoing.end();
+}
+
+/** Waits, but not for a request that has ended: its timer would keep the process of the tests alive. */
+async function waitOpen(outgoing: ServerResponse, delayMs: number): Promise<void> {
+  const ended = new AbortController();
+  outgoing.once('close', () => ended.abort());
+  await sleep(delayMs, undefined, { signal: ended.signal }).catch(() => undefined);
 }
 
 const sse = { 'content-type': 'text/event-stream' };
