@@ -16,7 +16,7 @@ const shownBy: Readonly<Record<string, number>> = {
   'tried-again': 7,
   'balance-cached': 4,
   'slice-without-lock': 3,
-  'slice-overtaken': 292,
+  'slice-overtaken': 382,
   'slice-of-the-silent': 18,
   'lease-without-holds': 3,
   'key-of-the-living': 38,
