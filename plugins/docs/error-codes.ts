@@ -180,6 +180,13 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   mutually_exclusive_parameters: of('invalid_request', 'Two parameters exclude each other.', 'Leave one of them out.'),
   no_content: of('not_found', 'The task has no file yet.', 'Ask again when the task has ended.'),
+  no_search_engine: of(
+    'not_found',
+    'The gateway has no search engine.',
+    'Ask the operator, who sets one by `web-search`.',
+  ),
+  search_failed: of('upstream_failed', 'The search engine gave no results that can be read.', 'Repeat later.'),
+  search_timeout: of('upstream_timeout', 'The search engine did not answer in time.', 'Repeat later.'),
   no_tools: of('invalid_request', 'The named server has no tool that the key may use.', '`POST /mcp` lists them.'),
   not_metered: of(
     'invalid_request',

@@ -14,7 +14,11 @@ import { model } from '../common/domain/models.ts';
 import type { TelemetryConfig } from './config.ts';
 
 /** The conventions' operation by our protocol; the others are conversations. */
-const operations: Readonly<Record<string, string>> = table({ gemini: 'generate_content', mcp: 'execute_tool' });
+const operations: Readonly<Record<string, string>> = table({
+  gemini: 'generate_content',
+  mcp: 'execute_tool',
+  'web-search': 'execute_tool',
+});
 
 /** Few values each: they are the series of a metric. */
 export function requestAttributes(

@@ -1,4 +1,5 @@
 /** Tools that vendors run themselves, and the class of usage that a run of each is charged by. Pure. */
+import { defineService, type Exchange } from '../../../core/contract/contract.ts';
 import { table } from '../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
 import { type PriceBook, versionAt } from '../domain/prices.ts';
@@ -6,6 +7,14 @@ import { type Price, priceStandIn, type UsageClass } from '../domain/usage.ts';
 
 /** `tokens`: the client runs it, or it costs the tokens that it adds and no more. undefined: no run of it can be counted. */
 export type ToolCharge = UsageClass | 'tokens' | undefined;
+
+/** Provided where the gateway searches the web itself, at `POST /v1/search`. */
+export interface OwnSearch {
+  /** Whether it does so for this caller now. */
+  serves(exchange: Exchange): boolean;
+}
+
+export const ownSearch = defineService<OwnSearch>('own search');
 
 type Charges = readonly (readonly [pattern: RegExp, charge: UsageClass | 'tokens'])[];
 

@@ -4,6 +4,7 @@ import { openaiDecisions, typesafeSystemone } from './decisions.ts';
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts';
 import { openaiModerations } from './moderations.ts';
 import { rerankOf } from './rerank.ts';
+import { sandboxSearch } from './search.ts';
 import type { Service } from './service.ts';
 
 export interface ServiceRoute {
@@ -22,6 +23,7 @@ const services = new Map<string, Service>([
   ['/audio/speech', openaiSpeech],
   ['/audio/transcriptions', openaiTranscriptions],
   ['/audio/translations', openaiTranscriptions],
+  ['/search', sandboxSearch],
   ['/v2/rerank', rerankOf('cohere')],
   ['/jina/v1/rerank', rerankOf('jina')],
   ['/voyage/v1/rerank', rerankOf('voyage')],

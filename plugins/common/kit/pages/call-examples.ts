@@ -74,6 +74,7 @@ export const jsonExamples = {
   ':batchEmbedContents': { kind: 'embedding', body: { requests: [{ model: 'models/MODEL', content }] } },
   '/v1/rerank': ranked,
   '/v2/rerank': ranked,
+  '/v1/search': { body: { query: 'lighthouses of Norway', max_results: 3 } },
   '/v1/moderations': { kind: 'moderation', body: { input: 'A friendly sentence.' } },
   '/v1/decisions': {
     kind: 'decision',

@@ -39,6 +39,7 @@ const samples: Readonly<Record<string, readonly Values[]>> = {
     ['similar', 90],
   ],
   'guardrails.checked': [['mask 2 (company)']],
+  'web-search.searched': ['answered', 'refused', 'unknown'].map((end) => [end, 3, 120]),
   'mcp.called': ['answered', 'refused', 'unknown'].map((end) => ['crm', 'search', end, 120]),
   'multiplier.ratio': [['1.5']],
   'protocol-convert.form': [

@@ -120,6 +120,10 @@ const wordsByKind: Readonly<Record<string, Words>> = {
     const key = { answered: 'toolAnswered', refused: 'toolFailed' }[text(end)] ?? 'toolSilent';
     return say(reader, key, { tool: `${text(server)}/${text(tool)}`, time: time(Number(ms), reader) });
   },
+  'web-search.searched': ([end = '', , ms = 0], reader) => {
+    const key = { answered: 'toolAnswered', refused: 'toolFailed' }[text(end)] ?? 'toolSilent';
+    return say(reader, key, { tool: 'web-search', time: time(Number(ms), reader) });
+  },
   'multiplier.ratio': ([ratio = ''], reader) =>
     say(reader, 'ratio', { ratio: localDecimals(text(ratio), reader.language) }),
   'protocol-convert.form': ([to = '', from = null, fields = null], reader) => {

@@ -1,0 +1,149 @@
+/** `POST /v1/search`: what it costs, what is never charged, who may use it, and the sandbox as the engine. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { accounts } from '../../../plugins/common/domain/accounts.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import { formatUsd, money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+import { fc } from '../../helpers/properties.ts';
+import { until } from '../../helpers/until.ts';
+import { type StandInEngine, startEngine } from './engine.ts';
+
+const file = (section: string) => `
+gateway: searches
+listen: 127.0.0.1:0
+plugins: [storage, telemetry, request-log, auth, plans, rate-limit, sandbox, billing, web-search]
+plans: { default: free, offers: { free: { price: 0 } } }
+web-search: ${section}
+`;
+
+let engine: StandInEngine;
+let gateway: TestGateway;
+let accountsMade = 0;
+before(async () => {
+  engine = await startEngine();
+  gateway = await startGateway(
+    file(
+      `{ engine: tavily, key: secret-key, price: 0.25, within: 300ms, answer: 1KB, allow_private: true, api: { url: "${engine.origin}/search" } }`,
+    ),
+  );
+});
+after(async () => {
+  await gateway.stop();
+  await engine.stop();
+});
+
+async function open(usd: string, of = gateway, models?: readonly string[]) {
+  const find = of.gateway.find.bind(of.gateway);
+  const name = `account ${++accountsMade}`;
+  const { id } = await find(accounts)!.create(name, 'free');
+  await find(ledger)!.credit(id, parseUsd(usd), { kind: 'manual', reason: 'test', reference: name });
+  const { key } = await find(accounts)!.createKey(id, { name, ...(models === undefined ? {} : { models }) });
+  return {
+    balance: async () => formatUsd(await find(ledger)!.balance(id)),
+    search: async (body: object) => {
+      const answer = await fetch(`${of.origin}/v1/search`, {
+        ...{ method: 'POST', body: JSON.stringify(body) },
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+      });
+      return {
+        status: answer.status,
+        json: (await answer.json()) as { results: { url: string }[]; error: { code: string } },
+      };
+    },
+  };
+}
+
+const page = {
+  title: 'Boats',
+  url: 'https://a.example/boats',
+  content: 'All about boats.',
+  published_date: '2026-02-03',
+};
+const answered = { status: 200, body: JSON.stringify({ results: [page] }) };
+
+test('a search gives the results of the engine, costs its price and shows the engine the key alone', async () => {
+  engine.answer = answered;
+  const { search, balance } = await open('1');
+  const { status, json } = await search({ query: 'boats', max_results: 2, search_domain_filter: ['a.example'] });
+  assert.equal(status, 200);
+  assert.deepEqual(json.results, [
+    { title: 'Boats', url: 'https://a.example/boats', snippet: 'All about boats.', date: '2026-02-03' },
+  ]);
+  const { body, headers } = engine.seen.at(-1)!;
+  assert.deepEqual(body, { query: 'boats', max_results: 2, include_domains: ['a.example'] });
+  assert.equal(headers['authorization'], 'Bearer secret-key');
+  await until('the charge', async () => (await balance()) === '0.75');
+});
+
+test('a search that the engine refuses, garbles, overfills or does not answer costs nothing and shows nothing of the engine', async () => {
+  const { search, balance } = await open('0.25');
+  const failures: [StandInEngine['answer'], number, string][] = [
+    [{ status: 401, body: '{"detail":"secret-key is wrong"}' }, 502, 'search_failed'],
+    [{ status: 200, body: 'no JSON' }, 502, 'search_failed'],
+    [
+      { status: 200, body: JSON.stringify({ results: [{ ...page, content: 'x'.repeat(2_000) }] }) },
+      502,
+      'search_failed',
+    ],
+    ['hang', 504, 'search_timeout'],
+  ];
+  for (const [answer, status, code] of failures) {
+    engine.answer = answer;
+    const given = await search({ query: 'boats' });
+    assert.deepEqual([given.status, given.json.error.code], [status, code]);
+    assert.doesNotMatch(JSON.stringify(given.json), /secret|127\.0\.0\.1|tavily/i);
+  }
+  engine.answer = answered;
+  assert.equal((await search({ query: 'boats' })).status, 200, 'all of the money is still there');
+  await until('the charge', async () => (await balance()) === '0.00');
+  const asked = engine.seen.length;
+  assert.equal((await search({ query: 'boats' })).status, 402);
+  assert.equal(engine.seen.length, asked, 'nothing is sent that cannot be paid');
+});
+
+test('a key that is bound to models searches if web-search is among them', async () => {
+  engine.answer = answered;
+  const bound = await open('1', gateway, ['of-chat']);
+  assert.deepEqual((await bound.search({ query: 'boats' })).json.error.code, 'model_not_allowed');
+  const free = await open('1', gateway, ['of-chat', 'web-search']);
+  assert.equal((await free.search({ query: 'boats' })).status, 200);
+});
+
+test('any run of searches that succeed and fail, some at once, costs the price of those that were answered', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 4 })), { minLength: 1, maxLength: 6 }),
+      async (rounds) => {
+        const { search, balance } = await open('3');
+        let left = parseUsd('3');
+        for (const [succeeds, atOnce] of rounds) {
+          engine.answer = succeeds ? answered : { status: 500, body: '{}' };
+          const given = await Promise.all(Array.from({ length: atOnce }, () => search({ query: 'boats' })));
+          const served = given.filter(({ status }) => status === 200).length;
+          const covered = Number(left / parseUsd('0.25'));
+          assert.equal(served, succeeds ? Math.min(atOnce, covered) : 0);
+          left = money(left - BigInt(served) * parseUsd('0.25'));
+          await until('the charges', async () => (await balance()) === formatUsd(left));
+        }
+      },
+    ),
+    { numRuns: 8 },
+  );
+});
+
+test('the sandbox is a search engine, and a gateway without one has no searches', async () => {
+  await using demo = await startGateway(file('{ engine: tavily, price: 0.005, api: { url: "sandbox:/search" } }'));
+  const { search, balance } = await open('1', demo);
+  const { json } = await search({
+    query: 'boats of Oslo',
+    search_domain_filter: ['example.com', '-forum.example.com'],
+  });
+  assert.deepEqual(
+    json.results.map(({ url }) => url),
+    ['https://news.example.com/boats-of-oslo'],
+  );
+  await until('the charge', async () => (await balance()) === '0.995');
+  await using none = await startGateway(file('{}'));
+  assert.equal((await (await open('1', none)).search({ query: 'boats' })).json.error.code, 'no_search_engine');
+});
