@@ -142,6 +142,7 @@ class RunningCall {
     const isPaid = wasSent && (isCancelled || this.#ifFailed === 'answered');
     const failed = error instanceof ProtocolError ? 'refused' : 'unknown';
     const unpaid = wasSent ? failed : 'not_sent';
+    if (!isCancelled) this.#attempt.failedFirst = true;
     this.#end(isPaid ? 'answered' : unpaid, isCancelled ? 'cancelled' : (error as Error).message);
     throw error;
   }

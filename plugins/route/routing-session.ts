@@ -296,6 +296,7 @@ export class RoutingSession {
     const verdict = judge(error, hedged?.branch.hasSent ?? this.#sent, this.#config);
     attempt.result = verdict.result;
     attempt.status = verdict.status;
+    if (!(hedged?.branch ?? this.#exchange).signal.aborted) attempt.failedFirst = true;
     recordConsumed(hedged?.branch ?? this.#exchange, attempt);
     attempt.error = (error instanceof Error ? error.message : String(error)).slice(0, 300);
     return hedged?.fail() === false

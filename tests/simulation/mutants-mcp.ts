@@ -35,6 +35,18 @@ function cancelledFree(exchange: LiveExchange): void {
   };
 }
 
+/** That it failed before its client left is not kept. */
+function failedWhenever(exchange: LiveExchange): void {
+  if (exchange.endpoint !== toolEndpoint) return;
+  const set = exchange.set.bind(exchange);
+  exchange.set = (fact, value) => {
+    if ((fact as unknown) === attempts)
+      for (const attempt of value as readonly Attempt[])
+        redefine(attempt, 'failedFirst', { get: () => undefined, set: () => {} });
+    set(fact, value);
+  };
+}
+
 export const mcpMutants: Readonly<Record<string, Mutant>> = {
   'tool-failed-and-charged': {
     summary: 'a call of a tool that has failed is charged although its price does not say so',
@@ -47,5 +59,9 @@ export const mcpMutants: Readonly<Record<string, Mutant>> = {
   'tool-left-unsent-and-charged': {
     summary: 'a call of a tool is charged whose client has left before it was sent',
     exchange: (exchange) => ending(exchange, (end) => (end === 'not_sent' ? 'running' : end)),
+  },
+  'tool-broken-and-charged': {
+    summary: 'a call of a tool that broke off is charged where its client leaves before it has the error',
+    exchange: failedWhenever,
   },
 };

@@ -76,6 +76,7 @@ const shownBy: Readonly<Record<string, number>> = {
   'tool-failed-and-charged': 22,
   'tool-left-and-free': 22,
   'tool-left-unsent-and-charged': 22,
+  'tool-broken-and-charged': 161,
 };
 
 for (const [name, mutant] of Object.entries(mutants)) {

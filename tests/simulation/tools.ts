@@ -135,9 +135,7 @@ class ToolCall {
     const [leaves, cancels] = [this.#chance.oneIn(6), this.#chance.oneIn(6)];
     const after = (label: string, work: () => void) =>
       schedule.after(this.#chance.delay(60), process.life, label, () => this.#trace.ended || work());
-    // Behind a call that broke off, billing takes a client that leaves before it has the error for one that left a running call.
-    const leave = () => this.#attempt.state === 'broken' || exchange.disconnect(process.host.clock.monotonic());
-    if (leaves) after('tool left', leave);
+    if (leaves) after('tool left', () => exchange.disconnect(process.host.clock.monotonic()));
     if (cancels) after('tool cancelled', () => this.#running.cancel(exchange, { params: { requestId: 1 } }));
     oracle.limits.entered(this.#trace);
     process

@@ -93,8 +93,9 @@ function judgeAttempts(ending: Ending): Verdict {
     return { kind: 'VOID', reason: ending.attempts.some(mayHaveRun) ? 'unknown' : result };
   }
   // No response head had arrived. After an upstream failure it is unknown whether work was done: the client does not
-  // pay. A client that disconnected pays for the prompt that was sent for it.
-  if (outcome === 'client_left') return settlement(ending, counted ? usage : undefined);
+  // pay. A client that disconnected before pays for the prompt that was sent for it.
+  if (outcome === 'client_left' && ending.attempts.at(-1)?.failedFirst !== true)
+    return settlement(ending, counted ? usage : undefined);
   return { kind: 'VOID', reason: 'unknown' };
 }
 

@@ -126,6 +126,8 @@ export interface Attempt {
   readonly hedge?: true;
   /** A concurrent attempt answered first; this one was aborted. */
   lost?: true;
+  /** Its vendor failed while the client waited, who owes nothing for it by leaving later. */
+  failedFirst?: true;
 }
 
 /** The exchange's attempts in the order in which they ended; the last one is the client's, who may pay for it. */

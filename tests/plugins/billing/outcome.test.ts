@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Outcome } from '../../../core/contract/contract.ts';
 import { judge } from '../../../plugins/billing/reservations/outcome.ts';
-import { type Attempt, type UsageReport, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { type Attempt, attempts, type UsageReport, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { attemptOf, entered, leaveWorlds, limits, meterOf, newWorld, report, send } from './world.ts';
 
@@ -14,6 +14,8 @@ interface Row {
   outcome: string;
   /** Results of the attempts that were sent, in order. */
   sent: Attempt['result'][];
+  /** The last one failed while the client waited. */
+  failedFirst?: true;
   report?: UsageReport;
   seen?: number;
   end: Outcome['kind'];
@@ -143,6 +145,13 @@ const table: Row[] = [
     expect: { kind: 'SETTLE', reason: 'client_left', cost: '2000000', estimated: true },
   },
   {
+    outcome: 'client left after the upstream had broken off before the head',
+    sent: ['unknown'],
+    failedFirst: true,
+    end: 'client_left',
+    expect: { kind: 'VOID', reason: 'unknown', cost: '0' },
+  },
+  {
     outcome: 'client left while the upstream had refused',
     sent: ['refused'],
     end: 'client_left',
@@ -157,6 +166,7 @@ test('every row of the outcome table has its cost, and leaves one end, its usage
       const before = await world.balance();
       const exchange = await entered(world);
       for (const result of row.sent) (await send(exchange)).result = result;
+      if (row.failedFirst) exchange.get(attempts).at(-1)!.failedFirst = true;
       if (row.seen !== undefined) assert.equal(meterOf(exchange).observe(row.seen), true);
       if (row.report !== undefined) exchange.set(usageReport, row.report);
       await exchange.end({ kind: row.end });

@@ -57,6 +57,7 @@ for (const phase of ['sent', 'body'] as const) {
   test(`a break in the phase "${phase}" of a call that may have effects: it is not tried again, and nothing is charged`, async () => {
     const error = new UpstreamError(phase, 'socket hang up');
     const trip = await (await bench()).go(both, [{ sent: true, error }]);
+    assert.equal(trip.attempts[0]!.failedFirst, true);
     const rendered = toGatewayError(trip.error);
     assert.deepEqual([rendered.status, rendered.shouldRetry], [502, true]);
     assert.deepEqual(results(trip), ['unknown']);
@@ -236,6 +237,7 @@ test('after a client has disconnected nothing more is tried', async () => {
   assert.deepEqual(results(trip), ['not_sent']);
   const late = await (await bench()).go(both, [reset], { leaveAt: 1, reason: left });
   assert.deepEqual(results(late), ['unknown']);
+  assert.equal(late.attempts[0]!.failedFirst, undefined);
   const unnamed = await (await bench()).go(both, [unreachable], { leaveAt: 1 });
   assert.equal(clientError(unnamed).status, 502);
   assert.equal(unnamed.attempts.length, 1);
