@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { batchLine, unrecorded, vendorBatch } from '../common/domain/calls.ts';
 import { funds, heldEstimate } from '../common/domain/ledger.ts';
-import { formatUsd, type Money, money, zero } from '../common/domain/money.ts';
+import { formatUsd, money } from '../common/domain/money.ts';
 import type { UploadedFiles } from '../common/domain/stored-files.ts';
 import type { Batch } from './batch.ts';
 import { type InputLimits, linesOf, requestIn } from './input.ts';
@@ -24,17 +24,15 @@ type Ordered = Pick<Batch, 'accountId' | 'inputFile' | 'endpoint' | 'headers' | 
 const mostLines = 100;
 const longestAnswer = 4_096;
 
-/** 402 where the balance does not cover them. Lines with mistakes are not among them. */
+/** 402 where the balance or a budget does not cover them. Lines with mistakes are not among them. */
 export async function requireFirstLines(tools: EstimateTools, exchange: Exchange, batch: Ordered): Promise<void> {
   const { host, covered } = tools;
   const spendable = host.find(funds);
   if (spendable === undefined) return;
-  let [needed, lines] = [zero, 0];
-  for await (const amount of estimates(tools, exchange, batch)) {
-    needed = money(needed + amount);
-    lines += 1;
-    if (lines === covered) break;
-  }
+  const calls: Exchange[] = [];
+  for await (const made of estimates(tools, exchange, batch)) if (calls.push(made) === covered) break;
+  const lines = calls.length;
+  const needed = money(calls.reduce((sum, made) => sum + made.get(heldEstimate), 0n));
   if (needed === 0n) return;
   try {
     await spendable.require(exchange, needed);
@@ -50,21 +48,23 @@ export async function requireFirstLines(tools: EstimateTools, exchange: Exchange
       cause: error,
     });
   }
+  await spendable.fits(calls);
 }
 
+/** Exchanges of lines that would be made, as far as to what they would hold. */
 async function* estimates(
   { host, files, limits }: EstimateTools,
   exchange: Exchange,
   batch: Ordered,
-): AsyncGenerator<Money> {
+): AsyncGenerator<Exchange> {
   const opened = await files().open(batch.accountId, batch.inputFile);
   if (opened === undefined) return;
   let seen = 0;
   try {
     for await (const { bytes } of linesOf(opened.body, limits.lineBytes)) {
       seen += 1;
-      const amount = bytes === 'too long' ? undefined : await estimate(host, exchange, batch, bytes.toString('utf8'));
-      if (amount !== undefined) yield amount;
+      const made = bytes === 'too long' ? undefined : await estimate(host, exchange, batch, bytes.toString('utf8'));
+      if (made !== undefined) yield made;
       if (seen === mostLines) return;
     }
   } finally {
@@ -73,7 +73,7 @@ async function* estimates(
 }
 
 /** undefined: it will be refused. */
-async function estimate(host: Host, order: Exchange, batch: Ordered, text: string): Promise<Money | undefined> {
+async function estimate(host: Host, order: Exchange, batch: Ordered, text: string): Promise<Exchange | undefined> {
   const request = requestIn(text, batch.endpoint);
   if ('code' in request) return undefined;
   let made: Exchange | undefined;
@@ -89,5 +89,5 @@ async function estimate(host: Host, order: Exchange, batch: Ordered, text: strin
     },
   });
   await lineAnswer(batch, answer, longestAnswer);
-  return made?.find(heldEstimate);
+  return made?.find(heldEstimate) === undefined ? undefined : made;
 }

@@ -27,7 +27,7 @@ import { type Archive, openArchive } from './archive/archive.ts';
 import { audit } from './audit/audit.ts';
 import { endingReservations } from './authorizations/admitted.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
-import { amountOf, authorizationOf, isOrder } from './authorizations/offers.ts';
+import { amountOf, authorizationOf, isOrder, requireWithin } from './authorizations/offers.ts';
 import { callWithHold, estimateHold } from './calls.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { type Config, configSchema, nodesOf, noticesOf, rulesOf } from './config.ts';
@@ -177,6 +177,7 @@ function provideAll(host: Host, state: State, { store, rows, files, archive, sta
   host.provide(funds, {
     require: async (exchange, amount) =>
       state.runtime && requireFunds(exchange, state.runtime.reservations, host, undefined, amount),
+    fits: (calls) => requireWithin(calls, scoped, state.rules, host.clock.now()),
     paying: (accountIds, orm) => readPaying(orm, store.schema, accountIds),
     amountOf: (exchange) => amountOf(exchange, state.rules, host.clock.now()),
   });

@@ -13,6 +13,7 @@ import { until } from '../helpers/until.ts';
 import { fileRoutes } from '../plugins/batches/native/file-vendor.ts';
 import { BatchVendor } from '../plugins/batches/native/stand-in.ts';
 import { acts, type Recorded, recorded } from './admission-recorder.ts';
+import { type Caller, messages, operationSections, operations, post as postBy, yamlOf } from './operations.ts';
 import { refusal, talk } from './sockets.ts';
 
 let native: BatchVendor;
@@ -20,59 +21,16 @@ let gateway: TestGateway;
 let accountId: string;
 let key: string;
 
-const price = { input: 1, output: 2 };
-const entry = (kind: string, cost: object, ...targets: string[]) => ({ kind, owned_by: 'test', targets, price: cost });
-
 before(async () => {
   native = new BatchVendor();
   native.add(fileRoutes(native));
   await native.start();
-  const v1 = 'sandbox:/v1';
-  const speaks = { chat: v1, responses: v1, messages: 'sandbox:', gemini: 'sandbox:/v1beta' };
-  const sections = {
-    providers: {
-      vendor: { keys: 'k', speaks },
-      gone: { keys: 'k', speaks: { chat: 'http://127.0.0.1:9/v1' } },
-      others: {
-        keys: 'k',
-        speaks: {
-          ...{ 'openai-embeddings': v1, 'openai-images': v1, 'openai-speech': v1, 'openai-transcriptions': v1 },
-          ...{ 'openai-moderations': v1, 'cohere-rerank': 'sandbox:/v2', 'openai-realtime': v1 },
-          ...{ 'gemini-live': 'sandbox:', 'ark-videos': 'sandbox:/api/v3' },
-        },
-      },
-      native: { keys: 'key', speaks: { chat: `${native.origin}/v1` }, dialect: { chat: { batches: 'native' } } },
-    },
-    models: {
-      m: entry('chat', price, 'vendor'),
-      fallback: entry('chat', price, 'gone', 'vendor'),
-      gone: entry('chat', price, 'gone'),
-      lines: {
-        ...entry('chat', { ...price, service: { batch: 0.5 } }, 'native/real'),
-        context: '100k',
-        max_output: 100,
-      },
-      e: entry('embedding', { input: 1 }, 'others'),
-      i: entry('image', { image: 0.01 }, 'others'),
-      v: entry('video', { second: 0.01, output: 1 }, 'others'),
-      s: entry('speech', { character: 15 }, 'others'),
-      t: entry('transcription', { audio: 0.36 }, 'others'),
-      r: entry('rerank', { search: 0.002 }, 'others'),
-      mod: entry('moderation', { input: 1 }, 'others'),
-      talk: entry('realtime', { input: 1, output: 2, input_audio: 2, output_audio: 4 }, 'others'),
-    },
-    batches: { native: { poll: '50ms', settle: '200ms' } },
-    'task-store': { expose: ['images', 'videos'] },
-    sandbox: { listen: '127.0.0.1:0' },
-  };
   const recorder = join(import.meta.dirname, 'admission-recorder.ts');
   gateway = await startGateway(`
 gateway: admission
 listen: 127.0.0.1:0
 plugins: [storage, request-log, files, sandbox, auth, "${recorder}", providers, models, idempotency, admission, billing, route, protocol-convert, endpoints, websockets, uploads, batches, task-store]
-${Object.entries(sections)
-  .map(([name, section]) => `${name}: ${JSON.stringify(section)}`)
-  .join('\n')}
+${yamlOf(operationSections(native.origin))}
 `);
   const find = <T>(service: { name: string; type?: T }) => gateway.gateway.find(service)!;
   accountId = (await find(accounts).create('ada', 'free')).id;
@@ -91,104 +49,9 @@ beforeEach(() => {
 
 const find = <T>(service: { name: string; type?: T }) => gateway.gateway.find(service)!;
 
-async function post(path: string, body: object | FormData, headers: Record<string, string> = {}): Promise<Response> {
-  const type = body instanceof FormData ? {} : { 'content-type': 'application/json' };
-  const sent = body instanceof FormData ? body : JSON.stringify(body);
-  return fetch(gateway.origin + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, ...type, ...headers },
-    body: sent,
-  });
-}
-
-const messages = [{ role: 'user', content: 'Hello' }];
-const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
-
-function form(fields: Record<string, string | Blob>): FormData {
-  const made = new FormData();
-  for (const [name, value] of Object.entries(fields))
-    if (typeof value === 'string') made.set(name, value);
-    else made.set(name, value, 'a.bin');
-  return made;
-}
-
-/** One second of silence. */
-function wav(): Blob {
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0);
-  head.writeUInt32LE(36 + 16_000, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(1, 20);
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(8_000, 24);
-  head.writeUInt32LE(16_000, 28);
-  head.writeUInt16LE(2, 32);
-  head.writeUInt16LE(16, 34);
-  head.write('data', 36);
-  head.writeUInt32LE(16_000, 40);
-  return new Blob([head, Buffer.alloc(16_000)]);
-}
-
-async function batchOf(model: string): Promise<void> {
-  const body = { model, max_tokens: 50, messages };
-  const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body });
-  const file = await post('/v1/files', form({ purpose: 'batch', file: new Blob([line]) }));
-  const { id: input } = (await file.json()) as { id: string };
-  const order = { input_file_id: input, endpoint: '/v1/chat/completions', completion_window: '24h' };
-  assert.equal((await post('/v1/batches', order)).status, 200);
-}
-
-async function turnOfResponses(): Promise<void> {
-  const client = await talk(gateway.origin, key);
-  await client.turn({ model: 'm', input: 'Hello' });
-  await client.close();
-}
-
-async function realtimeResponse(): Promise<void> {
-  const client = await talk(gateway.origin, key, '/v1/realtime?model=talk');
-  const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello' }] };
-  client.send({ type: 'conversation.item.create', item });
-  client.send({ type: 'response.create', response: { output_modalities: ['text'] } });
-  await until('the response is done', () => client.messages.some(({ type }) => type === 'response.done'));
-  await client.close();
-}
-
-async function liveTurn(): Promise<void> {
-  const path = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
-  const client = await talk(gateway.origin, key, path, { 'x-goog-api-key': key });
-  client.send({ setup: { model: 'models/talk' } });
-  await until('it is set up', () => client.messages.length > 0);
-  client.send({ clientContent: { turns: contents, turnComplete: true } });
-  await until('the turn has ended', () => client.messages.some(({ serverContent: one }) => one?.turnComplete === true));
-  await client.close();
-}
-
-/** Each makes one call that is charged; sessions open by another one, which costs nothing. */
-const operations: Record<string, readonly [operation: string, request: () => Promise<unknown>]> = {
-  chat: ['chat', () => post('/v1/chat/completions', { model: 'm', messages })],
-  'streamed chat': ['chat', () => post('/v1/chat/completions', { model: 'm', messages, stream: true })],
-  'chat by a second target': ['chat', () => post('/v1/chat/completions', { model: 'fallback', messages })],
-  responses: ['responses', () => post('/v1/responses', { model: 'm', input: 'Hello' })],
-  messages: ['messages', () => post('/v1/messages', { model: 'm', max_tokens: 50, messages })],
-  'generate-content': ['generate-content', () => post('/v1beta/models/m:generateContent', { contents })],
-  completions: ['completions', () => post('/v1/completions', { model: 'm', prompt: 'Hello' })],
-  embeddings: ['embeddings', () => post('/v1/embeddings', { model: 'e', input: 'Hello' })],
-  rerank: ['rerank', () => post('/v1/rerank', { model: 'r', query: 'a', documents: ['a', 'b'] })],
-  moderations: ['moderations', () => post('/v1/moderations', { model: 'mod', input: 'Hello' })],
-  speech: ['speech', () => post('/v1/audio/speech', { model: 's', input: 'Hello', voice: 'alloy' })],
-  transcriptions: ['transcriptions', () => post('/v1/audio/transcriptions', form({ model: 't', file: wav() }))],
-  images: ['images', () => post('/v1/images/generations', { model: 'i', prompt: 'a boat' })],
-  videos: [
-    'videos',
-    () => post('/v1/contents/generations/tasks', { model: 'v', content: [{ type: 'text', text: 'a boat' }] }),
-  ],
-  'a line of a batch': ['chat', () => batchOf('m')],
-  "a line of a vendor's batch": ['chat', () => batchOf('lines')],
-  'a turn of responses over WebSocket': ['responses', turnOfResponses],
-  'a response of a realtime session': ['realtime', realtimeResponse],
-  'a turn of a live session': ['realtime', liveTurn],
-};
+const client = () => ({ origin: gateway.origin, key });
+const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+  postBy(client(), path, body, headers);
 
 const ends = () => recorded.filter(({ what }) => what !== 'reserve');
 const open = () => recorded.filter(({ what, reservation }) => what === 'reserve' && reservation !== undefined).length;
@@ -196,7 +59,7 @@ const allEnded = () => until('every reservation has its end', () => recorded.len
 
 for (const [title, [operation, request]] of Object.entries(operations)) {
   test(`${title}: each rule reserves once, and settles once with the account's charge`, async () => {
-    const answer = await request();
+    const answer = await request(client());
     if (answer instanceof Response) assert.ok(answer.status < 300, await answer.text());
     await until('the call is settled', () => recorded.some(({ end }) => end !== undefined && end.cost > 0n));
     await allEnded();
@@ -246,7 +109,7 @@ const places: Record<string, RegExp> = {
   "Google's embeddings": /"status":"RESOURCE_EXHAUSTED",.*"reason":"TEAM_BUDGET_REACHED"/,
 };
 const googleEmbedding = { content: { parts: [{ text: 'Hello' }] } };
-const refused: Record<string, () => Promise<unknown>> = {
+const refused: Record<string, (client: Caller) => Promise<unknown>> = {
   "Google's embeddings": () => post('/v1beta/models/e:embedContent', googleEmbedding),
 };
 for (const title of ['chat', 'responses', 'messages', 'generate-content', 'embeddings', 'speech', 'images', 'videos'])
@@ -254,7 +117,7 @@ for (const title of ['chat', 'responses', 'messages', 'generate-content', 'embed
 for (const [title, request] of Object.entries(refused)) {
   test(`${title} that the second rule refuses: the client gets its error with its code, and the first rule releases once`, async () => {
     refuseSecond();
-    const answer = (await request()) as Response;
+    const answer = (await request(client())) as Response;
     assert.equal(answer.status, 429);
     assert.equal(answer.headers.get('retry-after'), '3');
     const text = await answer.text();

@@ -2,11 +2,12 @@
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { vendorBatch } from '../../common/domain/calls.ts';
-import type { Authorization } from '../../common/domain/ledger.ts';
-import type { Money } from '../../common/domain/money.ts';
+import { type Authorization, heldEstimate } from '../../common/domain/ledger.ts';
+import { type Money, money, zero } from '../../common/domain/money.ts';
 import { maxCount } from '../../common/domain/usage.ts';
 import { admitted } from '../../common/wire/admission-rules.ts';
 import type { ScopeServices } from '../budgets/own.ts';
+import type { Scope } from '../budgets/scope.ts';
 import { type HoldRules, otherTerms, termsOf } from '../reservations/call-terms.ts';
 import { firstHold } from '../reservations/charge.ts';
 import { withReservations } from './admitted.ts';
@@ -33,6 +34,28 @@ export function authorizationOf(
     return book.scopesOf(identity, terms);
   };
   return tallies.guard(kept, scopes, offer.amount);
+}
+
+/** What each scope of the calls would hold of them is taken for a moment. */
+export async function requireWithin(
+  calls: readonly Exchange[],
+  { tallies, book, own }: ScopeServices,
+  rules: HoldRules,
+  at: number,
+): Promise<void> {
+  const needs = new Map<string, { readonly scope: Scope; amount: Money }>();
+  for (const exchange of calls) {
+    const identity = exchange.get(caller);
+    await own.ready(identity.accountId);
+    for (const scope of book.scopesOf(identity, termsOf(exchange, rules, at))) {
+      // Another model may take them.
+      if (scope.instead !== undefined) continue;
+      const need = needs.get(scope.key) ?? { scope, amount: zero };
+      need.amount = money(need.amount + exchange.get(heldEstimate));
+      needs.set(scope.key, need);
+    }
+  }
+  for (const { scope, amount } of needs.values()) (await tallies.enter([scope], amount)).end(zero, at, '');
 }
 
 /** Its money is set aside by an authorization. */

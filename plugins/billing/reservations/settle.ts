@@ -1,5 +1,6 @@
 /** A call's hold while its answer runs, and its end with the exchange. */
 import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
 import {
   type Attempt,
   attempts,
@@ -13,7 +14,7 @@ import type { Model } from '../../common/domain/models.ts';
 import { type Money, money, type Ratio, zero } from '../../common/domain/money.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { unknownSize } from '../../common/wire/possible-usage.ts';
-import { chargeFor } from './charge.ts';
+import { boundOf, chargeFor } from './charge.ts';
 import { type Hold, sentAttempts, serveBy } from './hold.ts';
 import { attemptNotes, judge, type Likely, type Verdict } from './outcome.ts';
 import type { Reservations } from './reservations.ts';
@@ -64,6 +65,12 @@ export class HoldGuard implements SpendGuard {
 
   observe(outputTokens: number): boolean {
     return this.#reservations.observe(this.#hold, outputTokens);
+  }
+
+  usedUp(): GatewayError | undefined {
+    const { terms, seenOutput, held } = this.#hold;
+    const lacking = money(boundOf(terms, seenOutput) - held);
+    return terms.cap?.covers(lacking) === false ? terms.cap.refusal(lacking) : undefined;
   }
 
   writeOff(attempt: Attempt, share: number): boolean {

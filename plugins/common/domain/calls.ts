@@ -1,7 +1,7 @@
 /** The call of one exchange: the client's request, the attempts at vendors, and the answer's usage. */
 
 import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
-
+import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Model } from './models.ts';
 import type { Money, Ratio } from './money.ts';
 import type { Services } from './prices.ts';
@@ -183,6 +183,8 @@ export const dropped = defineContextKey<readonly string[]>('dropped');
 export interface SpendGuard {
   /** `outputTokens` seen so far, estimated. false: the hold is used up and the pool is empty; end the stream with an error. */
   observe(outputTokens: number): boolean;
+  /** Why it was false where a budget is used up; undefined: the balance is. */
+  usedUp?(): GatewayError | undefined;
   /**
    * Whether another attempt may follow this one, which may have run, so that its possible cost is written off: within this share
    * of what the calls of the last hour have cost, and counted.
@@ -200,6 +202,11 @@ export interface SpendGuard {
   /** Holds what this usage costs at this share of its price, if that is more than is held. 402 where the client cannot pay it. */
   cover?(usage: Usage, share: Ratio): undefined | Promise<void>;
 }
+
+/** Why an answer ends that its hold does not cover. A running stream must not be retried automatically. */
+export const usedUp = (guard: SpendGuard | undefined): GatewayError =>
+  guard?.usedUp?.() ??
+  new GatewayError('insufficient_balance', 'The balance is used up; the answer stops here.', { shouldRetry: false });
 
 /** The hold of the request, and what it comes to. Set by `billing`. */
 export const spendGuard = defineContextKey<SpendGuard>('meter');

@@ -38,6 +38,8 @@ export const ledger = defineService<Ledger>('ledger');
 export interface Funds {
   /** Rejects with 402 where the caller cannot spend this much; without an amount, where it has nothing to spend, unless some model costs nothing. */
   require(exchange: Exchange, amount?: Money): Promise<void>;
+  /** Rejects with 402 where what calls of an order would hold together (`heldEstimate`) is more than a budget that they lie in has left. */
+  fits(calls: readonly Exchange[]): Promise<void>;
   /** The accounts among these that have paid in money which was not paid back. `orm`: of a transaction, or not. */
   paying(accountIds: readonly string[], orm: Pick<Orm, 'execute'>): Promise<ReadonlySet<string>>;
   /** The hold of a call at its beginning, or the authorization of an order. Throws for a model without a price. */

@@ -97,11 +97,6 @@ export function streamBreakError(cause: unknown): GatewayError {
   return new GatewayError(kind, message, { shouldRetry: false, cause, ...(code === undefined ? {} : { code }) });
 }
 
-export function balanceUsedUp(): GatewayError {
-  const message = 'The balance is used up; the answer stops here.';
-  return new GatewayError('insufficient_balance', message, { shouldRetry: false });
-}
-
 /** The upstream's own error frame, scrubbed; a long one is written again. */
 export function cleanError(
   raw: Buffer,

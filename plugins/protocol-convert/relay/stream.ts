@@ -1,6 +1,7 @@
 /** Relay of a stream in whole frames with the upstream's own bytes, a usage meter, and a protocol-correct end. */
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { UpstreamError } from '../../../core/contract/upstream-failures.ts';
+import { usedUp } from '../../common/domain/calls.ts';
 import { Outbox } from '../../common/encoding/outbox.ts';
 import { FrameReader, parseFrame } from '../../common/kit/sse.ts';
 import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
@@ -10,7 +11,6 @@ import type { Reshape, StreamReader } from '../../common/wire/protocols.ts';
 import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
 import { keepAsEstimate, Opening, refuseKeptBack } from './opening.ts';
 import {
-  balanceUsedUp,
   cleanError,
   drainBody,
   endOf,
@@ -336,7 +336,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #stopForBalance(): void {
     this.#ended = true;
     void giveUp(this.#source);
-    this.#outbox.add(this.#errorFrames(balanceUsedUp()));
+    this.#outbox.add(this.#errorFrames(usedUp(this.#options.meter)));
   }
 
   #errorFrames(error: GatewayError): Uint8Array | undefined {

@@ -89,6 +89,10 @@ class DeferredSpendGuard implements SpendGuard {
     return true;
   }
 
+  usedUp(): GatewayError | undefined {
+    return this.#meter.usedUp?.();
+  }
+
   writeOff(attempt: Attempt, share: number): boolean {
     return this.#meter.writeOff?.(attempt, share) ?? true;
   }

@@ -174,8 +174,7 @@ export class RealtimeDialect implements Dialect {
 
   error(error: GatewayError, shape?: ShapeMembers): string {
     const shown = envelope(error).error;
-    const isBalance = error.kind === 'insufficient_balance' && !error.ownCode;
-    const code = isBalance ? 'insufficient_balance' : shown.code;
+    const code = error.kind === 'insufficient_balance' ? (error.code ?? error.kind) : shown.code;
     return JSON.stringify({
       type: 'error',
       event_id: `event_${randomUUID()}`,

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { isObject, objectOf, tryParseBytes } from '../../../core/json/json.ts';
 import { type Caller, caller as callerKey, keyring } from '../../common/domain/accounts.ts';
-import { type Call, type Pinned, pinned } from '../../common/domain/calls.ts';
+import { type Call, type Pinned, pinned, usedUp } from '../../common/domain/calls.ts';
 import { catalog } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
@@ -120,6 +120,11 @@ export class Charges {
   /** Counts tokens of messages; false: the money is not enough for them. */
   observe(tokens: number): boolean {
     return this.#step?.observe(tokens) !== false;
+  }
+
+  /** Why it is not enough. */
+  get usedUp(): GatewayError {
+    return usedUp(this.#step?.guard);
   }
 
   /** The upstream reports an error, in the member at this path of its message: of the running response. */

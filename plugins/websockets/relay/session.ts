@@ -235,8 +235,7 @@ export class RelaySession implements Session {
   }
 
   #observe(tokens: number): void {
-    if (!this.#charges.observe(tokens))
-      this.#failed(new GatewayError('insufficient_balance', 'The balance is used up.'));
+    if (!this.#charges.observe(tokens)) this.#failed(this.#charges.usedUp);
   }
 
   // ---------------------------------------------------------------------------------------------- from upstream to client
