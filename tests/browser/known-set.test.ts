@@ -295,10 +295,10 @@ const requests: Check = (reading) => {
 
 const story: Check = (reading) => {
   const call = refunded().call;
-  reading.tile('Charged', shown(call.cost));
-  reading.tile('Own cost', shown(call.own!));
-  reading.tile('Margin', shown(-call.own!));
-  reading.tile('Refunded', shown(call.cost));
+  reading.tile('Charged', shown(call.cost, true));
+  reading.tile('Own cost', shown(call.own!, true));
+  reading.tile('Margin', shown(-call.own!, true));
+  reading.tile('Refunded', shown(call.cost, true));
   reading.tile('Usage', `${call.used['input']} input, ${call.used['output']} output`);
   const { input, output } = catalogue[call.model]!.price;
   const perMillion = (price: number) =>

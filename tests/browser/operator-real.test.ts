@@ -1,6 +1,8 @@
 /** An operator's day in a real browser at the whole demo gateway, with everything that is really behind the pages. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
+import { parse } from 'yaml';
 import type { Browser as Client } from '../plugins/console/browser.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
 import { after, before, test } from './browser-test.ts';
@@ -16,7 +18,7 @@ const complaints: string[] = [];
 
 before(async () => {
   buildPages();
-  testbed = await startDemo();
+  testbed = await startDemo('demo', checkedAndKept());
   browser = await launchBrowser();
   page = await openPage(browser, complaints, { baseURL: testbed.origin });
   ada = testbed.browser();
@@ -31,11 +33,25 @@ after(async () => {
   await testbed?.stop();
 });
 
-const call = (model = 'gpt-5.4-mini') =>
+/** Calls of one vendor's models are checked, and their answers kept. */
+function checkedAndKept(): string {
+  const { plugins } = parse(readFileSync('config/demo.yaml', 'utf8')) as { plugins: string[] };
+  const guarded = plugins.flatMap((name) => (name === 'idempotency' ? ['guardrails', 'prompts', name] : [name]));
+  return `
+plugins: [${guarded.join(', ')}]
+guardrails:
+  checks: { mails: { type: patterns, find: [email], on: [prompt], do: mask, restore: true } }
+  policies: { base: [mails] }
+  apply: [{ policy: base, models: [claude-*] }]
+cache: { of: [{ models: [claude-*], keep: 10m, price: 0.1 }] }
+`;
+}
+
+const call = (model = 'gpt-5.4-mini', content = 'Hello') =>
   fetch(`${testbed.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+    body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
   });
 
 /** Fills the reason of the dialog in front, presses its button, and waits until it is gone. */
@@ -171,6 +187,39 @@ test('the ledger reconciles, this node is listed, and the audit log has every ch
     /money\.reconcile.*Done/,
   ])
     await page.getByRole('row', { name: row }).first().waitFor();
+});
+
+test('requests are narrowed by what a check has said and by its name, and one that the cache has answered says so', async () => {
+  const content = 'Write to ada@example.test.';
+  for (const from of ['miss', 'hit']) {
+    const answer = await call('claude-sonnet-5', content);
+    assert.deepEqual([answer.status, answer.headers.get('x-cache')], [200, from]);
+    await answer.text();
+  }
+  await page.goto('/console/admin/requests');
+  const rows = page.getByRole('row').filter({ has: page.getByRole('cell') });
+  await rows.filter({ hasText: 'gpt-5.4-mini' }).first().waitFor();
+  await page.getByRole('combobox', { name: 'Any verdict', exact: true }).click();
+  await page.getByRole('option', { name: 'Masked', exact: true }).click();
+  await rows.filter({ hasText: 'gpt-5.4-mini' }).first().waitFor({ state: 'detached' });
+  await rows.nth(1).waitFor();
+  assert.equal(await rows.count(), 2);
+  await page.getByLabel('Any check', { exact: true }).fill('nothing');
+  await rows.first().waitFor({ state: 'detached' });
+  await page.getByLabel('Any check', { exact: true }).fill('mails');
+  await rows.nth(1).waitFor();
+  assert.match(page.url(), /(?=.*verdict=masked).*check=mails/);
+  await rows.first().getByRole('button').first().click();
+  const story = page.getByRole('dialog', { name: 'Request' });
+  await story.getByText(/^answered from the cache: the answer to an equal request, (?:< 1|\d+) s old$/).waitFor();
+  await story.getByText('5 input, 18 output').waitFor();
+  await story
+    .getByTestId('formula')
+    .getByText(/× 1\/10$/)
+    .waitFor();
+  // The line of the timeline and the fact have the same digits.
+  const [, held] = /(\$[\d.]+) set aside for/.exec(await story.innerText()) ?? [];
+  assert.equal(await story.getByRole('definition').filter({ hasText: held! }).count(), 1);
 });
 
 test('the page of tools shows the servers as they are reached, and each tool with its price', async () => {

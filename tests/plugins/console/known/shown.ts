@@ -2,12 +2,13 @@
 import type { Figures } from './figures.ts';
 import { type Person, undated } from './play.ts';
 
-/** Cents from a dollar on, four digits below; what is left out is cut. */
-export function shown(amount: bigint): string {
+/** Cents from a dollar on, four digits below; what is left out is cut. `exact`: all digits. */
+export function shown(amount: bigint, exact = false): string {
   const size = amount < 0n ? -amount : amount;
   const [units, decimals] = [size / 1_000_000_000n, (size % 1_000_000_000n).toString().padStart(9, '0')];
   const zeros = /^0*/.exec(decimals)![0].length;
-  const digits = units > 0n ? decimals.slice(0, 2) : decimals.slice(0, zeros + 4).replace(/0+$/, '');
+  const length = exact ? 9 : zeros + 4;
+  const digits = units > 0n && !exact ? decimals.slice(0, 2) : decimals.slice(0, length).replace(/0+$/, '');
   return `${amount < 0n ? '−' : ''}$${units.toLocaleString('en-US')}.${digits.padEnd(2, '0')}`;
 }
 

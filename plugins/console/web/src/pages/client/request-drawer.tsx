@@ -118,7 +118,7 @@ function Formula({ charge }: { readonly charge: Charge }) {
         )}
         {/[1-9]/.test(charge.refunded) && (
           <Badge variant="light" color="teal" tt="none" radius="sm">
-            {t('client.usage.refunded')} <Money of={charge.refunded} />
+            {t('client.usage.refunded')} <Money of={charge.refunded} exact />
           </Badge>
         )}
       </Group>

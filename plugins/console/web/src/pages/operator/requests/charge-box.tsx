@@ -61,14 +61,14 @@ function ChargeFacts({ charge, attempts }: ChargeFactsProps) {
   return (
     <Facts
       of={[
-        [t('operator.column.cost'), <Money key="cost" of={cost} />],
-        [t('operator.column.ownCost'), <Money key="own" of={ownCost} />],
+        [t('operator.column.cost'), <Money key="cost" of={cost} exact />],
+        [t('operator.column.ownCost'), <Money key="own" of={ownCost} exact />],
         ownCost !== null && [
           t('operator.column.margin'),
-          <Money key="margin" of={marginOfCharge(charge, ownCost, attempts)} />,
+          <Money key="margin" of={marginOfCharge(charge, ownCost, attempts)} exact />,
         ],
-        !isNothing(refunded) && [t('client.usage.refunded'), <Money key="refunded" of={refunded} />],
-        [t('operator.traffic.requests.held'), <Money key="held" of={held} />],
+        !isNothing(refunded) && [t('client.usage.refunded'), <Money key="refunded" of={refunded} exact />],
+        [t('operator.traffic.requests.held'), <Money key="held" of={held} exact />],
         [t('shell.word.ratio'), localDecimals(plainRatio(ratio))],
         [t('operator.traffic.requests.priceVersion'), priceVersion],
         tier !== null && tier !== '' && [t('client.usage.tier'), tier],

@@ -85,6 +85,11 @@ const reasons: Readonly<Record<string, string>> = {
 const usd = (nano: Value, { language }: Reader): string => exactMoneyText(formatUsd(BigInt(String(nano))), language);
 const text = (value: Value): string => String(value);
 const time = (value: Value, { language }: Reader): string => durationText(Number(value), language);
+/** An age that is known in whole seconds. */
+function ageInSeconds(seconds: number, reader: Reader): string {
+  if (seconds < 1) return '< 1 s';
+  return seconds < 60 ? `${seconds} s` : time(seconds * 1000, reader);
+}
 const count = (value: Value, { language }: Reader): string => countText(Number(value), language);
 const bytes = (value: Value, { language }: Reader): string => bytesText(Number(value), language);
 
@@ -114,7 +119,9 @@ const wordsByKind: Readonly<Record<string, Words>> = {
     say(reader, 'instead', { requested: text(requested), served: text(served), why: why(reader, 'budget') }),
   'billing.served': ([by = ''], reader) => say(reader, 'served', { by: text(by) }),
   'cache.hit': ([how = '', ageS = 0], reader) =>
-    say(reader, how === 'similar' ? 'cachedSimilar' : 'cachedEqual', { time: time(Number(ageS) * 1000, reader) }),
+    say(reader, how === 'similar' ? 'cachedSimilar' : 'cachedEqual', {
+      time: ageInSeconds(Number(ageS), reader),
+    }),
   'guardrails.checked': ([verdicts = ''], reader) => say(reader, 'guarded', { said: text(verdicts) }),
   'mcp.called': ([server = '', tool = '', end = '', ms = 0], reader) => {
     const key = { answered: 'toolAnswered', refused: 'toolFailed' }[text(end)] ?? 'toolSilent';
