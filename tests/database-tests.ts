@@ -35,6 +35,8 @@ const ofReckoning =
 /** Kills of a single gateway: `test:processes` runs them on the embedded database, and `test:kill` kills gateways on PostgreSQL. */
 const ofOneGateway =
   /^tests\/(?:end-to-end\/(?:killed-unsent|read-only|worker-orders)|plugins\/(?:batches\/native|files|payments)\/kill)\.process\./;
+/** `.ci/run` holds the memory of simulated worlds against PostgreSQL beside the worlds themselves. */
+const ofWorlds = /^tests\/simulation\//;
 /** These are of the embedded store, whatever server there is. */
 const ofTheEmbedded =
   /^tests\/(?:plugins\/storage\/(?:backend|copy|embedded|power|server)|end-to-end\/(?:restored|storage-faults))\./;
@@ -64,7 +66,7 @@ function reachesDatabase(file: string): boolean {
 
 const isWanted = (file: string) =>
   (hasHistories(file) && !ofOneGateway.test(file)) ||
-  (![...ofTheWire, ofReckoning, ofOneGateway, ofTheEmbedded].some((pattern) => pattern.test(file)) &&
+  (![...ofTheWire, ofReckoning, ofOneGateway, ofWorlds, ofTheEmbedded].some((pattern) => pattern.test(file)) &&
     reachesDatabase(file));
 const files = globSync('tests/**/*.test.ts').filter(isWanted);
 process.stdout.write(`${files.toSorted().join('\n')}\n`);
