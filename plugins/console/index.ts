@@ -23,6 +23,7 @@ import { brandOf, mailFoot } from './brand/brand.ts';
 import { type ConsoleConfig, config } from './config.ts';
 import { type CommandParts, historyCommands } from './config-history/commands.ts';
 import { sealAgain } from './config-history/store.ts';
+import { authorizationEndpoint } from './key-requests/metadata.ts';
 import { Mailers } from './mailers.ts';
 import { mailsOf } from './members/in-charge.ts';
 import { addedPages, problemsOf } from './page-problems.ts';
@@ -95,7 +96,8 @@ export default definePlugin<ConsoleConfig>({
     const problems = () => [...problemsOf(addedPages(host)), ...unknownPlans(settings, host.find(services.plans))];
     if (host.mode !== 'serve') {
       const stop = () => mails.close();
-      return { endpoints: endpointsFor(refuse), commandLine, checks: { problems }, lifecycle: { stop } };
+      const endpoints = endpointsFor(host, settings, refuse);
+      return { endpoints, commandLine, checks: { problems }, lifecycle: { stop } };
     }
     // Sign-in and API are large, and commands have no use for them.
     const { openConsole, reloads } = await import('./open.ts');
@@ -103,7 +105,7 @@ export default definePlugin<ConsoleConfig>({
     host.provide(consoleSite, opened);
     host.provide(memberContacts, opened.contacts);
     return {
-      endpoints: endpointsFor((exchange, forward) => opened.site(exchange, forward)),
+      endpoints: endpointsFor(host, settings, (exchange, forward) => opened.site(exchange, forward)),
       addresses: { sockets: [opened.live.endpoint] },
       commandLine,
       checks: { problems },
@@ -150,11 +152,12 @@ function unknownPlans({ oidc }: ConsoleConfig, offers: Plans | undefined): Fault
   );
 }
 
-function endpointsFor(handle: NonNullable<Endpoint['handle']>): Endpoint[] {
+function endpointsFor(host: Host, { origin }: ConsoleConfig, handle: NonNullable<Endpoint['handle']>): Endpoint[] {
   const common = { operation, keyless: true, sameOrigin: true, unlogged: true, timeoutMs: 60_000, handle } as const;
   return [
     { ...common, method: 'GET', path: '/' },
     ...methods.flatMap((method) => paths.map((path) => ({ ...common, method, path }))),
+    authorizationEndpoint(host, origin),
   ];
 }
 

@@ -15,6 +15,7 @@ import { ConfigHistory } from './config-history/history.ts';
 import { HistoryRecorder } from './config-history/recorder.ts';
 import { openHistoryStore } from './config-history/store.ts';
 import { Files } from './files.ts';
+import { openPrograms } from './key-requests/programs.ts';
 import { openKeyRequests } from './key-requests/store.ts';
 import { Live } from './live.ts';
 import { openContacts } from './members/contacts.ts';
@@ -231,6 +232,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     tokens,
     views: ground.views,
     keyRequests: ground.keyRequests,
+    programs: openPrograms(host.fetch, () => ground.sealing.secrets),
     audit,
     throttle,
     history,

@@ -156,6 +156,20 @@ interface AskedKey {
   readonly machine: string;
   readonly address: string;
 }
+/** A program that has led a person's browser here: where that goes back to, and what the program must prove. */
+export interface Visit {
+  readonly clientId: string;
+  readonly redirectUri: string;
+  /** SHA-256 of the program's own secret, as base64url. */
+  readonly challenge: string;
+  /** What the program wants back; undefined: nothing. */
+  readonly state: string | undefined;
+}
+/** A request that has its answer. `visit`: the browser goes back to it, with `code` where a key was granted. */
+export interface AnsweredRequest {
+  readonly visit?: Visit;
+  readonly code?: string;
+}
 /** What has become of it: `early` where the program asks sooner than it may, `unknown` where the code is of none or used up. */
 export type TakenKey =
   | { readonly state: 'waiting' | 'early' | 'denied' | 'expired' | 'unknown' }
@@ -167,22 +181,36 @@ export type TakenKey =
       /** undefined: granted by an earlier version, in the account that was made for the person. */
       readonly accountId: string | undefined;
       readonly terms: string;
+      /** What the program must prove. */
+      readonly visit?: Visit;
     };
+interface WaitingRequest extends AskedKey {
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly visit?: Visit;
+}
 export interface KeyRequests {
-  /** `deviceCode` is the program's own; a person sees `userCode`. */
-  make(asked: AskedKey): Promise<{
+  /** `deviceCode` is the program's own; a person sees `userCode`. With `visit` the program gets its code by the browser. */
+  make(
+    asked: AskedKey,
+    visit?: Visit,
+  ): Promise<{
     readonly deviceCode: string;
     readonly userCode: string;
     readonly lastsMs: number;
     readonly intervalMs: number;
   }>;
   /** One that waits, by the code that a person has entered. */
-  find(code: string): Promise<(AskedKey & { readonly createdAt: number; readonly expiresAt: number }) | undefined>;
-  /** False: it waits no more. `terms`: of the key, as JSON. */
-  grant(code: string, by: { readonly personId: string; readonly accountId: string }, terms: string): Promise<boolean>;
-  deny(code: string, personId: string): Promise<boolean>;
-  /** The program's question; what it was granted, it gets once. */
-  take(deviceCode: string): Promise<TakenKey>;
+  find(code: string): Promise<WaitingRequest | undefined>;
+  /** undefined: it waits no more. `terms`: of the key, as JSON. */
+  grant(
+    code: string,
+    by: { readonly personId: string; readonly accountId: string },
+    terms: string,
+  ): Promise<AnsweredRequest | undefined>;
+  deny(code: string, personId: string): Promise<AnsweredRequest | undefined>;
+  /** The program's question, by its own code or by that of a visit; what it was granted, it gets once. */
+  take(code: string, by: 'device' | 'visit'): Promise<TakenKey>;
   prune(): Promise<void>;
 }
 

@@ -17,22 +17,23 @@ import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { attempts, call, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { pool } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
+import { consoleSite } from '../common/domain/pages/console-site.ts';
 import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
-import { rpcError } from './errors.ts';
 import { serverFaults } from './faults.ts';
 import { Generation, loaded } from './generation.ts';
 import { ownEndpoint } from './own/endpoint.ts';
 import { clientPage, operatorPage } from './pages/pages.ts';
+import { errorsOf, protectedResources } from './protected.ts';
 import { asked, openRequest } from './request.ts';
 import { Running } from './running.ts';
 
 export default definePlugin<McpConfig>({
   name: 'mcp',
   config: mcpSchema,
-  services: { optional: [localUpstreams, ledgerQueries, pool, catalog, plans, multipliers] },
+  services: { optional: [localUpstreams, ledgerQueries, pool, catalog, plans, multipliers, consoleSite] },
   mayExtend: [adminPages, clientPages],
   requires: [call, caller, asked],
   optional: [plan, model, spendGuard],
@@ -49,10 +50,14 @@ export default definePlugin<McpConfig>({
       clientPage(() => servers),
     );
     const running = new Running();
-    const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers));
+    const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers, errorsOf(host)));
     const own = new Set(endpoints);
     const instance: PluginInstance<McpConfig> = {
-      endpoints: [...endpoints, ownEndpoint(host, running, () => servers.config.per_account)],
+      endpoints: [
+        ...endpoints,
+        ownEndpoint(host, running, () => servers.config.per_account),
+        ...protectedResources(host),
+      ],
       addresses: { pathPrefixes: ['/mcp'] },
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => answer(exchange, running, host, next),
@@ -75,7 +80,7 @@ export default definePlugin<McpConfig>({
   },
 });
 
-function endpointOf(path: string, servers: () => Generation): Endpoint {
+function endpointOf(path: string, servers: () => Generation, renderError: Endpoint['renderError']): Endpoint {
   return {
     method: 'POST',
     path,
@@ -92,7 +97,7 @@ function endpointOf(path: string, servers: () => Generation): Endpoint {
       },
     ],
     open: async (exchange) => openRequest(exchange, await servers().use(exchange)),
-    renderError: rpcError,
+    ...(renderError && { renderError }),
   };
 }
 

@@ -1,7 +1,9 @@
 /** The whole API as one app, and its type for typed clients. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Schema } from 'hono/types';
+import { authorizationRoutes } from '../key-requests/authorize.ts';
 import { keyRequestRoutes } from '../key-requests/routes.ts';
+import { keyTokenRoutes } from '../key-requests/token.ts';
 import { noticeRoutes } from '../notices/routes.ts';
 import { viewRoutes } from '../saved-views/routes.ts';
 import { activityRoutes } from './activity.ts';
@@ -55,6 +57,8 @@ const topics = [
   homeRoutes,
   keyRoutes,
   keyRequestRoutes,
+  authorizationRoutes,
+  keyTokenRoutes,
   activityRoutes,
   tagRoutes,
   cachedRoutes,

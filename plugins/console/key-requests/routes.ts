@@ -1,8 +1,7 @@
-/** A program asks for a key by a code (RFC 8628), and a person who is signed in grants or denies it. */
+/** A program asks for a key by a code (RFC 8628) or has led the person's browser here, and a person who is signed in grants or denies it. */
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import { type AccountRight, includes } from '../../common/domain/organizations/rights.ts';
-import { keyTerms, termsOf } from '../api/keys.ts';
+import { keyTerms } from '../api/keys.ts';
 import {
   actorOf,
   type ConsoleServices,
@@ -12,24 +11,15 @@ import {
   requireRight,
 } from '../api/routing/router.ts';
 import { Routes, route } from '../api/routing/routes.ts';
-import { answers, done, instant, iso, takes } from '../api/schemas.ts';
+import { answers, instant, iso, takes } from '../api/schemas.ts';
+import type { AnsweredRequest } from '../people.ts';
 import { accountAdmin } from '../services.ts';
+import { placeOf, wayBack } from './authorize.ts';
+import { formOf, reasonOf, takeTurn, tooMany, windowMs } from './codes.ts';
+import { shown } from './programs.ts';
 
-const grantType = 'urn:ietf:params:oauth:grant-type:device_code';
-/** Codes that one address may ask for, and wrong ones that an address or a person may try, in a time. */
-const mostAsked = 20;
+/** Wrong codes that an address or a person may try in a time. */
 const mostWrong = 10;
-const windowMs = 10 * 60_000;
-
-/** What a stranger says of itself is shown to people: nothing that hides or turns letters. */
-const shown = z
-  .string()
-  .max(100)
-  .transform((text) => text.replace(/[\p{C}\p{Z}]+/gu, ' ').trim());
-const formOf = <Shape extends z.ZodRawShape>(shape: Shape) => ({
-  content: { 'application/x-www-form-urlencoded': { schema: z.object(shape) } },
-  required: true,
-});
 
 const code = z.string().max(40).describe('What the program shows, such as `WDJB-MJHT`.');
 const codePath = { params: z.object({ code }) };
@@ -57,21 +47,6 @@ const ask = route(
     }),
   },
 );
-const take = route(
-  'post',
-  '/connect/token',
-  'The program asks whether it has the key (RFC 8628, 3.4); errors are 400 with `error` as there',
-  answers(
-    z.object({ access_token: z.string().describe('The key.'), token_type: z.literal('Bearer') }).openapi('DeviceKey'),
-  ),
-  {
-    body: formOf({
-      grant_type: z.string().max(100).optional(),
-      device_code: z.string().max(100).optional(),
-      client_id: z.string().max(100).optional(),
-    }),
-  },
-);
 const look = route(
   'get',
   '/connect/requests/{code}',
@@ -82,6 +57,7 @@ const look = route(
         program: z.string(),
         machine: z.string(),
         address: z.string().describe('Where it asks from.'),
+        returnsTo: z.string().nullable().describe('Where the browser goes with the answer; null: nowhere.'),
         createdAt: instant,
         expiresAt: instant,
       })
@@ -89,24 +65,27 @@ const look = route(
   ),
   codePath,
 );
+const answered = z
+  .object({ ok: z.literal(true), location: z.string().optional().describe('Where the browser goes now.') })
+  .openapi('AnsweredKeyRequest');
 const grant = route(
   'post',
   '/connect/requests/{code}/grant',
   'Let the program have a key of these terms',
-  answers(done),
+  answers(answered),
   {
     ...codePath,
     body: takes(keyTerms),
   },
 );
-const deny = route('post', '/connect/requests/{code}/deny', 'Let the program have no key', answers(done), codePath);
+const deny = route('post', '/connect/requests/{code}/deny', 'Let the program have no key', answers(answered), codePath);
 
 export function keyRequestRoutes(services: ConsoleServices) {
   const { keyRequests, clock } = services;
   return new Routes(services)
     .read(ask, async ({ c, form: { client_id: program, machine = '' } }) => {
       need(services, accountAdmin);
-      takeTurn(services, `connect-ask:${c.env.address}`, mostAsked);
+      takeTurn(services, `connect-ask:${c.env.address}`);
       const made = await keyRequests.make({ program, machine, address: c.env.address });
       const page = `${c.env.origin}/console/connect`;
       return {
@@ -118,18 +97,10 @@ export function keyRequestRoutes(services: ConsoleServices) {
         interval: made.intervalMs / 1_000,
       };
     })
-    .file(take, async ({ c, form: { grant_type, device_code } }) => {
-      if (grant_type !== grantType) return refusal(['unsupported_grant_type', `grant_type must be ${grantType}.`]);
-      if (device_code === undefined) return refusal(['invalid_request', 'device_code is missing.']);
-      const taken = await keyRequests.take(device_code);
-      if (taken.state !== 'granted') return refusal(refusals[taken.state]);
-      const key = await makeKey(services, c, taken);
-      if (key === undefined) return refusal(refusals.denied);
-      return Response.json({ access_token: key, token_type: 'Bearer' });
-    })
     .read(look, async ({ c, param }) => {
-      const found = await tried(services, c, () => keyRequests.find(param.code));
-      return { ...found, createdAt: iso(found.createdAt), expiresAt: iso(found.expiresAt) };
+      const { visit, ...found } = await tried(services, c, () => keyRequests.find(param.code));
+      const returnsTo = visit === undefined ? null : placeOf(visit);
+      return { ...found, returnsTo, createdAt: iso(found.createdAt), expiresAt: iso(found.expiresAt) };
     })
     .action(grant, async ({ c, param, json }) => {
       const { program, machine } = await tried(services, c, () => keyRequests.find(param.code));
@@ -145,8 +116,7 @@ export function keyRequestRoutes(services: ConsoleServices) {
         reason: reasonOf(program, machine),
         run: async () => {
           const by = { personId: actorOf(c).id, accountId: await ownAccount(services, c) };
-          if (!(await keyRequests.grant(param.code, by, terms))) throw isOver();
-          return { ok: true } as const;
+          return said(await keyRequests.grant(param.code, by, terms), c);
         },
       };
     })
@@ -156,23 +126,18 @@ export function keyRequestRoutes(services: ConsoleServices) {
         action: 'key.deny',
         subject: program,
         reason: reasonOf(program, machine),
-        run: async () => {
-          if (!(await keyRequests.deny(param.code, actorOf(c).id))) throw isOver();
-          return { ok: true } as const;
-        },
+        run: async () => said(await keyRequests.deny(param.code, actorOf(c).id), c),
       };
     });
 }
 
-const reasonOf = (program: string, machine: string) => (machine === '' ? program : `${program} on ${machine}`);
 const isOver = () => new GatewayError('not_found', 'No program waits with this code.', { field: 'code' });
 
-function takeTurn({ throttle }: ConsoleServices, key: string, most: number): void {
-  const retryAfterMs = throttle.take(key, most, windowMs);
-  if (retryAfterMs > 0) throw tooMany(retryAfterMs);
+function said(answer: AnsweredRequest | undefined, c: RequestContext): z.output<typeof answered> {
+  if (answer === undefined) throw isOver();
+  const location = wayBack(answer, c.env.origin);
+  return { ok: true, ...(location === undefined ? {} : { location }) };
 }
-const tooMany = (retryAfterMs: number) =>
-  new GatewayError('rate_limited', 'Too many codes. Try again later.', { retryAfterMs });
 
 /** Wrong codes are counted by the person and by the address; after some, right ones are no longer looked at either. */
 async function tried<T>(services: ConsoleServices, c: RequestContext, find: () => Promise<T | undefined>): Promise<T> {
@@ -183,56 +148,4 @@ async function tried<T>(services: ConsoleServices, c: RequestContext, find: () =
   if (found !== undefined) return found;
   for (const key of counted) services.throttle.take(key, mostWrong, windowMs);
   throw isOver();
-}
-
-const refusals = {
-  waiting: ['authorization_pending', 'No one has answered yet.'],
-  early: ['slow_down', 'Wait five seconds longer between two questions.'],
-  denied: ['access_denied', 'The person did not grant a key.'],
-  expired: ['expired_token', 'The code has expired: ask for another one.'],
-  unknown: ['invalid_grant', 'The code is of no program that waits, or was used already.'],
-} as const satisfies Record<string, readonly [string, string]>;
-
-const refusal = ([error, error_description]: readonly [string, string]) =>
-  Response.json({ error, error_description }, { status: 400, headers: { 'cache-control': 'no-store' } });
-
-interface Granted {
-  readonly program: string;
-  readonly machine: string;
-  readonly personId: string;
-  readonly accountId: string | undefined;
-  readonly terms: string;
-}
-
-/** In the account that the person had chosen when they granted it, and in their name in the audit log; undefined: they may make none any more. */
-async function makeKey(services: ConsoleServices, c: RequestContext, granted: Granted): Promise<string | undefined> {
-  const { people, audit } = services;
-  const person = await people.find(granted.personId);
-  if (person === undefined || person.blocked || person.role === 'auditor') return undefined;
-  const terms = termsOf(keyTerms.parse(JSON.parse(granted.terms)));
-  const account = await stillMayMake(services, granted, terms.access === undefined ? 'keys' : 'allKeys');
-  if (account === undefined) return undefined;
-  const end = await audit.begin({
-    actor: { kind: 'person', id: person.id, label: person.email, role: person.role },
-    action: 'key.create',
-    subject: terms.name,
-    reason: reasonOf(granted.program, granted.machine),
-    address: c.env.address,
-    accountId: account,
-  });
-  try {
-    const { key } = await need(services, accountAdmin).createKey(account, terms, person.id);
-    await end('done');
-    return key;
-  } catch (error) {
-    await end('failed');
-    throw error;
-  }
-}
-
-/** The account, while the person has the role for it there. */
-async function stillMayMake(services: ConsoleServices, { personId, accountId }: Granted, right: AccountRight) {
-  const member = await services.people.membershipOf({ id: personId, chosen: accountId });
-  if (accountId !== undefined && member.accountId !== accountId) return undefined;
-  return includes(member.role, right) ? member.accountId : undefined;
 }

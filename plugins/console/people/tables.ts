@@ -155,6 +155,10 @@ function keyRequestTable(space: ReturnType<typeof pgSchema>) {
     personId: text('person_id'),
     accountId: text('account_id'),
     terms: text('terms'),
+    clientId: text('client_id'),
+    redirectUri: text('redirect_uri'),
+    challenge: text('challenge'),
+    clientState: text('client_state'),
   });
 }
 

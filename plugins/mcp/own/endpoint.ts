@@ -1,8 +1,8 @@
 /** Serves the gateway's own tools at an address of their own, with the rights of the key and at no cost. */
 import type { Endpoint, Host } from '../../../core/contract/contract.ts';
 import { readBody } from '../../../core/json/request-body.ts';
-import { rpcError } from '../errors.ts';
 import { loaded } from '../generation.ts';
+import { errorsOf } from '../protected.ts';
 import type { Running } from '../running.ts';
 
 const ownPath = '/mcp/gateway';
@@ -28,6 +28,6 @@ export function ownEndpoint(host: Host, running: Running, most: () => number): E
       const { answerOwn } = await loaded();
       return answerOwn(exchange, host, message, signal);
     },
-    renderError: rpcError,
+    renderError: errorsOf(host),
   };
 }

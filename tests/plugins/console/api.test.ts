@@ -12,6 +12,7 @@ import { clientAccount } from './fakes/world.ts';
 /** What is written down here by hand, so that a slip in the table is seen: who is let in. */
 const expected: Readonly<Record<string, readonly Who[]>> = {
   public: ['anonymous', 'client', 'auditor', 'operator', 'token'],
+  program: ['anonymous', 'client', 'auditor', 'operator', 'token'],
   person: ['client', 'auditor', 'operator'],
   own: ['client', 'operator'],
   any: ['client', 'auditor', 'operator', 'token'],
@@ -42,9 +43,10 @@ test('only intended routes are public, and routes that act on others are for ope
     'GET /public/models',
     'GET /public/status',
     'POST /connect/code',
-    'POST /connect/token',
     'POST /first-operator',
   ]);
+  const programs = Object.keys(access).filter((route) => access[route] === 'program');
+  assert.deepEqual(programs.toSorted(), ['GET /connect/authorize', 'POST /connect/register', 'POST /connect/token']);
   const admin = Object.keys(access).filter((route) => route.includes(' /admin/'));
   for (const route of admin) assert.ok(['read', 'act'].includes(access[route]!), route);
   const changes = admin.filter((route) => !route.startsWith('GET ') && access[route] !== 'act');
@@ -61,7 +63,9 @@ for (const who of everybody) {
       const refusal = who === 'anonymous' ? 401 : 403;
       if (admitted) assert.ok(![401, 405].includes(reply.status), `${route} as ${who}: ${reply.status} ${reply.text}`);
       else assert.equal(reply.status, refusal, `${route} as ${who}: ${reply.text}`);
-      if (reply.status >= 400) assert.equal(typeof reply.json.error.message, 'string', route);
+      // Programs of others read errors as OAuth has them.
+      if (reply.status >= 400)
+        assert.equal(typeof (reply.json.error_description ?? reply.json.error.message), 'string', route);
       const shared = reply.status < 400 && /^GET \/public\//.test(route) ? 'public, max-age=60' : 'no-store';
       assert.equal(reply.headers.get('cache-control'), shared, route);
     }

@@ -27,6 +27,7 @@ import type { ConsoleServices as Console } from '../../../plugins/console/api/ro
 import { brandOf } from '../../../plugins/console/brand/brand.ts';
 import { brand } from '../../../plugins/console/brand/config.ts';
 import type { OidcProvider } from '../../../plugins/console/config.ts';
+import { openPrograms } from '../../../plugins/console/key-requests/programs.ts';
 import { providerAdmin } from '../../../plugins/console/people/providers/provider-admin.ts';
 import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
@@ -88,6 +89,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     tokens: fakeTokens(world),
     views: fakeViews(),
     keyRequests: fakeKeyRequests(clock.now),
+    programs: openPrograms(host.fetch, () => ['a secret of this test']),
     audit: fakeAudit(world),
     throttle: new Throttle(clock),
     ...fakeHistory(host, clock.now),

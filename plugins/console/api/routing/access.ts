@@ -4,10 +4,10 @@ import type { AccountRight } from '../../../common/domain/organizations/rights.t
 import type { Actor, Role } from '../../actor.ts';
 
 /**
- * `public`: no session needed. `person`: a signed-in person. `own:…`: members of an account with this right, for the account
+ * `public`: no session needed. `program`: no session is read, so that pages of others may ask too. `person`: a signed-in person. `own:…`: members of an account with this right, for the account
  * that they have chosen alone. `any`: every role, tokens too. `read`: auditors and operators. `act`: operators.
  */
-export type Access = 'public' | 'person' | `own:${AccountRight}` | 'any' | 'read' | 'act';
+export type Access = 'public' | 'program' | 'person' | `own:${AccountRight}` | 'any' | 'read' | 'act';
 
 export const access: Readonly<Record<string, Access>> = table({
   'GET /openapi.json': 'any',
@@ -48,7 +48,9 @@ export const access: Readonly<Record<string, Access>> = table({
   'POST /budgets/additions': 'own:budgets',
   'DELETE /budgets/:id': 'own:budgets',
   'POST /connect/code': 'public',
-  'POST /connect/token': 'public',
+  'POST /connect/token': 'program',
+  'POST /connect/register': 'program',
+  'GET /connect/authorize': 'program',
   'GET /connect/requests/:code': 'own:keys',
   'POST /connect/requests/:code/grant': 'own:keys',
   'POST /connect/requests/:code/deny': 'own:keys',
@@ -214,7 +216,7 @@ export const rightOf = (needed: Access): AccountRight | undefined =>
 
 /** Whether this actor may (undefined: no session), whatever their role in an account. An auditor has no account of their own. */
 export function mayAsk(needed: Access, actor: Actor | undefined): boolean {
-  if (needed === 'public') return true;
+  if (needed === 'public' || needed === 'program') return true;
   if (actor === undefined) return false;
   if (needed === 'person') return actor.kind === 'person';
   if (rightOf(needed) !== undefined) return actor.kind === 'person' && actor.role !== 'auditor';

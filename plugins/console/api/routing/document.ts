@@ -31,6 +31,7 @@ const error = {
 
 const says: Record<string, string> = table({
   public: 'Needs no sign-in.',
+  program: 'For programs, as OAuth has it: needs no sign-in, and reads no cookie.',
   person: 'For every signed-in person.',
   any: 'For every role, and for tokens.',
   read: 'For auditors and operators.',

@@ -16,10 +16,11 @@ export function guard(services: ConsoleServices, access: Readonly<Record<string,
     c.header('cache-control', 'no-store');
     const needed = accessOf(c, access);
     if (needed === undefined) throw new GatewayError('not_found', 'There is nothing here.', { code: 'unknown_url' });
-    const actor = await services.people.identify(c.req.raw.headers);
+    const isProgram = needed === 'program';
+    const actor = isProgram ? undefined : await services.people.identify(c.req.raw.headers);
     limitRate(services, actor?.id ?? c.env.address);
     // Browsers never attach a bearer token by themselves, so forged requests carry none.
-    if (actor?.kind !== 'token')
+    if (!isProgram && actor?.kind !== 'token')
       refuseForeign({ method: c.req.method, header: (name) => c.req.header(name) }, c.env.origin);
     if (!mayAsk(needed, actor)) {
       if (actor === undefined) throw new GatewayError('unauthenticated', 'Sign in first.');

@@ -12,6 +12,7 @@ import type { Actor } from '../../actor.ts';
 import type { Brand } from '../../brand/brand.ts';
 import type { ConfigHistory } from '../../config-history/history.ts';
 import type { HistoryRecorder } from '../../config-history/recorder.ts';
+import type { Programs } from '../../key-requests/programs.ts';
 import type { Invitations } from '../../members/types.ts';
 import type { AddedPage } from '../../page-problems.ts';
 import type { ProviderAdmin } from '../../people/providers/provider-admin.ts';
@@ -27,6 +28,7 @@ export interface ConsoleServices {
   readonly tokens: Tokens;
   readonly views: Views;
   readonly keyRequests: KeyRequests;
+  readonly programs: Programs;
   readonly audit: Audit;
   readonly history: ConfigHistory;
   readonly recorder: Pick<HistoryRecorder, 'record'>;

@@ -216,8 +216,8 @@ export function fakeKeyRequests(now: () => number): KeyRequests {
   return {
     make: async () => ({ deviceCode: 'device', userCode: 'WDJB-MJHT', lastsMs: 600_000, intervalMs: 5_000 }),
     find: async (code) => (isKnown(code) ? { ...waiting, createdAt: now(), expiresAt: now() + 600_000 } : undefined),
-    grant: async (code) => isKnown(code),
-    deny: async (code) => isKnown(code),
+    grant: async (code) => (isKnown(code) ? {} : undefined),
+    deny: async (code) => (isKnown(code) ? {} : undefined),
     take: async () => ({ state: 'waiting' }),
     prune: async () => undefined,
   };

@@ -18,6 +18,7 @@ import { useWork } from '../../parts/use-work.ts';
 import { KeyForm } from './key-form.tsx';
 
 type KeyRequest = Answer<Routes['connect']['requests'][':code']['$get']>;
+type AnsweredRequest = Answer<Routes['connect']['requests'][':code']['grant']['$post']>;
 
 export default function Connect() {
   const { t } = useTranslation();
@@ -92,23 +93,21 @@ function Asking({ code, onAnswer, onOther }: AskingProps) {
         <ErrorState error={asked.error} onRetry={onOther} />
       </Stack>
     );
-  const { program, machine } = asked.data;
+  const { program, machine, returnsTo } = asked.data;
   const name = clientPrograms.get(program)?.name ?? program;
-  const grant = async (terms: KeyTerms) => {
-    await send('POST', `${path}/grant`, terms);
-    onAnswer('granted');
+  const end = (answer: 'granted' | 'denied', { location }: AnsweredRequest) => {
+    onAnswer(answer);
+    if (location !== undefined) globalThis.location.assign(location);
   };
-  const deny = async () => {
-    await send('POST', `${path}/deny`);
-    onAnswer('denied');
-  };
+  const grant = async (terms: KeyTerms) => end('granted', await send<AnsweredRequest>('POST', `${path}/grant`, terms));
+  const deny = async () => end('denied', await send<AnsweredRequest>('POST', `${path}/deny`));
   return (
     <Stack maw={640}>
       <Panel title={t('client.connect.asks', { program: name })}>
         <Stack>
           <Facts request={asked.data} name={name} code={code} />
           <Alert color="yellow" variant="light">
-            {t('client.connect.careful')}
+            {returnsTo === null ? t('client.connect.careful') : t('client.connect.carefulReturn', { place: returnsTo })}
           </Alert>
           {problem !== undefined && <ErrorState error={problem} />}
         </Stack>
@@ -136,18 +135,20 @@ interface FactsProps {
   readonly code: string;
 }
 
-function Facts({ request: { machine, address }, name, code }: FactsProps) {
+function Facts({ request: { machine, address, returnsTo }, name, code }: FactsProps) {
   const { t } = useTranslation();
   const { person } = useMe();
   return (
     <FactList
       facts={[
-        [
-          t('client.connect.code'),
-          <Code key="code" fz="lg">
-            {code.toUpperCase()}
-          </Code>,
-        ],
+        returnsTo === null
+          ? [
+              t('client.connect.code'),
+              <Code key="code" fz="lg">
+                {code.toUpperCase()}
+              </Code>,
+            ]
+          : [t('client.connect.returnsTo'), <Code key="place">{returnsTo}</Code>],
         [t('client.connect.program'), name],
         ...(machine === '' ? [] : [[t('client.connect.machine'), machine] as const]),
         [t('client.connect.address'), address],

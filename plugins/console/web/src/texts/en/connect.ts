@@ -7,6 +7,8 @@ export default {
     next: 'Continue',
     asks: '{{program}} asks for a key',
     careful: 'Allow it only if you have just begun this yourself and the program shows this code.',
+    carefulReturn: 'Allow it only if you have just begun this yourself in this program: the key goes to {{place}}.',
+    returnsTo: 'Sends the key to',
     program: 'Program',
     machine: 'Machine',
     address: 'Asks from',
