@@ -274,6 +274,33 @@ test('buttons below plans that come late can be clicked when the plans are there
   await page.context().close();
 });
 
+test('invitations below members that come late can be clicked when the members are there, and headings come with their rows', async () => {
+  const page = await stage.page();
+  const { promise: membersAreAsked, resolve: answerMembers } = Promise.withResolvers<void>();
+  await page.route('**/console/api/members', async (route) => {
+    await membersAreAsked;
+    await route.continue();
+  });
+  const waiting = { id: 'invited', email: 'eve@example.test', role: 'viewer', acceptedAt: null, invitedBy: 'Ada' };
+  const times = { createdAt: new Date().toISOString(), expiresAt: new Date(Date.now() + 86_400_000).toISOString() };
+  await page.route('**/console/api/members/invitations', (route) =>
+    route.fulfill({ json: { rows: [{ ...waiting, ...times }] } }),
+  );
+  await page.goto(`${stage.origin}/console/members`);
+  await page.getByRole('cell', { name: 'eve@example.test', exact: true }).waitFor();
+  const again = page.getByRole('button', { name: /eve@example\.test/ }).first();
+  const heading = page.locator('.data-table th').first();
+  assert.equal(await heading.isVisible(), false);
+  await assert.rejects(again.click({ trial: true, timeout: 500 }), /intercepts pointer events/);
+  answerMembers();
+  await again.click({ trial: true });
+  const places = async () => [await again.boundingBox(), await heading.boundingBox()];
+  const seen = await places();
+  await page.waitForLoadState('networkidle');
+  assert.deepEqual(await places(), seen);
+  await page.context().close();
+});
+
 test('the browser reports no error and no violation of the policy', () => {
   assert.deepEqual(stage.complaints, []);
 });

@@ -246,6 +246,28 @@ test('the audit log has every change', async () => {
   assert.doesNotMatch(files[0]!.text, /debug/);
 });
 
+test('versions below a comparison that comes late can be clicked when it is there, and stay where they are', async () => {
+  const page = await stage.page();
+  const { promise: differenceIsAsked, resolve: answerDifference } = Promise.withResolvers<void>();
+  await page.route('**/config/history/difference**', async (route) => {
+    await differenceIsAsked;
+    await route.continue();
+  });
+  await page.goto('/console/admin/config?view=history&version=3');
+  const version = page
+    .getByRole('region', { name: 'Applied configurations' })
+    .getByRole('button', { name: '3', exact: true });
+  await version.waitFor();
+  const click = () => version.click({ trial: true, timeout: 500 });
+  await assert.rejects(click(), /intercepts pointer events/);
+  answerDifference();
+  await version.click({ trial: true });
+  const place = await version.boundingBox();
+  assert.ok(place!.y > (await page.getByTestId('config-diff').boundingBox())!.y);
+  await page.waitForLoadState('networkidle');
+  assert.deepEqual(await version.boundingBox(), place);
+});
+
 test('an auditor sees the pages without their controls', async () => {
   await stage.testbed.people.setBlocked('person-auditor', false);
   await stage.testbed.people.setRole('person-auditor', 'auditor');

@@ -15,6 +15,7 @@ import { Page, Panel } from '../../../parts/page.tsx';
 import { type Column, RowsTable } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState, ErrorState } from '../../../parts/states.tsx';
+import { Steady } from '../../../parts/steady.tsx';
 import { RemoveMember, RoleDrawer } from './change.tsx';
 import { Invite, Waiting } from './invitations.tsx';
 import { membersKey } from './keys.ts';
@@ -63,7 +64,9 @@ export default function Members() {
       {manages && !isLog && (
         <>
           <People />
-          <Waiting />
+          <Steady>
+            <Waiting />
+          </Steady>
         </>
       )}
       <Invite opened={inviting} onClose={() => setInviting(false)} />

@@ -9,6 +9,7 @@ import { Panel } from '../../../parts/page.tsx';
 import { type Column, RowsTable } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState } from '../../../parts/states.tsx';
+import { Steady } from '../../../parts/steady.tsx';
 import { useActs } from '../parts/act.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import type { ConfigDifference, ConfigHistory, ConfigVersion } from '../sale-types.ts';
@@ -41,15 +42,17 @@ function Versions({ data: { rows, running } }: { readonly data: ConfigHistory })
   return (
     <Stack gap="sm">
       {opened !== undefined && <Compared version={opened} rows={rows} running={running} />}
-      <Panel title={t('operator.config.history.title')} hint={t('operator.config.history.hint')} flush>
-        <RowsTable
-          label={t('operator.config.history.title')}
-          columns={columns}
-          rows={rows}
-          rowKey={({ version }) => String(version)}
-          onOpen={({ version }) => change({ version: String(version), with: undefined })}
-        />
-      </Panel>
+      <Steady>
+        <Panel title={t('operator.config.history.title')} hint={t('operator.config.history.hint')} flush>
+          <RowsTable
+            label={t('operator.config.history.title')}
+            columns={columns}
+            rows={rows}
+            rowKey={({ version }) => String(version)}
+            onOpen={({ version }) => change({ version: String(version), with: undefined })}
+          />
+        </Panel>
+      </Steady>
     </Stack>
   );
 }
