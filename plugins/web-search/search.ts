@@ -120,6 +120,8 @@ class RunningSearch {
     const { name, code } = Object(error) as { readonly name?: unknown; readonly code?: unknown };
     const wasNotSent = (error instanceof Unfetchable && error.status === undefined) || unconnected.has(String(code));
     const { status } = this.#attempt;
+    // A client that leaves breaks nothing off here.
+    this.#attempt.failedFirst = true;
     if (error instanceof Refused) this.#attempt.result = 'refused';
     else this.#attempt.result = wasNotSent ? 'not_sent' : 'unknown';
     this.#attempt.error = error instanceof Refused ? `status ${status}` : String(name ?? code).slice(0, 64);

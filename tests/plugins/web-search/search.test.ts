@@ -24,7 +24,7 @@ before(async () => {
   engine = await startEngine();
   gateway = await startGateway(
     file(
-      `{ engine: tavily, key: secret-key, price: 0.25, within: 300ms, answer: 1KB, allow_private: true, api: { url: "${engine.origin}/search" } }`,
+      `{ engine: tavily, key: secret-key, price: 0.25, within: 2s, answer: 1KB, allow_private: true, api: { url: "${engine.origin}/search" } }`,
     ),
   );
 });
@@ -41,9 +41,9 @@ async function open(usd: string, of = gateway, models?: readonly string[]) {
   const { key } = await find(accounts)!.createKey(id, { name, ...(models === undefined ? {} : { models }) });
   return {
     balance: async () => formatUsd(await find(ledger)!.balance(id)),
-    search: async (body: object) => {
+    search: async (body: object, signal: AbortSignal | null = null) => {
       const answer = await fetch(`${of.origin}/v1/search`, {
-        ...{ method: 'POST', body: JSON.stringify(body) },
+        ...{ signal, method: 'POST', body: JSON.stringify(body) },
         headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
       });
       return {
@@ -100,6 +100,20 @@ test('a search that the engine refuses, garbles, overfills or does not answer co
   const asked = engine.seen.length;
   assert.equal((await search({ query: 'boats' })).status, 402);
   assert.equal(engine.seen.length, asked, 'nothing is sent that cannot be paid');
+});
+
+test('a search that its client leaves, and that the engine does not answer, costs nothing', async () => {
+  const { search, balance } = await open('0.25');
+  engine.answer = 'hang';
+  const asked = engine.seen.length;
+  const gone = new AbortController();
+  const left = search({ query: 'boats' }, gone.signal).catch(() => 'left');
+  await until('the engine to be asked', async () => engine.seen.length > asked);
+  gone.abort();
+  assert.equal(await left, 'left');
+  engine.answer = answered;
+  await until('the money to be free again', async () => (await search({ query: 'boats' })).status === 200);
+  await until('the charge', async () => (await balance()) === '0.00');
 });
 
 test('a key that is bound to models searches if web-search is among them', async () => {
