@@ -142,6 +142,12 @@ export const mcpSchema = z.strictObject({
     .describe(
       'Servers may be programs that the gateway starts. Set it where each of them is trusted as the gateway itself is.',
     ),
+  keys: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Keys without a cap may make others at /mcp/gateway, each with their own rights, a cap and an end. Set it where programs make keys for others.',
+    ),
   lists: duration()
     .refine((ms) => ms >= 1_000, 'must be 1s or more')
     .prefault('1m')

@@ -12,6 +12,7 @@ import {
 } from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { caller } from '../common/domain/accounts.ts';
+import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { attempts, call, spendGuard, usageReport } from '../common/domain/calls.ts';
@@ -33,7 +34,7 @@ import { Running } from './running.ts';
 export default definePlugin<McpConfig>({
   name: 'mcp',
   config: mcpSchema,
-  services: { optional: [localUpstreams, ledgerQueries, pool, catalog, plans, multipliers, consoleSite] },
+  services: { optional: [accountAdmin, localUpstreams, ledgerQueries, pool, catalog, plans, multipliers, consoleSite] },
   mayExtend: [adminPages, clientPages],
   requires: [call, caller, asked],
   optional: [plan, model, spendGuard],
@@ -53,11 +54,7 @@ export default definePlugin<McpConfig>({
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers, errorsOf(host)));
     const own = new Set(endpoints);
     const instance: PluginInstance<McpConfig> = {
-      endpoints: [
-        ...endpoints,
-        ownEndpoint(host, running, () => servers.config.per_account),
-        ...protectedResources(host),
-      ],
+      endpoints: [...endpoints, ownEndpoint(host, running, () => servers.config), ...protectedResources(host)],
       addresses: { pathPrefixes: ['/mcp'] },
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) => answer(exchange, running, host, next),

@@ -14,7 +14,9 @@ import { uuidForm } from '../../common/kit/paging.ts';
 export interface OwnTool {
   readonly name: string;
   readonly description: string;
-  readonly properties: Record<string, Record<string, string | number>>;
+  readonly properties: Record<string, object>;
+  /** It changes something; absent: it only reads. */
+  readonly changes?: true;
   readonly required?: readonly string[];
   /** Throws a Failed for what the tool reports as its failure. */
   run(given: Readonly<Record<string, unknown>>, exchange: Exchange, host: Host): Promise<object>;

@@ -1,12 +1,14 @@
 /** The gateway's own tools: for the account of the key alone, for the models of the key, at the prices that it pays. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
 import { openWorld, type World } from './world.ts';
 
 let world: World;
 before(async () => {
   world = await openWorld({
     servers: ', price: { call: 0.25 }',
+    keys: true,
     plugins: 'providers, models,',
     below: ', route, protocol-convert',
     more: `
@@ -68,4 +70,74 @@ test('a tool that the gateway does not have is the error of the protocol, and no
   await assert.rejects(ask(key, 'modern', 'other'), { code: -32_602 });
   const answer = await fetch(`${world.gateway.origin}/mcp/gateway`, { method: 'POST', body: '{}' });
   assert.equal(answer.status, 401);
+});
+
+const keyAdmin = () => world.gateway.gateway.find(accountAdmin)!;
+
+test('a key makes another one of its own rights, which spends its cap and no more', async () => {
+  const ada = await world.account('10');
+  const made = await ask(ada.key, 'modern', 'create_key', { name: 'for a script', cap: '0.3', days: 7 });
+  assert.match(made.key, /^sk-/);
+  const view = await keyAdmin().key(ada.id, made.id);
+  assert.deepEqual(
+    [view.name, view.cap, view.models],
+    ['for a script', { amount: 300_000_000n, every: 'ever' }, undefined],
+  );
+  assert.equal(made.expires_at, new Date(view.expiresAt!).toISOString());
+  assert.ok(Math.abs(view.expiresAt! - Date.now() - 7 * 86_400_000) < 60_000);
+  const connected = await world.client(made.key, 'modern');
+  await connected.callTool({ name: 'new__echo' });
+  await world.charges(ada.id, 1);
+  await assert.rejects(connected.callTool({ name: 'new__echo' }), /cap|limit/i);
+  await connected.close();
+  assert.equal(await world.balance(ada.id), 9_750_000_000n);
+});
+
+test('a key that has limits, models, a project and an end gives them to what it makes, and never more', async () => {
+  const { id, key: rich } = await world.account('1');
+  const expiresAt = Date.now() + 86_400_000;
+  const limits = { rpm: 7 };
+  const terms = {
+    name: 'bound',
+    project: 'alpha',
+    models: ['small', 'new/*'],
+    expiresAt,
+    limits,
+    addresses: ['127.0.0.0/8'],
+  };
+  const { key } = await keyAdmin().createKey(id, terms, undefined);
+  const made = await ask(key, 'modern', 'create_key', { name: 'child', cap: '1', every: 'month', models: ['small'] });
+  const view = await keyAdmin().key(id, made.id);
+  assert.deepEqual(
+    [view.project, view.models, view.expiresAt, view.limits, view.addresses],
+    ['alpha', ['small'], expiresAt, limits, ['127.0.0.0/8']],
+  );
+  const whole = await ask(key, 'legacy', 'create_key', { name: 'child', cap: '1' });
+  assert.deepEqual((await keyAdmin().key(id, whole.id)).models, ['small', 'new/*']);
+  assert.match(
+    await ask(key, 'modern', 'create_key', { name: 'c', cap: '1', models: ['large'] }),
+    /may not call "large"/,
+  );
+  // A cap for each of many keys would be no cap.
+  assert.match(
+    await ask(made.key, 'modern', 'create_key', { name: 'grandchild', cap: '1' }),
+    /has a cap makes no keys/,
+  );
+  const wrong = [{ name: 'c' }, { name: '', cap: '1' }, { name: 'c', cap: '0' }, { name: 'c', cap: '-1' }];
+  for (const given of [...wrong, { name: 'c', cap: '1', days: 366 }, { name: 'c', cap: '1', access: 'organization' }])
+    assert.match(await ask(rich, 'modern', 'create_key', given), /^[a-z]+: /, JSON.stringify(given));
+});
+
+test('no key makes another one where the operator has not allowed it', async () => {
+  const bare = await openWorld();
+  const { key } = await bare.account('1');
+  const connected = await bare.client(key, 'modern', { path: '/mcp/gateway' });
+  const { tools } = await connected.listTools();
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    ['call_cost', 'my_usage', 'models_and_prices'],
+  );
+  await assert.rejects(connected.callTool({ name: 'create_key', arguments: { name: 'c', cap: '1' } }), /Unknown tool/);
+  await connected.close();
+  await bare.stop();
 });

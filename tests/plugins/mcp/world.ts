@@ -181,6 +181,7 @@ export async function openWorld({
   apis = '',
   lists = '1m',
   commands = false,
+  keys = false,
   plugins = '',
   below = '',
   more = '',
@@ -196,6 +197,7 @@ plans: { default: free, offers: { free: { price: 0 } } }
 mcp:
   lists: ${lists}
   commands: ${commands}
+  keys: ${keys}
   servers:
 ${section('new', modern)}
 ${section('old', legacy)}
