@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { databaseUrl } from '../helpers/database.ts';
 import { statementCounts } from './statement-counter.ts';
-import { startTestbed } from './testbed.ts';
+import { startTestbed, until } from './testbed.ts';
 
 const seconds = 10;
 
@@ -22,10 +22,19 @@ const allowed: readonly (readonly [RegExp, number])[] = [
 test('the main gateway sends at most a few statements in ten idle seconds', async () => {
   await using _testbed = await startTestbed();
   // What a start leaves to do, and the proof that notifications arrive.
-  await pause(3_000);
+  await pause(2_000);
+  await until('a start has left nothing to do', async () => {
+    const counts = statementCounts();
+    await pause(1_000);
+    const others = Object.entries(statementCounts()).filter(([words]) => !allowed.some(([known]) => known.test(words)));
+    return others.every(([words, count]) => count === counts[words]);
+  });
   const before = statementCounts();
+  const began = performance.now();
   await pause(seconds * 1_000);
   const after = statementCounts();
+  // A busy machine ends a pause late.
+  const longer = (performance.now() - began) / (seconds * 1_000);
   assert.ok(Object.keys(before).length > 0, 'nothing is counted');
   const sums = allowed.map(() => 0);
   for (const [words, count] of Object.entries(after)) {
@@ -36,5 +45,5 @@ test('the main gateway sends at most a few statements in ten idle seconds', asyn
   }
   assert.ok(sums[0]! >= 1, 'changes are polled');
   for (const [index, [known, most]] of allowed.entries())
-    assert.ok(sums[index]! <= most, `${sums[index]} × ${known}, of ${most} at most`);
+    assert.ok(sums[index]! <= Math.floor(most * longer), `${sums[index]} × ${known}, of ${most} at most`);
 });

@@ -1,7 +1,6 @@
 /** Gemini Live sessions and short-lived keys through the whole gateway. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { accountAdmin } from '../../plugins/common/domain/admin/accounts.ts';
 import { cost } from '../../plugins/common/domain/money.ts';
@@ -14,8 +13,11 @@ const path = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGene
 const entry = (...targets: string[]) => ({ owned_by: 'test', kind: 'realtime', targets, context: '32k', price });
 
 let testbed: Testbed;
+/** What the gateway's clock is ahead. */
+let aheadMs = 0;
 before(async () => {
   testbed = await startTestbed({
+    clock: { now: () => Date.now() + aheadMs, monotonic: () => performance.now() },
     providers: ({ sandbox }) => ({
       live: {
         keys: 'vendor-key-of-the-sandbox',
@@ -254,19 +256,20 @@ test('a token opens and continues its number of sessions, paid by the account of
 
 test('an expired token refuses new sessions first, then messages', async () => {
   const customer = await testbed.customer();
-  const times = { uses: 0, newSessionExpireTime: inMs(2_000), expireTime: inMs(4_000) };
+  const times = { uses: 0, newSessionExpireTime: inMs(300_000), expireTime: inMs(600_000) };
   const { name } = (await tokenOf(customer.key, times)).json;
   const client = await open(`${constrainedPath}?access_token=${name}`);
   client.send(setup());
   await until('it is set up', () => client.messages.length > 0);
-  await pause(2_100);
+  aheadMs = 301_000;
   const late = await open(`${constrainedPath}?access_token=${name}`);
   late.send(setup());
   assert.equal((await late.closed)[0], 1008);
-  await pause(2_000);
+  aheadMs = 601_000;
   client.send(turn('too late'));
   assert.deepEqual(await client.closed, [1008, 'The token has expired.']);
   assert.equal((await refusal(testbed.origin, `${constrainedPath}?access_token=${name}`, {})).status, 401);
+  aheadMs = 0;
 });
 
 test('tokens: unsupported settings are refused by name, and a token ends with its key', async () => {

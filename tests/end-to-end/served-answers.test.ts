@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { startGateway, startVendor, type TestGateway, type Vendor } from '../../plugins/common/author/testing.ts';
 import { ledgerQueries } from '../../plugins/common/domain/admin/ledger.ts';
@@ -157,8 +156,9 @@ test('an own answer that breaks off is not charged', async () => {
 test('an own answer that never begins is not charged', async () => {
   const before = await balance();
   const leaving = new AbortController();
+  const { length } = vendor.requests;
   const answer = post('never', leaving.signal);
-  await setTimeout(300);
+  await until('the vendor has refused', () => vendor.requests.length > length);
   leaving.abort();
   await assert.rejects(answer);
   await latestRow(499);

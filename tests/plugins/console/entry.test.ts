@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto';
 import type { AddressInfo, Server as TcpServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { smtpSink } from '../../helpers/smtp-sink.ts';
+import { until } from '../../helpers/until.ts';
 import type { Browser } from './browser.ts';
 import { operator, operatorOf, startConsole, type TestConsole } from './start-console.ts';
 
@@ -95,15 +96,13 @@ test('a request for a new password has the same answer for known and unknown add
 });
 
 /** The first address in the newest mail to somebody. */
-async function linkIn(to: string): Promise<string> {
-  for (let attempt = 0; attempt < 100; attempt++) {
+function linkIn(to: string): Promise<string> {
+  return until(`a mail to ${to}`, () => {
     const mail = mails.findLast((text) => text.includes(`To: ${to}`));
-    const link =
-      mail === undefined ? undefined : /http:\/\/\S+/.exec(mail.replaceAll('=\r\n', '').replaceAll('=3D', '='))?.[0];
-    if (link !== undefined) return link;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error(`no mail came to ${to}`);
+    return mail === undefined
+      ? undefined
+      : /http:\/\/\S+/.exec(mail.replaceAll('=\r\n', '').replaceAll('=3D', '='))?.[0];
+  });
 }
 
 function listen(server: TcpServer): Promise<number> {

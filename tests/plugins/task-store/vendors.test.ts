@@ -160,8 +160,9 @@ test('a task that waits at its vendor is cancelled for good, and its money is re
 
 test('a task that its vendor has begun continues, and is paid', async () => {
   const before = await alice.balance();
-  const id = await handedOver('takes=1500ms');
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  // It waits there for a fifth of this, and has the rest to be refused in.
+  const id = await handedOver('takes=5s');
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
   const refused = await alice.send('DELETE', `${tasks}/${id}`);
   assert.deepEqual([refused.status, refused.json.error.code], [409, 'task_not_cancellable']);
   assert.equal((await ended(alice, `${tasks}/${id}`)).status, 'succeeded');
