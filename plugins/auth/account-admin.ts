@@ -3,7 +3,7 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import { invalid } from '../../core/json/request-body.ts';
-import type { AccountAdmin, AccountView, KeyView } from '../common/domain/admin/accounts.ts';
+import type { AccountAdmin, AccountView, KeyView, ReplacedSecret } from '../common/domain/admin/accounts.ts';
 import { isUuid } from '../common/domain/database.ts';
 import type { PriceFloor } from '../common/domain/models.ts';
 import { one, parseRatio } from '../common/domain/money.ts';
@@ -61,13 +61,6 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
       await accountService.setMultiplier(id, multiplier === undefined ? undefined : checkedRatio(multiplier, floor()));
     },
 
-    async keys(accountId, page, person) {
-      const limit = rowsFor(page);
-      if (accountId !== undefined && !isUuid(accountId)) return { rows: [], next: undefined };
-      const rows = await store.keysAfter({ accountId, person }, keyCursor(valuesIn(page, 'at', 'id')), limit);
-      return pageOf(rows, page, ({ createdAt, id }) => cursorFor([createdAt.toISOString(), id]), keyView);
-    },
-
     async expiringKeys(withinMs, rows) {
       const now = clock.now();
       const found = await store.keysExpiring(new Date(now), new Date(now + withinMs), rows);
@@ -83,8 +76,21 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
       return accountService.makeKey(id, terms, person);
     },
 
+    keys: keyLists(store, clock),
     ...keyProjects(store),
     ...keyChanges(store, accountService, clock),
+  };
+}
+
+function keyLists(store: AccountAdminStore, clock: Clock): AccountAdmin['keys'] {
+  return async (accountId, page, person) => {
+    const limit = rowsFor(page);
+    if (accountId !== undefined && !isUuid(accountId)) return { rows: [], next: undefined };
+    const rows = await store.keysAfter({ accountId, person }, keyCursor(valuesIn(page, 'at', 'id')), limit);
+    const rotated = rows.flatMap(({ id, rotatedAt }) => (rotatedAt === null ? [] : [id]));
+    const replaced = await store.replacedSecrets(rotated, new Date(clock.now()));
+    const place = ({ createdAt, id }: KeyDetails) => cursorFor([createdAt.toISOString(), id]);
+    return pageOf(rows, page, place, (row) => keyView(row, replaced.get(row.id)));
   };
 }
 
@@ -117,14 +123,19 @@ function keyChanges(
   store: AccountAdminStore,
   accountService: AccountService,
   clock: Clock,
-): Pick<AccountAdmin, 'key' | 'keyIdsOf' | 'updateKey' | 'setProject' | 'revokeKey'> {
+): Pick<AccountAdmin, 'key' | 'keyIdsOf' | 'updateKey' | 'rotateKey' | 'setProject' | 'revokeKey'> {
   const owned = async (accountId: string, keyId: string) => {
     const found = await store.key(accountId, keyId);
     if (found === undefined) throw new GatewayError('not_found', 'There is no such key.', { field: 'key' });
     return found;
   };
+  const viewOf = async (row: KeyDetails): Promise<KeyView> => {
+    const { id, rotatedAt } = row;
+    const replaced = rotatedAt === null ? undefined : await store.replacedSecrets([id], new Date(clock.now()));
+    return keyView(row, replaced?.get(id));
+  };
   return {
-    key: async (accountId, keyId) => keyView(await owned(accountId, keyId)),
+    key: async (accountId, keyId) => viewOf(await owned(accountId, keyId)),
     keyIdsOf: (accountId, person) => store.keyIdsOf(accountId, person, mostKeys),
 
     async updateKey(accountId, keyId, terms) {
@@ -135,19 +146,24 @@ function keyChanges(
       // A name change of an expired key does not require a new expiry.
       if (row.expiresAt?.getTime() !== before.expiresAt?.getTime()) checkExpiry(row.expiresAt, clock.now());
       await store.changeKey(before.id, before.hash, row);
-      return keyView({ ...before, ...row });
+      return viewOf({ ...before, ...row });
+    },
+
+    async rotateKey(accountId, keyId, overlapMs) {
+      const { id } = await owned(accountId, keyId);
+      return accountService.rotateKey(id, overlapMs);
     },
 
     async setProject(accountId, keyId, project) {
       const { id } = await owned(accountId, keyId);
       await accountService.setProject(id, project);
-      return keyView(await owned(accountId, keyId));
+      return viewOf(await owned(accountId, keyId));
     },
 
     async revokeKey(accountId, keyId) {
       const { id } = await owned(accountId, keyId);
       await accountService.revokeKey(id);
-      return keyView(await owned(accountId, keyId));
+      return viewOf(await owned(accountId, keyId));
     },
   };
 }
@@ -188,8 +204,8 @@ function accountView(row: AccountRow): AccountView {
   };
 }
 
-function keyView(row: KeyDetails): KeyView {
-  const { id, accountId, prefix, createdAt, lastUsedAt, revokedAt, person, access } = row;
+function keyView(row: KeyDetails, replaced: readonly ReplacedSecret[] = []): KeyView {
+  const { id, accountId, prefix, createdAt, lastUsedAt, revokedAt, rotatedAt, person, access } = row;
   return {
     ...termsOfRow(row),
     id,
@@ -198,6 +214,9 @@ function keyView(row: KeyDetails): KeyView {
     createdAt: createdAt.getTime(),
     lastUsedAt: lastUsedAt?.getTime(),
     revokedAt: revokedAt?.getTime(),
+    rotatedAt: rotatedAt?.getTime(),
+    // A revoked key has none that works.
+    replaced: revokedAt === null ? replaced : [],
     person: person ?? undefined,
     ...(access === 'organization' ? { access } : {}),
   };

@@ -4,6 +4,7 @@ import type { KeyNames } from '../common/domain/admin/accounts.ts';
 import { type Database, isUuid, type Orm } from '../common/domain/database.ts';
 import type { TermsRow } from './key-terms.ts';
 import { enterProject } from './projects/store.ts';
+import { rotationStatements } from './rotation/store.ts';
 import type { AccountRow } from './store.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
@@ -22,6 +23,7 @@ export interface KeyDetails extends TermsRow {
   createdAt: Date;
   lastUsedAt: Date | null;
   revokedAt: Date | null;
+  rotatedAt: Date | null;
   /** null: it is a service's. */
   person: string | null;
   access: string | null;
@@ -39,6 +41,7 @@ export function openAccountAdminStore(database: Database) {
     ...keyStatements(database, tables),
     ...keyReads(database.orm, tables),
     ...projectStatements(database, tables),
+    replacedSecrets: rotationStatements(database, tables).replacedSecrets,
   };
 }
 
@@ -227,7 +230,7 @@ function projectStatements({ orm }: Database, { keys, projects }: AuthTables) {
 
 function columnsOf(keys: AuthTables['keys']) {
   const { id, accountId, name, prefix, hash, models, expiresAt, revokedAt, createdAt, lastUsedAt } = keys;
-  const { addresses, limits, capAmount, capEvery, project, images, tags, person, access } = keys;
-  const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt, person, access };
+  const { addresses, limits, capAmount, capEvery, project, images, tags, person, access, rotatedAt } = keys;
+  const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt, rotatedAt, person, access };
   return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery, project, images, tags };
 }

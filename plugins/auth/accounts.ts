@@ -4,12 +4,14 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import { invalid } from '../../core/json/request-body.ts';
 import type { Account, Accounts } from '../common/domain/accounts.ts';
-import type { KeyTerms } from '../common/domain/admin/accounts.ts';
+import type { KeyTerms, ReplacedSecret, RotatedKey } from '../common/domain/admin/accounts.ts';
 import { isUuid } from '../common/domain/database.ts';
 import { displayPrefix, makeKey } from './key.ts';
 import { rowOfTerms, validName, validProject } from './key-terms.ts';
 import type { Peppers } from './peppers.ts';
 import type { AccountRow, FoundKey, KeyRow, Store } from './store.ts';
+
+const mostOverlapMs = 30 * 86_400_000;
 
 interface RevokedKey {
   readonly id: string;
@@ -23,6 +25,11 @@ interface KeyInProject {
   readonly project: string | null;
 }
 
+interface ListedKey extends KeyRow {
+  /** Earlier secrets that still work. */
+  readonly replaced: readonly ReplacedSecret[];
+}
+
 /** Methods for the commands, beyond the service. */
 export interface AccountService extends Accounts {
   find(nameOrId: string): Promise<AccountRow | undefined>;
@@ -32,11 +39,13 @@ export interface AccountService extends Accounts {
   setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
   /** Creates a key with all possible terms, of a person; absent: a service's. */
   makeKey(accountId: string, terms: KeyTerms, person?: string): Promise<{ id: string; key: string; prefix: string }>;
-  listKeys(accountId: string | undefined): Promise<KeyRow[]>;
+  listKeys(accountId: string | undefined): Promise<ListedKey[]>;
   /** Moves a key, named by its id or display prefix, into a project; undefined: out of all. */
   setProject(idOrPrefix: string, project: string | undefined): Promise<KeyInProject>;
-  /** By id or by display prefix; `not_found`, or `conflict` if a prefix matches several. */
-  revokeKey(idOrPrefix: string): Promise<RevokedKey>;
+  /** By id, display prefix or name; `not_found`, or `conflict` if several match. Its earlier secret works for so long. */
+  rotateKey(named: string, overlapMs: number): Promise<RotatedKey>;
+  /** As `rotateKey` finds it. */
+  revokeKey(named: string): Promise<RevokedKey>;
 }
 
 export interface AccountDependencies {
@@ -49,6 +58,7 @@ export interface AccountDependencies {
 export function openAccounts({ store, peppers, clock, random }: AccountDependencies): AccountService {
   const today = () => new Date(clock.now());
   const issueKey = issuing({ store, peppers, clock, random });
+  const rotate = rotating({ store, peppers, clock, random });
   return {
     async create(name, plan): Promise<Account> {
       const row = { name: validName(name, 'name'), plan, createdAt: today() };
@@ -77,15 +87,22 @@ export function openAccounts({ store, peppers, clock, random }: AccountDependenc
     setPlan: (orm, accountId, plan, endsAt) =>
       store.setPlan(orm, accountId, plan, endsAt === undefined ? null : new Date(endsAt)),
 
-    listKeys: (accountId) => store.listKeys(accountId),
+    async listKeys(accountId) {
+      const rows = await store.listKeys(accountId);
+      const rotated = rows.flatMap(({ id, rotatedAt, revokedAt }) => (rotatedAt && !revokedAt ? [id] : []));
+      const replaced = await store.replacedSecrets(rotated, today());
+      return rows.map((row) => ({ ...row, replaced: replaced.get(row.id) ?? [] }));
+    },
 
     async setProject(idOrPrefix, text) {
       const project = validProject(text);
       return store.setProject(await keyNamed(store, idOrPrefix), project);
     },
 
-    async revokeKey(idOrPrefix) {
-      const { id, hash } = await keyNamed(store, idOrPrefix);
+    rotateKey: async (named, overlapMs) => rotate(await keyNamed(store, named), overlapMs),
+
+    async revokeKey(named) {
+      const { id, hash } = await keyNamed(store, named);
       const { prefix, revokedAt } = await store.revokeKey(id, hash, today());
       return { id, prefix, revokedAt };
     },
@@ -114,17 +131,31 @@ function issuing({ store, peppers, clock, random }: AccountDependencies): Accoun
   };
 }
 
+/** Its id, its terms and what it has spent stay. */
+function rotating({ store, peppers, clock, random }: AccountDependencies) {
+  return async ({ id, hash }: FoundKey, overlapMs: number): Promise<RotatedKey> => {
+    if (!Number.isSafeInteger(overlapMs) || overlapMs < 0 || overlapMs > mostOverlapMs)
+      throw invalid('An earlier secret of a key works for at most 30 days.', 'overlap');
+    const key = makeKey(random);
+    const prefix = displayPrefix(key);
+    const made = { hash: peppers.hashesOf(key)[0], prefix, digests: peppers.digestsOf(key) };
+    const at = clock.now();
+    await store.rotateKey({ id, hash, made, at: new Date(at), endsAt: new Date(at + overlapMs) });
+    return { id, key, prefix, overlapEndsAt: overlapMs === 0 ? undefined : at + overlapMs };
+  };
+}
+
 /** Throws invalid_request. */
 function accessOf({ access }: KeyTerms): string | null {
   if (access === undefined || access === 'organization') return access ?? null;
   throw invalid('A key is for calls, or with "organization" for the administration of its account.', 'access');
 }
 
-async function keyNamed(store: Store, idOrPrefix: string): Promise<FoundKey> {
-  const [found, ...others] = await store.findKeys(idOrPrefix);
-  if (found === undefined) throw new GatewayError('not_found', `There is no key "${idOrPrefix}".`, { field: 'key' });
+async function keyNamed(store: Store, named: string): Promise<FoundKey> {
+  const [found, ...others] = await store.findKeys(named);
+  if (found === undefined) throw new GatewayError('not_found', `There is no key "${named}".`, { field: 'key' });
   if (others.length === 0) return found;
-  throw new GatewayError('conflict', `Several keys begin with "${idOrPrefix}"; name one by its id.`, { field: 'key' });
+  throw new GatewayError('conflict', `Several keys are called "${named}"; name one by its id.`, { field: 'key' });
 }
 
 export const noAccount = (nameOrId: string) =>

@@ -45,7 +45,7 @@ export interface AuthenticatorDependencies {
   /** Notes each use of a key. */
   readonly lastUsed: Pick<LastUsed, 'note'>;
   /** Called for a key that was found by another hash than its first one. */
-  readonly onOldHash: (keyId: string, digest: string) => void;
+  readonly onOldHash: (keyId: string, digest: string, of: string) => void;
 }
 
 /** What keys of an organization may ask. */
@@ -108,10 +108,13 @@ export class Authenticator {
     for (const fingerprint of this.#cachedKeys.keys()) this.#unhashed.add(fingerprint);
   }
 
-  #hashAgain(key: string, { caller, hash }: CachedKey): void {
-    const { peppers, onOldHash } = this.#dependencies;
-    const [wanted] = peppers.hashesOf(key);
-    if (wanted !== hash) onOldHash(caller.keyId, wanted);
+  #hashAgain(key: string, cachedKey: CachedKey): void {
+    this.#noteHash(cachedKey, this.#dependencies.peppers.hashesOf(key)[0]);
+  }
+
+  /** Not of a replaced secret: it would find its key beyond its end. */
+  #noteHash({ caller, hash, foundBy }: CachedKey, wanted: string): void {
+    if (wanted !== hash && foundBy === hash) this.#dependencies.onOldHash(caller.keyId, wanted, hash);
   }
 
   /** The caller of this request. Cached keys are answered without a promise. Throws or rejects with a GatewayError. */
@@ -131,12 +134,12 @@ export class Authenticator {
     if (cachedKey.changedAtMs !== undefined) return this.#authenticateChanged(cachedKey, fingerprint, request);
     const { clock } = this.#dependencies;
     if (clock.monotonic() - cachedKey.checkedAtMs >= recheckMs)
-      this.#recheck(cachedKey, () => this.#load(fingerprint, cachedKey.hash));
+      this.#recheck(cachedKey, () => this.#load(fingerprint, cachedKey.foundBy));
     return this.#admit(cachedKey, request);
   }
 
   async #authenticateChanged(cachedKey: CachedKey, fingerprint: string, request: ClientRequest): Promise<Caller> {
-    const load = () => this.#load(fingerprint, cachedKey.hash);
+    const load = () => this.#load(fingerprint, cachedKey.foundBy);
     const current = await this.#readAgain(cachedKey, load, () => this.#cachedKeys.has(fingerprint));
     if (current === undefined) throw this.#failed(request, invalidKey());
     return this.#admit(current, request);
@@ -251,7 +254,7 @@ export class Authenticator {
   }
 
   async #fetch(fingerprint: string, hash: string, others?: readonly string[]): Promise<CachedKey | undefined> {
-    const { store, clock, onOldHash } = this.#dependencies;
+    const { store, clock } = this.#dependencies;
     const changesBefore = this.#changes;
     const row = await store.findValidKey(hash, ...(others ?? [])).catch((error: unknown) => {
       throw keysUnavailable(error);
@@ -259,7 +262,7 @@ export class Authenticator {
     const cachedKey = row === undefined ? undefined : toCachedKey(row, clock.monotonic());
     if (cachedKey === undefined) this.#cachedKeys.delete(fingerprint);
     // A known key is looked up by its own hash, whichever secret has made it.
-    else if (others !== undefined && cachedKey.hash !== hash) onOldHash(cachedKey.caller.keyId, hash);
+    else if (others !== undefined) this.#noteHash(cachedKey, hash);
     if (changesBefore !== this.#changes) return cachedKey;
     if (cachedKey === undefined) this.#unknownHashes.set(hash, clock.monotonic() + unknownForMs);
     else this.#cachedKeys.set(fingerprint, cachedKey);
@@ -270,7 +273,7 @@ export class Authenticator {
     const { clock, database } = this.#dependencies;
     if (!database.healthy()) return;
     cachedKey.checkedAtMs = clock.monotonic();
-    if (this.#loads.has(cachedKey.hash)) return;
+    if (this.#loads.has(cachedKey.foundBy)) return;
     load().catch((error: unknown) => {
       this.#dependencies.log.warn(
         { error, account_id: cachedKey.caller.accountId, key_id: cachedKey.caller.keyId },
@@ -298,7 +301,7 @@ export class Authenticator {
     for (const name of names) {
       const cachedKey = this.#cachedKeys.peek(name);
       if (cachedKey?.changedAtMs !== undefined)
-        await (this.#loads.get(cachedKey.hash) ?? this.#load(name, cachedKey.hash));
+        await (this.#loads.get(cachedKey.foundBy) ?? this.#load(name, cachedKey.foundBy));
     }
   }
 

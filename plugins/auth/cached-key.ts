@@ -6,10 +6,15 @@ import { capOf } from './key-terms.ts';
 import type { ValidKey } from './store.ts';
 import { fixedTags, type KeyTags, keyTags } from './tags.ts';
 
+const never = Number.POSITIVE_INFINITY;
+
 export interface CachedKey {
   readonly caller: Caller;
   /** As stored in the database and named in announcements. */
   readonly hash: string;
+  /** What it is read again by: the hash of the secret that was sent, which a later one may have replaced. */
+  readonly foundBy: string;
+  /** When the key ends, or the secret that was sent. */
   readonly expiresAtMs: number;
   readonly disabled: boolean;
   /** Name of its project if that is archived. */
@@ -30,6 +35,7 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
   const tags = ownTags && fixedTags(ownTags);
   return {
     hash: row.hash,
+    foundBy: row.replacedDigest ?? row.hash,
     caller: {
       accountId: row.accountId,
       keyId: row.keyId,
@@ -46,7 +52,7 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
     },
     tags: ownTags,
     addresses: row.addresses === null ? undefined : new AddressList(row.addresses),
-    expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+    expiresAtMs: Math.min(row.expiresAt?.getTime() ?? never, row.replacedEndsAt?.getTime() ?? never),
     disabled: row.disabled,
     archivedProject: row.projectArchivedAt === null ? undefined : (row.project ?? undefined),
     checkedAtMs,

@@ -89,6 +89,16 @@ export function keyCommands(host: Host, accountService: AccountService): Command
       },
     },
     {
+      name: 'keys rotate',
+      summary: 'Gives a key another secret and shows it once; limits, cap, project and what it has spent stay.',
+      arguments: ['<key>'],
+      options: {
+        '--overlap <time>':
+          'how long the earlier secret works too, at most 30d; none ends it and all before. Default: 24h',
+      },
+      run: (values) => rotateKey(accountService, values),
+    },
+    {
       name: 'keys revoke',
       summary: 'Ends a key within a second.',
       arguments: ['<key>'],
@@ -219,6 +229,19 @@ async function createKey(host: Host, accountService: AccountService, values: Val
   };
 }
 
+async function rotateKey(accountService: AccountService, values: Values): Promise<CommandResult> {
+  const overlap = text(values, 'overlap') ?? '24h';
+  const parsed = duration().safeParse(overlap === 'none' ? '0s' : overlap);
+  if (!parsed.success) throw invalid(`--overlap ${parsed.error.issues[0]!.message}, or none.`, 'overlap');
+  const rotated = await accountService.rotateKey(text(values, 'key') ?? '', parsed.data);
+  const { overlapEndsAt } = rotated;
+  const end = overlapEndsAt === undefined ? 'has ended' : `works until ${new Date(overlapEndsAt).toISOString()}`;
+  return {
+    json: { ...rotated, overlapEndsAt: overlapEndsAt === undefined ? null : new Date(overlapEndsAt) },
+    text: `${rotated.key}\n\nThe secret is shown this once; keep it safe. The one before ${end}.`,
+  };
+}
+
 function listed(values: Values, name: string): string[] | undefined {
   return text(values, name)
     ?.split(',')
@@ -263,7 +286,7 @@ async function listKeys(accountService: AccountService, owner: string | undefine
   const rows = await accountService.listKeys(account?.id);
   const day = (date: Date | null, otherwise: string) => date?.toISOString().slice(0, 10) ?? otherwise;
   const lines = rows.map((row) => [
-    `${row.prefix}…`,
+    [`${row.prefix}…`, ...row.replaced.map(({ prefix, endsAt }) => `${prefix}… until ${minuteOf(endsAt)}`)].join(', '),
     row.account,
     row.name,
     row.project ?? '',
@@ -278,6 +301,9 @@ async function listKeys(accountService: AccountService, owner: string | undefine
     text: columns(['KEY', 'ACCOUNT', 'NAME', 'PROJECT', 'MODELS', 'BOUNDS', 'EXPIRES', 'LAST USED', 'ID'], lines),
   };
 }
+
+/** `2026-11-30 08:30Z` */
+const minuteOf = (at: number) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')}Z`;
 
 /** `from 192.0.2.7, rpm 60, 5.00/day`; `none`. */
 function boundsOf(row: KeyRow): string {

@@ -231,7 +231,7 @@ function openAuthenticator(host: Host, settings: Settings, { db, store, peppers,
       clock: host.clock,
       log: host.log,
       lastUsed,
-      onOldHash: (keyId, digest) => lastUsed.noteDigest(keyId, { digest, secret: peppers.first }),
+      onOldHash: (keyId, digest, of) => lastUsed.noteDigest(keyId, { digest, secret: peppers.first, of }),
     },
   );
 }

@@ -1,5 +1,5 @@
 /** Records when keys were used, and writes it in batches, outside of requests. */
-import type { Digest } from './key.ts';
+import type { NotedDigest } from './rotation/digests.ts';
 import type { Store } from './store.ts';
 
 /** Limit of pending uses; further keys are not recorded until the next batch. */
@@ -10,7 +10,7 @@ export class LastUsed {
   #pending = new Map<string, number>();
 
   /** Digests of keys by the first secret, by key. */
-  #digests = new Map<string, Digest>();
+  #digests = new Map<string, NotedDigest>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -20,7 +20,7 @@ export class LastUsed {
     if (this.#pending.size < maxPending || this.#pending.has(keyId)) this.#pending.set(keyId, atMs);
   }
 
-  noteDigest(keyId: string, digest: Digest): void {
+  noteDigest(keyId: string, digest: NotedDigest): void {
     if (this.#digests.size < maxPending) this.#digests.set(keyId, digest);
   }
 

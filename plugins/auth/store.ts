@@ -5,6 +5,8 @@ import type { Limits } from '../common/domain/plans.ts';
 import type { Digest } from './key.ts';
 import type { TermsRow } from './key-terms.ts';
 import { enterProject } from './projects/store.ts';
+import { digestStatements } from './rotation/digests.ts';
+import { replacedBy, rotationStatements } from './rotation/store.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {
@@ -27,6 +29,7 @@ export interface KeyRow extends TermsRow {
   revokedAt: Date | null;
   createdAt: Date;
   lastUsedAt: Date | null;
+  rotatedAt: Date | null;
 }
 
 /** The columns of a key and its account that authentication reads. */
@@ -52,6 +55,9 @@ export interface ValidKey {
   person: string | null;
   access: string | null;
   tags: string[] | null;
+  /** By which a replaced secret was found, and until when it works; null: the key's own was. */
+  replacedDigest: string | null;
+  replacedEndsAt: Date | null;
 }
 
 /** What finds a key again, with its project. */
@@ -89,6 +95,7 @@ export function openStore(database: Database) {
     ...keyStatements(database, tables),
     ...keyUses(orm, tables),
     ...digestStatements(database, tables),
+    ...rotationStatements(database, tables),
     ...settingStatements(orm, tables),
   };
 }
@@ -149,8 +156,8 @@ async function projectNamed(
 }
 
 /** Keys with what restricts them, and their accounts. */
-function keyReads({ orm }: Database, { accounts, keys, projects, digests }: AuthTables) {
-  const findValid = async (which: SQL): Promise<ValidKey | undefined> => {
+function keyReads({ orm }: Database, { accounts, keys, projects, digests, replaced }: AuthTables) {
+  const findValid = async (which: SQL, hashes: readonly string[]): Promise<ValidKey | undefined> => {
     const [found] = await orm
       .select({
         hash: keys.hash,
@@ -165,18 +172,21 @@ function keyReads({ orm }: Database, { accounts, keys, projects, digests }: Auth
         projectId: projects.id,
         projectModels: projects.models,
         projectArchivedAt: projects.archivedAt,
+        replacedDigest: replaced.digest,
+        replacedEndsAt: replaced.endsAt,
         ...restrictionsOf(keys),
       })
       .from(keys)
       .innerJoin(accounts, eq(accounts.id, keys.accountId))
       .leftJoin(projects, and(eq(projects.accountId, keys.accountId), eq(projects.name, keys.project)))
+      .leftJoin(replaced, replacedBy({ keys, replaced }, hashes))
       .where(and(which, isNull(keys.revokedAt)));
     const { accountId, project = null, projectId } = found ?? {};
     if (found === undefined || project === null || projectId !== null) return found;
     return { ...found, projectId: await projectNamed(orm, projects, { accountId: accountId!, project }) };
   };
   return {
-    /** The key with one of these hashes or digests, unless it is revoked. The caller checks the expiry. */
+    /** The key with one of these hashes or digests, unless it is revoked. The caller checks when it and its secret end. */
     findValidKey(...hashes: [string, ...string[]]) {
       const list = sql`(${sql.join(
         hashes.map((hash) => sql`${hash}`),
@@ -184,11 +194,13 @@ function keyReads({ orm }: Database, { accounts, keys, projects, digests }: Auth
       )})`;
       return findValid(
         sql`${keys.id} in (select id from ${keys} where hash in ${list}
-          union all select key_id from ${digests} where digest in ${list})`,
+          union all select key_id from ${digests} where digest in ${list}
+          union all select key_id from ${replaced} where digest in ${list})`,
+        hashes,
       );
     },
 
-    findValidKeyById: async (id: string) => (isUuid(id) ? findValid(eq(keys.id, id)) : undefined),
+    findValidKeyById: async (id: string) => (isUuid(id) ? findValid(eq(keys.id, id), []) : undefined),
   };
 }
 
@@ -205,6 +217,7 @@ function keyLists({ orm }: Database, { accounts, keys }: AuthTables) {
           revokedAt: keys.revokedAt,
           createdAt: keys.createdAt,
           lastUsedAt: keys.lastUsedAt,
+          rotatedAt: keys.rotatedAt,
           ...restrictionsOf(keys),
         })
         .from(keys)
@@ -216,7 +229,8 @@ function keyLists({ orm }: Database, { accounts, keys }: AuthTables) {
 
 function keyStatements(database: Database, { keys, digests, projects }: AuthTables) {
   const { orm } = database;
-  const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
+  const named = (text: string) =>
+    isUuid(text) ? eq(keys.id, text) : or(eq(keys.prefix, text), and(eq(keys.name, text), isNull(keys.revokedAt)));
 
   return {
     async insertKey(row: NewKey, own: readonly Digest[]): Promise<string> {
@@ -233,11 +247,12 @@ function keyStatements(database: Database, { keys, digests, projects }: AuthTabl
       });
     },
 
-    findKeys: (idOrPrefix: string): Promise<FoundKey[]> =>
+    /** By id, by prefix, or by name those that are not revoked. */
+    findKeys: (text: string): Promise<FoundKey[]> =>
       orm
         .select({ id: keys.id, hash: keys.hash, accountId: keys.accountId, project: keys.project })
         .from(keys)
-        .where(byIdOrPrefix(idOrPrefix)),
+        .where(named(text)),
 
     /** Announced by `hash`: calls are attributed to the project from then on. */
     setProject: (
@@ -255,15 +270,19 @@ function keyStatements(database: Database, { keys, digests, projects }: AuthTabl
       }),
 
     /** Revokes once, and announces it by `hash`; a second revocation keeps the first time. */
-    revokeKey: (id: string, hash: string, at: Date): Promise<{ prefix: string; revokedAt: Date }> =>
-      database.change('key', hash, async (transaction) => {
-        const [row] = await transaction
+    async revokeKey(id: string, hash: string, at: Date): Promise<{ prefix: string; revokedAt: Date }> {
+      const row = await database.change('key', hash, async (transaction) => {
+        const [revoked] = await transaction
           .update(keys)
           .set({ revokedAt: sql`coalesce(${keys.revokedAt}, ${at.toISOString()}::timestamptz)` })
           .where(eq(keys.id, id))
-          .returning({ prefix: keys.prefix, revokedAt: keys.revokedAt });
-        return { prefix: row!.prefix, revokedAt: row!.revokedAt! };
-      }),
+          .returning({ prefix: keys.prefix, revokedAt: keys.revokedAt, hash: keys.hash });
+        return revoked!;
+      });
+      // It got another secret since its hash was read.
+      if (row.hash !== hash) await database.announce('key', row.hash);
+      return { prefix: row.prefix, revokedAt: row.revokedAt! };
+    },
   };
 }
 
@@ -279,47 +298,6 @@ function keyUses(orm: Database['orm'], { keys }: AuthTables) {
           update ${keys} set last_used_at = greatest(${keys.lastUsedAt}, used.at)
           from (values ${sql.join(rows, sql`, `)}) as used (id, at)
           where ${keys.id} = used.id`);
-      }
-    },
-  };
-}
-
-/** Keys by the secrets that find them. */
-function digestStatements(database: Database, { keys, digests }: AuthTables) {
-  const { orm } = database;
-  /** `isOriginal`: keys without digests are found too. */
-  const needsAnother = (marks: readonly string[], isOriginal: boolean) => {
-    const list = sql.join(
-      marks.map((mark) => sql`${mark}`),
-      sql`, `,
-    );
-    const unfound = sql`not exists (select from ${digests} where key_id = ${keys.id} and secret in (${list}))`;
-    return isOriginal ? sql`${unfound} and exists (select from ${digests} where key_id = ${keys.id})` : unfound;
-  };
-  const isValid = sql`${keys.revokedAt} is null and (${keys.expiresAt} is null or ${keys.expiresAt} > now())`;
-  return {
-    /** Counts the valid keys, and those among them that need another secret than these. */
-    async countKeys(marks: readonly string[], isOriginal: boolean): Promise<{ all: number; left: number }> {
-      const left = sql<number>`count(*) filter (where ${needsAnother(marks, isOriginal)})::int`;
-      const [row] = await orm.select({ all: sql<number>`count(*)::int`, left }).from(keys).where(isValid);
-      return row!;
-    },
-
-    async revokeLeft(marks: readonly string[], isOriginal: boolean): Promise<void> {
-      const left = await orm
-        .select({ id: keys.id, hash: keys.hash })
-        .from(keys)
-        .where(and(isValid, needsAnother(marks, isOriginal)));
-      for (const { id, hash } of left)
-        await database.change('key', hash, (transaction) =>
-          transaction.update(keys).set({ revokedAt: sql`now()` }).where(eq(keys.id, id)),
-        );
-    },
-
-    async addDigests(added: readonly (readonly [keyId: string, digest: Digest])[]): Promise<void> {
-      for (let start = 0; start < added.length; start += touchBatch) {
-        const rows = added.slice(start, start + touchBatch).map(([keyId, digest]) => ({ ...digest, keyId }));
-        await orm.insert(digests).values(rows).onConflictDoNothing();
       }
     },
   };

@@ -37,6 +37,7 @@ export function authTables(schema: string) {
     tags: text('tags').array(),
     person: text('person'),
     access: text('access'),
+    rotatedAt: instant('rotated_at'),
   });
   const projects = space.table('projects', {
     accountId: uuid('account_id').notNull(),
@@ -51,12 +52,22 @@ export function authTables(schema: string) {
     name: text('name').primaryKey(),
     value: text('value').notNull(),
   });
+  return { accounts, keys, projects, ...memberTables(space), settings, ...secretTables(space) };
+}
+
+function secretTables(space: ReturnType<typeof pgSchema>) {
   const digests = space.table('key_digests', {
     digest: text('digest').primaryKey(),
     keyId: uuid('key_id').notNull(),
     secret: text('secret').notNull(),
   });
-  return { accounts, keys, projects, ...memberTables(space), settings, digests };
+  const replaced = space.table('replaced_secrets', {
+    digest: text('digest').primaryKey(),
+    keyId: uuid('key_id').notNull(),
+    prefix: text('prefix').notNull(),
+    endsAt: instant('ends_at').notNull(),
+  });
+  return { digests, replaced };
 }
 
 function memberTables(space: ReturnType<typeof pgSchema>) {

@@ -73,7 +73,7 @@ test('a program that waits with a code is shown, and gets a key on chosen terms 
   await page.context().close();
 });
 
-test('a key is made, shown once, used in the snippets, changed and revoked', async () => {
+test('a key is made, shown once, used in the snippets, changed, rotated and revoked', async () => {
   const page = await stage.page();
   const name = `browser ${Date.now()}`;
   await page.goto(`${stage.origin}/console/keys`);
@@ -111,6 +111,18 @@ test('a key is made, shown once, used in the snippets, changed and revoked', asy
   await change.getByRole('textbox', { name: 'Requests a minute' }).fill('60');
   await change.getByRole('button', { name: 'Save' }).click();
   await row.getByText('own limits').waitFor();
+  await row.getByRole('button', { name: `More: ${name}` }).click();
+  await page.getByRole('menuitem', { name: 'Rotate' }).click();
+  const rotation = page.getByRole('dialog', { name: `Rotate ${name}?` });
+  assert.equal(await rotation.getByRole('combobox').inputValue(), 'one more day');
+  await rotation.getByRole('button', { name: 'Rotate' }).click();
+  const second = page.getByRole('dialog', { name: 'The new secret of your key' });
+  const secret = (await second.getByTestId('secret').textContent())!.trim();
+  assert.match(secret, /^sk-\S{10,}$/);
+  assert.notEqual(secret, key);
+  await second.getByRole('button', { name: 'I have saved it' }).click();
+  await row.getByText(`Earlier secret ${key.slice(0, 11)}… works until`).waitFor();
+  assert.equal((await page.content()).includes(secret), false, 'nothing keeps the secret');
   await row.getByRole('button', { name: `More: ${name}` }).click();
   await page.getByRole('menuitem', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();

@@ -8,6 +8,7 @@ export interface StoredKey extends NewKey {
   readonly id: string;
   readonly revokedAt: Date | null;
   readonly lastUsedAt: Date | null;
+  readonly rotatedAt: null;
 }
 
 /** A row that is written is another one in its place. */
@@ -27,7 +28,7 @@ export class CallerTable {
     if (!this.accounts.has(row.accountId)) throw new Error('violates foreign key constraint "keys_account_id_fkey"');
     const id = `00000000-0000-4000-b000-${(this.keys.size + 1).toString(16).padStart(12, '0')}`;
     this.#ids.set(row.hash, id);
-    this.#put({ ...row, id, revokedAt: null, lastUsedAt: null });
+    this.#put({ ...row, id, revokedAt: null, lastUsedAt: null, rotatedAt: null });
     return id;
   }
 
@@ -67,6 +68,8 @@ export class CallerTable {
       person: null,
       access: null,
       tags,
+      replacedDigest: null,
+      replacedEndsAt: null,
     };
   }
 

@@ -21,6 +21,7 @@ import { Routes, route } from './routing/routes.ts';
 import {
   answers,
   dayMs,
+  hourMs,
   id,
   instant,
   instantInput,
@@ -42,6 +43,23 @@ const limits = z.strictObject({
   concurrency: most.optional(),
 });
 const every = z.enum(['day', 'week', 'month', 'ever']);
+
+const replacedSecret = z.object({ prefix: z.string(), endsAt: instant });
+/** The secret once, and until when the one before works. */
+export const rotatedKey = z
+  .object({
+    id: z.string(),
+    key: z.string(),
+    prefix: z.string(),
+    overlapEndsAt: instant.nullable().describe('null: the earlier secret has ended.'),
+  })
+  .openapi('RotatedKey');
+export const overlapInput = z
+  .number()
+  .int()
+  .min(0)
+  .max(720)
+  .describe('Hours for which the earlier secret works too; 0: it and all before it end at once.');
 
 export const keyRow = z
   .object({
@@ -72,6 +90,8 @@ export const keyRow = z
     createdAt: instant,
     lastUsedAt: instant.nullable(),
     revokedAt: instant.nullable(),
+    rotatedAt: instant.nullable().describe('When it got its secret; null: it has its first one.'),
+    replaced: z.array(replacedSecret).describe('Earlier secrets that still work.'),
   })
   .openapi('Key');
 
@@ -94,6 +114,7 @@ export const keyTerms = z
   })
   .openapi('KeyTerms');
 
+export const rotatedJson = writerOf(rotatedKey);
 const writeKey = writerOf(keyRow);
 export const keyJson = (view: KeyView) => writeKey({ ...view, images: view.images ?? 'task' });
 
@@ -163,6 +184,13 @@ const change = route(
   answers(keyRow),
   { params: z.object({ id }), body: takes(keyTerms) },
 );
+const rotate = route(
+  'post',
+  '/keys/{id}/rotate',
+  'Give a key another secret, shown this once; all else of it stays',
+  answers(rotatedKey),
+  { params: z.object({ id }), body: takes(z.strictObject({ overlapHours: overlapInput })) },
+);
 const revoke = route('delete', '/keys/{id}', 'Revoke a key at once', answers(keyRow), { params: z.object({ id }) });
 
 export function keyRoutes(services: ConsoleServices) {
@@ -201,6 +229,12 @@ export function keyRoutes(services: ConsoleServices) {
       const changes = changesBetween(termsJson(before), termsJson(terms));
       const run = async () => keyJson(await admin.updateKey(accountId, subject, terms));
       return { action: 'key.change', subject, changes, run };
+    })
+    .action(rotate, async ({ param: { id: subject }, json: { overlapHours }, c }) => {
+      const { accountId } = await ownKey(services, c, subject);
+      const admin = need(services, accountAdmin);
+      const run = async () => rotatedJson(await admin.rotateKey(accountId, subject, overlapHours * hourMs));
+      return { action: 'key.rotate', subject, changes: changesOf({ overlapHours }), run };
     })
     .action(revoke, async ({ param: { id: subject }, c }) => {
       const { accountId } = await ownKey(services, c, subject);

@@ -170,7 +170,7 @@ test('a new key has all of its terms, is shown once, and is listed without secre
   const { rows } = await admin.keys(id, { limit: 10 });
   const { createdAt, ...view } = rows[0]!;
   assert.equal(createdAt, 1_800_000_000_000);
-  const unused = { lastUsedAt: undefined, revokedAt: undefined, person: undefined };
+  const unused = { lastUsedAt: undefined, revokedAt: undefined, rotatedAt: undefined, replaced: [], person: undefined };
   assert.deepEqual(view, { ...everything, id: made.id, accountId: id, prefix: made.prefix, ...unused });
   assert.ok(!JSON.stringify(rows, (_name, value) => String(value)).includes(made.key.slice(20)));
   const who = await send(made.key);

@@ -95,11 +95,12 @@ test("another account's key, request and task get the same 404 as unknown ids", 
   for (const [of, unknown] of [
     [`PATCH /keys/${theirs.key}`, 'PATCH /keys/unknown'],
     [`DELETE /keys/${theirs.key}`, 'DELETE /keys/unknown'],
+    [`POST /keys/${theirs.key}/rotate`, 'POST /keys/unknown/rotate'],
     [`GET /usage/${theirs.request}`, 'GET /usage/unknown'],
     [`GET /tasks/${theirs.task}`, 'GET /tasks/unknown'],
     [`DELETE /tasks/${theirs.task}`, 'DELETE /tasks/unknown'],
   ] as const) {
-    const body = of.startsWith('PATCH') ? terms : undefined;
+    const body = of.startsWith('PATCH') ? terms : of.endsWith('/rotate') ? { overlapHours: 1 } : undefined;
     const [one, other] = [await send(of, body), await send(unknown, body)];
     assert.deepEqual([one.status, one.text], [404, other.text], of);
   }

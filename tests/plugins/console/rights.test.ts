@@ -83,9 +83,14 @@ test("a developer sees own keys and their requests alone, and another's get the 
     [`GET /usage/${their}`, 'GET /usage/unknown'],
     [`GET /usage/${their}/body`, 'GET /usage/unknown/body'],
     [`DELETE /keys/${theirs}`, 'DELETE /keys/unknown'],
+    [`POST /keys/${theirs}/rotate`, 'POST /keys/unknown/rotate'],
     [`PATCH /keys/${theirs}`, 'PATCH /keys/unknown'],
   ] as const) {
-    const body = of.startsWith('PATCH') ? { name: 'mine now' } : undefined;
+    const body = of.endsWith('/rotate')
+      ? { overlapHours: 1 }
+      : of.startsWith('PATCH')
+        ? { name: 'mine now' }
+        : undefined;
     const [one, other] = [await send(of, body), await send(unknown, body)];
     assert.deepEqual([one.status, one.text], [404, other.text], of);
   }

@@ -415,6 +415,27 @@ test('live numbers change with a call', async () => {
   page.terminate();
 });
 
+test('a rotated key works by both secrets, for its owner and for an operator, and its audit row has neither', async () => {
+  const rotated = await ada.send(`/keys/${key.id}/rotate`, { method: 'POST', body: { overlapHours: 1 } });
+  assert.equal(rotated.status, 200, rotated.text);
+  const path = `/admin/accounts/${accountId}/keys/${key.id}/rotate`;
+  assert.equal((await ada.send(path, { method: 'POST', body: { overlapHours: 1, reason: 'x' } })).status, 403);
+  const again = await boss.send(path, { method: 'POST', body: { overlapHours: 1, reason: 'leaked' } });
+  assert.equal(again.status, 200, again.text);
+  const secrets = [key.key, rotated.json.key, again.json.key];
+  for (const secret of secrets) assert.equal((await replyOf(call(secret))).status, 200);
+  const { rows } = (await ada.send('/keys')).json;
+  const row = rows.find(({ id }: { id: string }) => id === key.id);
+  assert.deepEqual(
+    [row.prefix, ...row.replaced.map(({ prefix }: { prefix: string }) => prefix)].toSorted(),
+    secrets.map((secret: string) => secret.slice(0, row.prefix.length)).toSorted(),
+  );
+  const audit = (await boss.send('/admin/audit?limit=50')).text;
+  for (const secret of secrets) assert.ok(!audit.includes(secret.slice(20)));
+  for (const overlapHours of [721, -1, 1.5])
+    assert.equal((await ada.send(`/keys/${key.id}/rotate`, { method: 'POST', body: { overlapHours } })).status, 400);
+});
+
 test('a revoked key is refused within a second', async () => {
   assert.equal((await ada.send(`/keys/${key.id}`, { method: 'DELETE' })).status, 200);
   const delay = watchDelay();
@@ -440,6 +461,8 @@ test('every change of this file is in the audit log, executed or refused', async
     'account.multiplier',
     'account.disable',
     'upstream.disable',
+    'key.rotate',
+    'account.key.rotate',
     'key.revoke',
   ])
     assert.ok(actions.has(action), action);

@@ -22,7 +22,7 @@ const small = words(`
   console_audit console_config_nodes console_config_texts console_config_versions console_identities console_key_requests console_links console_passkeys
   console_people console_sessions console_settings console_tokens console_two_factors console_verifications console_views disabled_upstreams
   facts_forgotten file_settings guardrail_digest_key identity journal_cursor key_digests keys member_invitations members migrations notice_announcements notice_look notice_prices payment_orders payment_takings
-  payment_withdrawals projects redemptions request_sums_state restores seal_settings statement_state task_secret vendor_secrets`);
+  payment_withdrawals projects redemptions replaced_secrets request_sums_state restores seal_settings statement_state task_secret vendor_secrets`);
 
 /**
  * Those that stay on the coordinator although they have rows of accounts, each with the reason. None has a row for a call: the first is written by

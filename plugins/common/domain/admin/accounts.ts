@@ -36,6 +36,22 @@ export interface KeyTerms {
   readonly tags?: readonly string[] | undefined;
 }
 
+/** A secret that works beside the one of its key. */
+export interface ReplacedSecret {
+  /** Its first characters. */
+  readonly prefix: string;
+  readonly endsAt: number;
+}
+
+export interface RotatedKey {
+  readonly id: string;
+  /** Returned only here. */
+  readonly key: string;
+  readonly prefix: string;
+  /** Until when the secret before works; undefined: it has ended. */
+  readonly overlapEndsAt: number | undefined;
+}
+
 /** Instead of a project's name: the keys that are in none. */
 export const noProject = '-';
 
@@ -61,6 +77,10 @@ export interface KeyView extends KeyTerms {
   readonly createdAt: number;
   readonly lastUsedAt: number | undefined;
   readonly revokedAt: number | undefined;
+  /** When it got its secret, where that is not the first one. */
+  readonly rotatedAt?: number | undefined;
+  /** Earlier secrets that still work, those that end first before the others. */
+  readonly replaced: readonly ReplacedSecret[];
   /** To whom its calls are attributed; undefined: it is a service's. */
   readonly person?: string | undefined;
 }
@@ -105,6 +125,8 @@ export interface AccountAdmin {
     person?: string,
   ): Promise<{ readonly id: string; readonly key: string; readonly prefix: string }>;
   updateKey(accountId: string, keyId: string, terms: KeyTerms): Promise<KeyView>;
+  /** Gives it another secret; the one before works for so long, at most 30 days. 0: that and all before it end at once. */
+  rotateKey(accountId: string, keyId: string, overlapMs: number): Promise<RotatedKey>;
   /** undefined: out of its project. Also of a key that is revoked, since what it has spent stays. */
   setProject(accountId: string, keyId: string, project: string | undefined): Promise<KeyView>;
   revokeKey(accountId: string, keyId: string): Promise<KeyView>;

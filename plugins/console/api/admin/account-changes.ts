@@ -7,13 +7,25 @@ import { type Money, parseRatio, zero } from '../../../common/domain/money.ts';
 import type { PlanTerms } from '../../../common/domain/plans.ts';
 import { accountAdmin, accounts, ledger, ledgerQueries, plans, pool } from '../../services.ts';
 import { balanceOf } from '../home.ts';
-import { keyJson, keyRow } from '../keys.ts';
+import { keyJson, keyRow, overlapInput, rotatedJson, rotatedKey } from '../keys.ts';
 import { projectInput } from '../projects.ts';
 import { noRequest } from '../request-rows.ts';
 import { changesBetween, changesOf } from '../routing/audit-changes.ts';
 import { type ConsoleServices, need, referenceOf } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
-import { answers, done, id, instantInput, isoOrNull, reasonInput, takes, usd, usdInput, usdText } from '../schemas.ts';
+import {
+  answers,
+  done,
+  hourMs,
+  id,
+  instantInput,
+  isoOrNull,
+  reasonInput,
+  takes,
+  usd,
+  usdInput,
+  usdText,
+} from '../schemas.ts';
 import { idempotencyHeader } from '../wallet.ts';
 import { knownAccount } from './accounts.ts';
 
@@ -94,6 +106,16 @@ const setProject = route(
     body: takes(z.strictObject({ project: projectInput.nullable(), reason: reasonInput })),
   },
 );
+const rotate = route(
+  'post',
+  '/admin/accounts/{id}/keys/{keyId}/rotate',
+  "Give an account's key another secret, shown this once",
+  answers(rotatedKey),
+  {
+    params: one.extend({ keyId: id }),
+    body: takes(z.strictObject({ overlapHours: overlapInput, reason: reasonInput })),
+  },
+);
 const revoke = route('delete', '/admin/accounts/{id}/keys/{keyId}', "Revoke an account's key", answers(keyRow), {
   params: one.extend({ keyId: id }),
   body: withReason,
@@ -146,6 +168,11 @@ export function accountChangeRoutes(services: ConsoleServices) {
       const run = async () => keyJson(await need(services, accountAdmin).setProject(id, subject, project ?? undefined));
       const changes = changesBetween({ project: before }, { project });
       return { action: 'account.key.project', subject, reason: `${project ?? 'none'}: ${reason}`, changes, run };
+    })
+    .action(rotate, ({ param: { id, keyId: subject }, json: { overlapHours, reason } }) => {
+      const admin = need(services, accountAdmin);
+      const run = async () => rotatedJson(await admin.rotateKey(id, subject, overlapHours * hourMs));
+      return { action: 'account.key.rotate', subject, reason, changes: changesOf({ overlapHours }), run };
     })
     .action(revoke, ({ param: { id, keyId: subject }, json: { reason } }) => {
       const run = async () => keyJson(await need(services, accountAdmin).revokeKey(id, subject));

@@ -66,11 +66,12 @@ export function fakeAccounts(world: World): AccountAdmin {
         createdAt: world.now(),
         lastUsedAt: undefined,
         revokedAt: undefined,
+        replaced: [],
       });
       return { id, key, prefix };
     },
     updateKey: async (accountId, keyId, terms) =>
-      changeKey(accountId, keyId, ({ id, prefix, person, createdAt, lastUsedAt, revokedAt }) => ({
+      changeKey(accountId, keyId, ({ id, prefix, person, createdAt, lastUsedAt, revokedAt, rotatedAt, replaced }) => ({
         ...terms,
         id,
         accountId,
@@ -79,7 +80,19 @@ export function fakeAccounts(world: World): AccountAdmin {
         createdAt,
         lastUsedAt,
         revokedAt,
+        rotatedAt,
+        replaced,
       })),
+    async rotateKey(accountId, keyId, overlapMs) {
+      const overlapEndsAt = overlapMs === 0 ? undefined : world.now() + overlapMs;
+      const key = `sk-${world.nextId('key').replaceAll('-', '').repeat(2)}`;
+      const prefix = key.slice(0, 11);
+      changeKey(accountId, keyId, (before) => {
+        const earlier = overlapEndsAt === undefined ? [] : [{ prefix: before.prefix, endsAt: overlapEndsAt }];
+        return { ...before, prefix, rotatedAt: world.now(), replaced: earlier };
+      });
+      return { id: keyId, key, prefix, overlapEndsAt };
+    },
     setProject: async (accountId, keyId, project) => changeKey(accountId, keyId, (key) => ({ ...key, project })),
     async projects(accountId) {
       const own = <Row extends { readonly accountId: string | undefined }>(rows: readonly Row[]) =>

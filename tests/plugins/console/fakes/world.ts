@@ -161,7 +161,7 @@ function addKeys(world: World, account: AccountView): void {
   const base = { accountId: account.id, createdAt: account.createdAt + dayMs, lastUsedAt: world.now() - 3 * minuteMs };
   const key = (name: string, more: Partial<KeyView> = {}): KeyView => {
     const id = world.nextId('key');
-    return { id, name, prefix: `sk-${id.slice(-6)}`, revokedAt: undefined, ...base, ...more };
+    return { id, name, prefix: `sk-${id.slice(-6)}`, revokedAt: undefined, replaced: [], ...base, ...more };
   };
   world.keys.push(key('laptop', { project: account.id === clientAccount ? 'web shop' : undefined }));
   if (account.id !== clientAccount) return;

@@ -22,6 +22,8 @@ const row: KeyRow = {
   createdAt: '2026-11-01T00:00:00.000Z',
   lastUsedAt: null,
   revokedAt: null,
+  rotatedAt: null,
+  replaced: [],
   spent30d: null,
   capSpent: null,
 };

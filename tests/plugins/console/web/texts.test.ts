@@ -34,6 +34,7 @@ async function english(): Promise<Map<string, string>> {
     'budgets',
     'projects',
     'members',
+    'rotation',
   ];
   const pages = await Promise.all(names.map((name) => load(`en/${name}.ts`)));
   const client = Object.assign({}, texts['client'], ...pages);

@@ -56,6 +56,7 @@ export interface KeyTerms extends Pick<KeyRow, 'name' | 'project' | 'cap' | 'exp
   readonly tags: readonly string[] | null;
 }
 export type NewKey = Answer<Routes['keys']['$post']>;
+export type RotatedKey = Answer<Routes['keys'][':id']['rotate']['$post']>;
 
 export type RequestRow = RowOf<Get<'usage'>>;
 export type RequestStory = Answer<Routes['usage'][':id']['$get']>;

@@ -1,6 +1,6 @@
 /** The columns of the key list. */
 import { ActionIcon, Badge, Box, Code, Group, Menu, Text, Tooltip } from '@mantine/core';
-import { IconChartBar, IconDots, IconEdit, IconTrash } from '@tabler/icons-react';
+import { IconChartBar, IconDots, IconEdit, IconRefresh, IconTrash } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import type { KeyRow } from '../../api/types.ts';
@@ -13,6 +13,7 @@ import { percentOf } from '../operator/sums/usd.ts';
 
 interface Actions {
   readonly onEdit: (row: KeyRow) => void;
+  readonly onRotate: (row: KeyRow) => void;
   readonly onRevoke: (row: KeyRow) => void;
 }
 
@@ -29,7 +30,7 @@ export function useKeyColumns(actions: Actions): readonly Column<KeyRow>[] {
         </Group>
       ),
     }),
-    textColumn('prefix', t('shell.word.key'), { cell: (row) => <Code className="nowrap">{`${row.prefix}…`}</Code> }),
+    textColumn('prefix', t('shell.word.key'), { cell: (row) => <Secrets row={row} /> }),
     textColumn('project', t('shell.word.project'), { minor: true }),
     { key: 'state', title: t('shell.word.state'), cell: (row) => <State row={row} /> },
     { key: 'terms', title: t('client.keys.terms'), cell: (row) => <Terms row={row} /> },
@@ -43,6 +44,22 @@ export function useKeyColumns(actions: Actions): readonly Column<KeyRow>[] {
 function keyState({ revokedAt, expiresAt }: KeyRow, now: number): 'active' | 'revoked' | 'expired' {
   if (revokedAt !== null) return 'revoked';
   return expiresAt !== null && new Date(expiresAt).getTime() <= now ? 'expired' : 'active';
+}
+
+/** The first characters of its secret, and of those before that still work. */
+function Secrets({ row: { prefix, replaced } }: { readonly row: KeyRow }) {
+  const { t, i18n } = useTranslation();
+  const time = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'short' });
+  return (
+    <>
+      <Code className="nowrap">{`${prefix}…`}</Code>
+      {replaced.map((one) => (
+        <Text key={one.prefix} fz="xs" c="dimmed">
+          {t('client.rotation.until', { prefix: one.prefix, date: time.format(new Date(one.endsAt)) })}
+        </Text>
+      ))}
+    </>
+  );
 }
 
 function State({ row }: { readonly row: KeyRow }) {
@@ -130,7 +147,7 @@ function CapBar({ cap, spent }: { readonly cap: NonNullable<KeyRow['cap']>; read
   );
 }
 
-function RowMenu({ row, onEdit, onRevoke }: Actions & { readonly row: KeyRow }) {
+function RowMenu({ row, onEdit, onRotate, onRevoke }: Actions & { readonly row: KeyRow }) {
   const { t } = useTranslation();
   const live = row.revokedAt === null;
   return (
@@ -150,6 +167,11 @@ function RowMenu({ row, onEdit, onRevoke }: Actions & { readonly row: KeyRow }) 
         {live && (
           <Menu.Item leftSection={<IconEdit size={15} />} onClick={() => onEdit(row)}>
             {t('shell.edit')}
+          </Menu.Item>
+        )}
+        {live && (
+          <Menu.Item leftSection={<IconRefresh size={15} />} onClick={() => onRotate(row)}>
+            {t('client.rotation.rotate')}
           </Menu.Item>
         )}
         {live && (

@@ -20,13 +20,16 @@ import SetUp from '../../parts/set-up.tsx';
 import { EmptyState } from '../../parts/states.tsx';
 import { useKeyColumns } from './key-columns.tsx';
 import { KeyForm } from './key-form.tsx';
+import { RotateKey } from './rotate-key.tsx';
 
 export default function Keys() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const [edited, setEdited] = useState<KeyRow>();
   const [revoked, setRevoked] = useState<KeyRow>();
-  const columns = useKeyColumns({ onEdit: setEdited, onRevoke: setRevoked });
+  const [rotated, setRotated] = useState<KeyRow>();
+  const changed = useKeysChanged();
+  const columns = useKeyColumns({ onEdit: setEdited, onRotate: setRotated, onRevoke: setRevoked });
   const button = useRef<HTMLButtonElement>(null);
   const create = (
     <Button ref={button} leftSection={<IconPlus size={16} />} onClick={() => change({ new: '1' })}>
@@ -59,6 +62,7 @@ export default function Keys() {
         onDone={() => button.current?.focus()}
       />
       <EditKey row={edited} onClose={() => setEdited(undefined)} />
+      <RotateKey row={rotated} onClose={() => setRotated(undefined)} onChanged={changed} />
       <RevokeKey row={revoked} onClose={() => setRevoked(undefined)} />
     </Page>
   );

@@ -11,6 +11,7 @@ import type operator from './operator.ts';
 import type playground from './playground.ts';
 import type profile from './profile.ts';
 import type projects from './projects.ts';
+import type rotation from './rotation.ts';
 import shell from './shell.ts';
 import type statements from './statements.ts';
 
@@ -26,6 +27,7 @@ export type English = typeof texts & {
     typeof statements &
     typeof projects &
     typeof budgets &
-    typeof members;
+    typeof members &
+    typeof rotation;
   readonly operator: typeof operator;
 };

@@ -36,6 +36,7 @@ const csvColumns = [
   'createdAt',
   'lastUsedAt',
   'revokedAt',
+  'rotatedAt',
 ];
 
 /** The account's keys, and its projects where it has any. */
