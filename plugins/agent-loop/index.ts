@@ -11,7 +11,10 @@ import type { Answer } from '../../core/contract/message.ts';
 import { caller, keyring } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchLine, call, vendorBatch } from '../common/domain/calls.ts';
+import { catalog, type Model, type ModelTarget, protocolsOf } from '../common/domain/models.ts';
+import { providers } from '../common/domain/upstreams.ts';
 import { keepAliveFrame } from '../common/kit/sse.ts';
+import { isToolPriced, ownSearch } from '../common/wire/hosted-tools.ts';
 import { answerKeeper, opened } from '../common/wire/protocols.ts';
 import { billEndpoint } from './bill.ts';
 import { boundsOf, runHeader } from './budget.ts';
@@ -19,13 +22,16 @@ import { type LoopConfig, loopSchema } from './config.ts';
 import { type Dialect, dialects } from './dialects/index.ts';
 import { offer } from './offered.ts';
 import { errorOf, Refused, Run } from './run.ts';
+import { readSearch } from './search/asked.ts';
+import { searchToolOf } from './search/found.ts';
+import type { WantedSearch } from './search/nouns.ts';
 import { Steps } from './steps.ts';
 import type { Wanted } from './wanted.ts';
 
 export default definePlugin<LoopConfig>({
   name: 'agent-loop',
   config: loopSchema,
-  services: { requires: [keyring], optional: [ledgerQueries, answerKeeper] },
+  services: { requires: [keyring], optional: [ledgerQueries, answerKeeper, ownSearch, catalog, providers] },
   requires: [call, opened, caller],
   optional: [batchLine, vendorBatch],
   setup(host, config) {
@@ -35,7 +41,8 @@ export default definePlugin<LoopConfig>({
       applies: ({ operation, setsOnOpen }) => dialects.has(operation) && setsOnOpen?.includes(opened) === true,
       handle: function agentLoop(exchange, next) {
         const { json } = exchange.get(opened);
-        if (json['tools'] === undefined && json['mcp_servers'] === undefined) return next();
+        const { tools, mcp_servers: servers, web_search_options: search } = json;
+        if (tools === undefined && servers === undefined && search === undefined) return next();
         return runs.handle(exchange, next);
       },
       addresses: { pathPrefixes: ['/v1'] },
@@ -63,16 +70,35 @@ class Runs {
     const dialect = dialects.get(exchange.endpoint.operation)!;
     const { json } = exchange.get(opened);
     const servers = dialect.wanted(json, exchange.request.headers['host']);
-    if (servers.length === 0 || !exchange.get(call).billable) return next();
+    if (!exchange.get(call).billable) return next();
+    const search = this.#searchOf(exchange, dialect);
+    if (servers.length === 0 && search === undefined) return next();
     if (exchange.find(batchLine) !== undefined || exchange.find(vendorBatch) !== undefined)
       throw new GatewayError('unsupported', 'Lines of a batch cannot call tools of this gateway.', {
-        field: servers[0]!.field,
+        field: servers[0]?.field ?? search!.field,
       });
     this.#enter(exchange);
-    return this.#run(exchange, dialect, servers);
+    return this.#run(exchange, dialect, servers, search);
   }
 
-  async #run(exchange: Exchange, dialect: Dialect, servers: readonly Wanted[]): Promise<Answer> {
+  /** undefined: none is asked for, or the model's vendor searches itself. */
+  #searchOf(exchange: Exchange, dialect: Dialect): WantedSearch | undefined {
+    const { json } = exchange.get(opened);
+    const member = dialect.search(json);
+    if (member === undefined || this.#host.find(ownSearch)?.serves(exchange) !== true) return undefined;
+    const { model, protocol } = exchange.get(call);
+    const entry = this.#host.find(catalog)?.find(model);
+    if (entry === undefined) return undefined;
+    if (searchesItself(entry, protocol, this.#host) && dialect.hasSearched?.(json) !== true) return undefined;
+    return readSearch(exchange.endpoint.operation, member);
+  }
+
+  async #run(
+    exchange: Exchange,
+    dialect: Dialect,
+    servers: readonly Wanted[],
+    search: WantedSearch | undefined,
+  ): Promise<Answer> {
     const { config } = this;
     const request = exchange.get(opened);
     const { json } = request;
@@ -82,7 +108,10 @@ class Runs {
     const query = stream ? (dialect.query ?? {}) : {};
     const steps = new Steps({ ...{ host: this.#host, exchange, config, query }, budget: asked.budget });
     const lists = await Promise.all(servers.map((server) => steps.list(server)));
-    const offered = offer(servers, lists, dialect.functions(json), config.tools);
+    const offered = offer(servers, lists, dialect.functions(json), {
+      most: config.tools,
+      search: search && searchToolOf(search),
+    });
     const clientJson = request.clientJson ?? json;
     const talk = dialect.begin({ json, clientJson, offered, id: exchange.id, streams: stream, isArray });
     const most = json['max_tool_calls'];
@@ -111,6 +140,20 @@ class Runs {
       else this.#counts.set(accountId, rest);
     });
   }
+}
+
+/** Whether the model's vendor searches the web, so that the request is left to it. `protocol`: that of the client, in which such a request is relayed as it is. */
+function searchesItself(entry: Model, protocol: string, host: Host): boolean {
+  if (entry.prices === undefined || !isToolPriced(entry.prices, host.clock.now(), 'web_search')) return false;
+  return entry.targets.some((target) => offersSearch(entry, target, protocol, host));
+}
+
+function offersSearch({ traits }: Model, target: ModelTarget, client: string, host: Host): boolean {
+  const provider = host.find(providers)?.find(target.provider);
+  return protocolsOf(target, provider).some((name) => {
+    const tools = { ...provider?.dialect?.[name], ...traits, ...target.traits }.hosted_tools;
+    return tools === undefined ? name !== 'chat' || client === 'chat' : tools.includes('web_search');
+  });
 }
 
 async function whole(run: Run, body: () => string, kept: () => unknown): Promise<Answer> {

@@ -24,6 +24,15 @@ export class Offered {
     return [...this.#tools.values()];
   }
 
+  /** The search of the web, if it is offered. */
+  get search(): OfferedTool | undefined {
+    return this.all.find(({ wanted }) => wanted.search !== undefined);
+  }
+
+  isSearch(name: string): boolean {
+    return this.find(name)?.wanted.search !== undefined;
+  }
+
   has(name: unknown): boolean {
     return typeof name === 'string' && this.#tools.has(name);
   }
@@ -64,14 +73,14 @@ export function offer(
   servers: readonly Wanted[],
   lists: readonly (readonly OfferedTool[])[],
   taken: ReadonlySet<string>,
-  most: number,
+  { most, search }: { readonly most: number; readonly search: OfferedTool | undefined },
 ): Offered {
   servers.forEach((server, index) => {
     if (lists[index]!.length > 0) return;
     const message = 'There is no such tool that this key may use.';
     throw new GatewayError('invalid_request', message, { field: server.field, code: 'no_tools', shouldRetry: false });
   });
-  const offered = new Offered(servers, lists.flat());
+  const offered = new Offered(servers, [...lists.flat(), ...(search === undefined ? [] : [search])]);
   const tooMany = offered.all.length > most;
   if (tooMany) throw invalid(`A request may offer ${most} tools; these are ${offered.all.length}.`, 'tools');
   const clash = offered.all.find(({ name }) => taken.has(name));

@@ -13,6 +13,8 @@ import { type RunBounds, runHeader } from './budget.ts';
 import type { LoopConfig } from './config.ts';
 import { firstCall, stepId } from './ids.ts';
 import { type OfferedTool, offeredOf } from './offered.ts';
+import { bodyOf, foundIn, queryOf, searchDone, searchPath } from './search/found.ts';
+import type { WantedSearch } from './search/nouns.ts';
 import type { ToolDone, ToolUse } from './talk.ts';
 import { resultOf } from './tool-result.ts';
 import type { Wanted } from './wanted.ts';
@@ -57,6 +59,7 @@ export class Steps {
   readonly #headers: Headers;
   #turns = 0;
   #calls = 0;
+  #searches = 0;
   /** A step was refused because its money is not there. */
   isOutOfMoney = false;
   readonly #budget: RunBounds['budget'];
@@ -102,7 +105,9 @@ export class Steps {
   }
 
   /** Never rejects for a tool that fails: the model reads why. */
-  async call(use: ToolUse, { path }: Wanted): Promise<ToolDone> {
+  async call(use: ToolUse, wanted: Wanted): Promise<ToolDone> {
+    if (wanted.search !== undefined) return this.#search(use, wanted.search);
+    const { path } = wanted;
     const number = firstCall + this.#calls++;
     const parsed = use.arguments.trim() === '' ? {} : tryParse(use.arguments);
     if (!isObject(parsed)) return { ...use, output: 'The arguments are no JSON object.', isError: true };
@@ -114,6 +119,20 @@ export class Steps {
     const result = resultOf(reply, this.#config.result);
     this.#record(callEvent, [use.name, result.isError ? 'failed' : 'answered', cost()]);
     return { ...use, ...result };
+  }
+
+  async #search(use: ToolUse, wanted: WantedSearch): Promise<ToolDone> {
+    const { result: most } = this.#config;
+    const asked = queryOf(tryParse(use.arguments), this.#searches >= wanted.most);
+    if (asked.error !== undefined) return searchDone(use, asked, most);
+    this.#searches++;
+    const number = firstCall + this.#calls++;
+    const { answer, cost } = await this.#perform(searchPath, bodyOf(asked.query, wanted), number, {});
+    const reply = await this.#reply(answer, listBytes);
+    if (answer.status === 402) this.isOutOfMoney = true;
+    const done = searchDone(use, foundIn(asked.query, answer.status, reply), most);
+    this.#record(callEvent, [use.name, done.isError ? 'failed' : 'answered', cost()]);
+    return done;
   }
 
   async #reply(answer: DirectAnswer, mostBytes: number): Promise<JsonObject> {

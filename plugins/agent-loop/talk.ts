@@ -1,6 +1,7 @@
 /** What a run needs of a client's protocol: the requests of its turns, their answers, and the answer of the whole run. Types. */
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Offered } from './offered.ts';
+import type { Found } from './search/nouns.ts';
 
 /** A call of a tool of the gateway, as a model has made it. */
 export interface ToolUse {
@@ -16,6 +17,8 @@ export interface ToolDone extends ToolUse {
   /** What the model reads. */
   readonly output: string;
   readonly isError: boolean;
+  /** What it has found, where it is a search. */
+  readonly found?: Found;
 }
 
 /** What a turn has called. */

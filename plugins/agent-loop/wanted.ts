@@ -1,6 +1,7 @@
 /** Which servers of this gateway a request names, and which of their tools it wants. Pure. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, listOf, textOf } from '../../core/json/json.ts';
+import type { WantedSearch } from './search/nouns.ts';
 
 /** A server of the gateway as a request names it. */
 export interface Wanted {
@@ -14,6 +15,8 @@ export interface Wanted {
   readonly allows: (tool: string) => boolean;
   /** Whether a call of the tool needs the client's approval. */
   readonly asks: (tool: string) => boolean;
+  /** It is the gateway's search of the web, and no server. */
+  readonly search?: WantedSearch;
 }
 
 const scheme = 'gateway://';

@@ -1,6 +1,7 @@
 /** A run as one stream of chat completions. Pure. */
 import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
+import type { Sources } from '../search/sources.ts';
 import type { End, Frames, ToolDone } from '../talk.ts';
 import { summed } from './sums.ts';
 
@@ -15,18 +16,21 @@ interface GrowingCall {
 
 export class ChatFrames implements Frames {
   readonly #isOwn: (name: unknown) => boolean;
+  readonly #sources: Sources;
   /** Members of every chunk. */
   #head: JsonObject | undefined;
   #turn = newTurn();
   #usage: unknown;
-  #hasText = false;
+  /** The answer as the client has it. */
+  #text = '';
   #turns = 0;
   #shown = 0;
   #made = 0;
   #finish: unknown = null;
 
-  constructor(isOwn: (name: unknown) => boolean) {
+  constructor(isOwn: (name: unknown) => boolean, sources: Sources) {
     this.#isOwn = isOwn;
+    this.#sources = sources;
   }
 
   frame(_event: string | undefined, data: JsonObject | undefined): string {
@@ -49,7 +53,6 @@ export class ChatFrames implements Frames {
     const { content, reasoning, calls, finish, usage, hasFailed, extras } = this.#turn;
     this.#turn = newTurn();
     this.#turns += 1;
-    this.#hasText ||= content !== '';
     this.#usage = summed(this.#usage, usage);
     this.#finish = finish;
     if (hasFailed) return undefined;
@@ -78,11 +81,13 @@ export class ChatFrames implements Frames {
   }
 
   end(end: End): string {
+    const delta = annotationsOf(this.#text, this.#sources, undefined);
+    const cited = Object.keys(delta).length === 0 ? '' : this.#chunk({ index: 0, delta, finish_reason: null });
     const last = this.#chunk({ index: 0, delta: {}, finish_reason: end === 'bound' ? 'length' : this.#finish });
     const usage = isObject(this.#usage)
       ? formatFrame(JSON.stringify({ ...this.#head, choices: [], usage: this.#usage }))
       : '';
-    return `${last}${usage}${formatFrame('[DONE]')}`;
+    return `${cited}${last}${usage}${formatFrame('[DONE]')}`;
   }
 
   /** What the client gets of a chunk's delta, which is added to the turn. */
@@ -90,9 +95,11 @@ export class ChatFrames implements Frames {
     const shown: Record<string, unknown> = {};
     if (role !== undefined && this.#turns === 0) shown['role'] = role;
     if (typeof content === 'string' && content !== '') {
-      const isBehindText = this.#hasText && this.#turn.content === '';
+      const isBehindText = this.#text !== '' && this.#turn.content === '';
       this.#turn.content += content;
-      shown['content'] = isBehindText ? `\n\n${content}` : content;
+      const said = isBehindText ? `\n\n${content}` : content;
+      this.#text += said;
+      shown['content'] = said;
     } else if (content !== undefined && this.#turns === 0) shown['content'] = content;
     if (typeof others['reasoning_content'] === 'string') this.#turn.reasoning += others['reasoning_content'];
     if (Array.isArray(others['reasoning_details'])) this.#keepDetails(others['reasoning_details']);
@@ -134,6 +141,15 @@ function newTurn() {
 }
 
 /** A tool that was run, in the form that answers with tools of a vendor have. */
-export function executed({ name, output, isError, ...use }: ToolDone): JsonObject {
-  return { type: 'mcp', name, arguments: use.arguments, output, ...(isError ? { is_error: true } : {}) };
+export function executed({ name, output, isError, found, ...use }: ToolDone): JsonObject {
+  const type = found === undefined ? 'mcp' : 'web_search';
+  return { type, name, arguments: use.arguments, output, ...(isError ? { is_error: true } : {}) };
+}
+
+/** Pages that the text cites, behind annotations that the model has given; no member where there are none. */
+export function annotationsOf(text: string, sources: Sources, given: unknown): JsonObject {
+  const cited = sources.cited(text).map(({ start, end, page: { url, title } }) => ({
+    ...{ type: 'url_citation', url_citation: { start_index: start, end_index: end, url, title } },
+  }));
+  return cited.length === 0 ? {} : { annotations: [...listOf(given), ...cited] };
 }

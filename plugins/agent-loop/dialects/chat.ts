@@ -1,8 +1,9 @@
 /** Runs in the protocol of chat completions: the texts of all turns as one message, with the tools that were run. Pure. */
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
+import { Sources } from '../search/sources.ts';
 import type { End, Opening, Talk, ToolDone, Turn } from '../talk.ts';
 import { invalid } from '../wanted.ts';
-import { ChatFrames, executed } from './chat-frames.ts';
+import { annotationsOf, ChatFrames, executed } from './chat-frames.ts';
 import { summed } from './sums.ts';
 
 /** What a model may need of its own turn beside text and calls. */
@@ -17,6 +18,7 @@ export class ChatTalk implements Talk {
   readonly #request: JsonObject;
   readonly #messages: unknown[];
   readonly #made: JsonObject[] = [];
+  readonly #sources = new Sources();
   #content: string | undefined;
   #reasoning: string | undefined;
   #hasCalled = false;
@@ -32,8 +34,10 @@ export class ChatTalk implements Talk {
     const own = offered.all.map(({ name, description, schema }) => ({
       ...{ type: 'function', function: { name, description, parameters: schema } },
     }));
-    this.#request = { ...json, tools: [...others, ...own] };
-    this.frames = new ChatFrames((name) => offered.has(name));
+    const { web_search_options: options, ...rest } = json;
+    const kept = offered.search === undefined && options !== undefined ? { web_search_options: options } : {};
+    this.#request = { ...rest, ...kept, tools: [...others, ...own] };
+    this.frames = new ChatFrames((name) => offered.has(name), this.#sources);
   }
 
   approvedDone(): void {}
@@ -66,6 +70,7 @@ export class ChatTalk implements Talk {
 
   add(done: readonly ToolDone[]): void {
     this.#hasCalled = true;
+    this.#sources.add(done);
     const message = messageOf(choiceOf(this.#last));
     const kept = keptMembers.flatMap((name) => (message[name] == null ? [] : [[name, message[name]] as const]));
     this.#messages.push({ role: 'assistant', content: null, ...Object.fromEntries(kept) });
@@ -83,6 +88,7 @@ export class ChatTalk implements Talk {
       ...message,
       content: this.#content ?? null,
       ...(this.#reasoning === undefined ? {} : { reasoning_content: this.#reasoning }),
+      ...annotationsOf(this.#content ?? '', this.#sources, message['annotations']),
       ...(others.length === 0 ? {} : { tool_calls: others }),
       ...(this.#made.length === 0 ? {} : { executed_tools: this.#made.map((one, index) => ({ index, ...one })) }),
     };

@@ -1,13 +1,18 @@
 /** A run as one stream of generate-content, as server-sent events or as a JSON array. Pure. */
 import { isObject, type JsonObject } from '../../../core/json/json.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
+import type { Sources } from '../search/sources.ts';
 import type { End, Frames } from '../talk.ts';
-import { candidateOf, partsOf } from './gemini-parts.ts';
+import { candidateOf, partsOf, textIn } from './gemini-parts.ts';
+import { groundingOf } from './gemini-search.ts';
 import { summed } from './sums.ts';
 
 export class GeminiFrames implements Frames {
   readonly #isOwn: (part: JsonObject) => boolean;
   readonly #isArray: boolean;
+  readonly #sources: Sources;
+  /** The answer as the client has it. */
+  #text = '';
   /** Members of every frame. */
   #head: JsonObject | undefined;
   #parts: JsonObject[] = [];
@@ -18,9 +23,10 @@ export class GeminiFrames implements Frames {
   #candidate: JsonObject = {};
   #hasWritten = false;
 
-  constructor(isOwn: (part: JsonObject) => boolean, isArray: boolean) {
+  constructor(isOwn: (part: JsonObject) => boolean, isArray: boolean, sources: Sources) {
     this.#isOwn = isOwn;
     this.#isArray = isArray;
+    this.#sources = sources;
   }
 
   frame(_event: string | undefined, data: JsonObject | undefined): string {
@@ -39,6 +45,7 @@ export class GeminiFrames implements Frames {
     this.#candidate = { ...this.#candidate, ...candidate };
     const shown = parts.filter((part) => !this.#isOwn(part));
     if (shown.length === 0) return '';
+    this.#text += shown.map((part) => textIn(part) ?? '').join('');
     const { finishReason: _end, ...rest } = candidate;
     return this.#frameOf({ ...rest, content: { role: 'model', parts: shown } }, usageMetadata);
   }
@@ -67,7 +74,8 @@ export class GeminiFrames implements Frames {
   end(end: End): string {
     const { content: _parts, ...candidate } = this.#candidate;
     const finish = end === 'bound' ? { finishReason: 'TOO_MANY_TOOL_CALLS' } : {};
-    const last = { ...candidate, content: { role: 'model', parts: [{ text: '' }] }, ...finish };
+    const grounding = groundingOf([this.#text], this.#sources);
+    const last = { ...candidate, content: { role: 'model', parts: [{ text: '' }] }, ...grounding, ...finish };
     const usage = { usageMetadata: this.#before ?? {} };
     return this.#written({ ...this.#head, candidates: [last], ...usage }) + (this.#isArray ? ']' : '');
   }

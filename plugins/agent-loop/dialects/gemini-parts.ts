@@ -7,3 +7,8 @@ export function partsOf(answer: JsonObject): JsonObject[] {
   const { content } = candidateOf(answer);
   return isObject(content) ? listOf(content['parts']).filter(isObject) : [];
 }
+
+/** What the answer says in a part; undefined for thoughts and all that is no text. */
+export function textIn({ text, thought }: JsonObject): string | undefined {
+  return typeof text === 'string' && thought !== true ? text : undefined;
+}

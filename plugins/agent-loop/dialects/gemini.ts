@@ -1,9 +1,11 @@
 /** Runs in the protocol of generate-content: servers by `mcpServers` of a tool. Pure. */
 import { isObject, type JsonObject, listOf, tryParse } from '../../../core/json/json.ts';
+import { Sources } from '../search/sources.ts';
 import type { End, Opening, Talk, ToolDone, Turn } from '../talk.ts';
 import { type Wanted, wantedAt } from '../wanted.ts';
 import { GeminiFrames } from './gemini-frames.ts';
-import { candidateOf, partsOf } from './gemini-parts.ts';
+import { candidateOf, partsOf, textIn } from './gemini-parts.ts';
+import { groundingOf, withoutSearch } from './gemini-search.ts';
 import { summed } from './sums.ts';
 
 /** Members are written in two ways. */
@@ -47,6 +49,7 @@ export class GeminiTalk implements Talk {
   readonly #request: JsonObject;
   readonly #contents: unknown[];
   readonly #parts: JsonObject[] = [];
+  readonly #sources = new Sources();
   #hasCalled = false;
   #last: JsonObject = {};
   #usage: unknown;
@@ -64,7 +67,7 @@ export class GeminiTalk implements Talk {
     }));
     const others = listOf(json['tools']).flatMap((tool) => otherTools(tool, opening));
     this.#request = { ...json, tools: [...others, { functionDeclarations: own }] };
-    this.frames = new GeminiFrames((part) => this.#isOwn(part), isArray);
+    this.frames = new GeminiFrames((part) => this.#isOwn(part), isArray, this.#sources);
   }
 
   approvedDone(): void {}
@@ -100,6 +103,7 @@ export class GeminiTalk implements Talk {
 
   add(done: readonly ToolDone[]): void {
     this.#hasCalled = true;
+    this.#sources.add(done);
     const parts = done.map(({ id, name, output, isError }) => ({
       functionResponse: {
         ...(id.startsWith('call ') ? {} : { id }),
@@ -115,7 +119,12 @@ export class GeminiTalk implements Talk {
     const candidate = candidateOf(this.#last);
     const finish = end === 'bound' ? { finishReason: 'TOO_MANY_TOOL_CALLS' } : {};
     const content = { role: 'model', parts: this.#parts };
-    return { ...this.#last, candidates: [{ ...candidate, content, ...finish }], usageMetadata: this.#usage ?? {} };
+    const grounding = groundingOf(this.#parts.map(textIn), this.#sources);
+    return {
+      ...this.#last,
+      candidates: [{ ...candidate, content, ...grounding, ...finish }],
+      usageMetadata: this.#usage ?? {},
+    };
   }
 
   #isOwn({ functionCall: called }: JsonObject): boolean {
@@ -123,8 +132,10 @@ export class GeminiTalk implements Talk {
   }
 }
 
-/** A tool without the servers that the gateway serves; none where nothing is left of it. */
-function otherTools(tool: unknown, { offered }: Opening): unknown[] {
+/** A tool without the search and the servers that are the gateway's; none where nothing is left of it. */
+function otherTools(given: unknown, { offered }: Opening): unknown[] {
+  const tool = isObject(given) ? withoutSearch(given, offered) : given;
+  if (tool === undefined) return [];
   const servers = serversOf(tool);
   if (!isObject(tool) || servers.length === 0) return [tool];
   const { mcpServers: _one, mcp_servers: _other, ...rest } = tool;

@@ -1,15 +1,21 @@
 /** The protocols in which clients ask for tools of the gateway, by the operations of their endpoints. */
-import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
+import { geminiSearchTool, messagesSearch, responsesSearch, type SearchMember, searchTool } from '../search/asked.ts';
 import type { Opening, Talk } from '../talk.ts';
 import { invalid, type Wanted, wantedTools } from '../wanted.ts';
 import { ChatTalk } from './chat.ts';
 import { functionNames, GeminiTalk, wantedServers as geminiServers } from './gemini.ts';
 import { MessagesTalk, wantedServers as messagesServers } from './messages.ts';
+import { hasSearched } from './messages-search.ts';
 import { ResponsesTalk } from './responses.ts';
 
 export interface Dialect {
   /** Servers of the gateway that the request names. Throws invalid_request. */
   wanted(json: JsonObject, host: string | undefined): readonly Wanted[];
+  /** The member that asks for searches of the web. */
+  search(json: JsonObject): SearchMember | undefined;
+  /** The conversation has searches of the gateway, which no vendor reads. */
+  hasSearched?(json: JsonObject): boolean;
   /** Names of the client's own functions. */
   functions(json: JsonObject): ReadonlySet<string>;
   begin(opening: Opening): Talk;
@@ -19,6 +25,11 @@ export interface Dialect {
 
 const responses: Dialect = {
   wanted: ({ tools }, host) => wantedTools(tools, host, 'always'),
+  search: ({ tools }) => {
+    const found = searchTool(tools, responsesSearch);
+    // The client wants a vendor's own copy of the web, or no search.
+    return found?.settings['external_web_access'] === false ? undefined : found;
+  },
   functions: ({ tools }) => namesOf(tools, (tool) => tool['name']),
   begin: (opening) => new ResponsesTalk(opening),
 };
@@ -32,6 +43,10 @@ const chat: Dialect = {
     if (field !== undefined) throw invalid('Chat completions have no approvals: say "never".', field);
     return servers;
   },
+  search: ({ web_search_options: options }) => {
+    const settings = objectOf(options);
+    return settings && { settings, field: 'web_search_options' };
+  },
   functions: ({ tools }) =>
     namesOf(tools, (tool) => (isObject(tool['function']) ? tool['function']['name'] : undefined)),
   begin: (opening) => new ChatTalk(opening),
@@ -39,12 +54,15 @@ const chat: Dialect = {
 
 const messages: Dialect = {
   wanted: messagesServers,
-  functions: ({ tools }) => namesOf(tools, (tool) => tool['name']),
+  search: ({ tools }) => searchTool(tools, messagesSearch),
+  hasSearched: ({ messages: turns }) => hasSearched(listOf(turns)),
+  functions: ({ tools }) => namesOf(tools, ({ type, name }) => (messagesSearch.test(String(type)) ? undefined : name)),
   begin: (opening) => new MessagesTalk(opening),
 };
 
 const gemini: Dialect = {
   wanted: geminiServers,
+  search: ({ tools }) => geminiSearchTool(tools),
   functions: functionNames,
   begin: (opening) => new GeminiTalk(opening),
   query: { alt: 'sse' },

@@ -2,7 +2,9 @@
 import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import type { Offered } from '../offered.ts';
+import type { Sources } from '../search/sources.ts';
 import type { End, Frames, ToolDone, ToolUse } from '../talk.ts';
+import { citationsOf, withSearches } from './messages-search.ts';
 import { resultBlock, useBlock } from './messages-turns.ts';
 import { summed } from './sums.ts';
 
@@ -15,6 +17,7 @@ interface GrowingBlock {
 
 export class MessagesFrames implements Frames {
   readonly #offered: Offered;
+  readonly #sources: Sources;
   #blocks = new Map<unknown, GrowingBlock>();
   #message: JsonObject = {};
   #ended: JsonObject | undefined;
@@ -22,8 +25,9 @@ export class MessagesFrames implements Frames {
   #hasBegun = false;
   #usage: unknown;
 
-  constructor(offered: Offered) {
+  constructor(offered: Offered, sources: Sources) {
     this.#offered = offered;
+    this.#sources = sources;
   }
 
   frame(event: string | undefined, data: JsonObject | undefined): string {
@@ -37,7 +41,7 @@ export class MessagesFrames implements Frames {
         this.#grow(data);
         return this.#placed(event, data);
       case 'content_block_stop':
-        return this.#placed(event, data);
+        return this.#cited(data) + this.#placed(event, data);
       case 'message_delta':
         this.#ended = data;
         return '';
@@ -94,8 +98,9 @@ export class MessagesFrames implements Frames {
     const reasons =
       end === 'bound' ? { stop_reason: 'pause_turn', stop_sequence: null } : { stop_reason, stop_sequence };
     const container = others['container'] === undefined ? {} : { container: others['container'] };
+    const usage = withSearches(this.#usage ?? {}, this.#sources.queries.length);
     return (
-      this.#event({ type: 'message_delta', delta: { ...reasons, ...container }, usage: this.#usage ?? {} }) +
+      this.#event({ type: 'message_delta', delta: { ...reasons, ...container }, usage }) +
       this.#event({ type: 'message_stop' })
     );
   }
@@ -118,6 +123,18 @@ export class MessagesFrames implements Frames {
   #placed(event: string | undefined, data: JsonObject): string {
     const place = this.#blocks.get(data['index'])?.place;
     return place === undefined ? '' : formatFrame(JSON.stringify({ ...data, index: place }), event);
+  }
+
+  /** The pages that a block's text cites, before it ends. */
+  #cited({ index }: JsonObject): string {
+    const { block, place } = this.#blocks.get(index) ?? {};
+    if (block?.['type'] !== 'text' || place === undefined) return '';
+    const citations = citationsOf(block['text'], this.#sources);
+    return citations
+      .map((citation) =>
+        this.#event({ type: 'content_block_delta', index: place, delta: { type: 'citations_delta', citation } }),
+      )
+      .join('');
   }
 
   #grow({ index, delta }: JsonObject): void {

@@ -1,8 +1,10 @@
 /** Runs in the protocol of messages: its own blocks of MCP, and servers by `mcp_servers`. Pure. */
 import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
+import { Sources } from '../search/sources.ts';
 import type { End, Opening, Talk, ToolDone, Turn } from '../talk.ts';
 import { invalid, namesIn, namesTool, type Wanted, wantedAt } from '../wanted.ts';
 import { MessagesFrames } from './messages-frames.ts';
+import { isSearchTool, withCitations, withSearches } from './messages-search.ts';
 import { readTurns, resultBlock, useBlock } from './messages-turns.ts';
 import { summed } from './sums.ts';
 
@@ -54,6 +56,7 @@ export class MessagesTalk implements Talk {
   readonly #request: JsonObject;
   readonly #messages: unknown[];
   readonly #content: JsonObject[] = [];
+  readonly #sources = new Sources();
   #hasCalled = false;
   #last: JsonObject = {};
   #usage: unknown;
@@ -64,12 +67,14 @@ export class MessagesTalk implements Talk {
     this.#messages = readTurns(listOf(json['messages']), offered);
     const servers = listOf(json['mcp_servers']).filter((one) => !isObject(one) || !offered.hasLabel(one['name']));
     const others = listOf(json['tools']).filter(
-      (tool) => !isObject(tool) || !offered.servers.some(({ label }) => isToolsetOf(tool, label)),
+      (tool) =>
+        !isObject(tool) ||
+        !(isSearchTool(tool, offered) || offered.servers.some(({ label }) => isToolsetOf(tool, label))),
     );
     const own = offered.all.map(({ name, description, schema }) => ({ name, description, input_schema: schema }));
     const { mcp_servers: _all, ...rest } = json;
     this.#request = { ...rest, ...(servers.length === 0 ? {} : { mcp_servers: servers }), tools: [...others, ...own] };
-    this.frames = new MessagesFrames(offered);
+    this.frames = new MessagesFrames(offered, this.#sources);
   }
 
   approvedDone(): void {}
@@ -85,7 +90,8 @@ export class MessagesTalk implements Talk {
     this.#last = answer;
     this.#usage = summed(this.#usage, answer['usage']);
     const blocks = listOf(answer['content']).filter(isObject);
-    this.#content.push(...blocks.filter((block) => !this.#isOwn(block)));
+    const others = blocks.filter((block) => !this.#isOwn(block));
+    this.#content.push(...others.map((block) => withCitations(block, this.#sources)));
     const calls = blocks.filter(({ type }) => type === 'tool_use');
     const own = calls.filter((block) => this.#isOwn(block));
     return {
@@ -101,6 +107,7 @@ export class MessagesTalk implements Talk {
 
   add(done: readonly ToolDone[]): void {
     this.#hasCalled = true;
+    this.#sources.add(done);
     const results = done.map(({ id, output, isError }) => ({
       ...{ type: 'tool_result', tool_use_id: id, content: output === '' ? [] : output, is_error: isError },
     }));
@@ -112,7 +119,12 @@ export class MessagesTalk implements Talk {
 
   whole(end: End): JsonObject {
     const reason = end === 'bound' ? { stop_reason: 'pause_turn', stop_sequence: null } : {};
-    return { ...this.#last, ...reason, content: this.#content, usage: this.#usage ?? null };
+    return {
+      ...this.#last,
+      ...reason,
+      content: this.#content,
+      usage: withSearches(this.#usage ?? null, this.#sources.queries.length),
+    };
   }
 
   #isOwn({ type, name }: JsonObject): boolean {

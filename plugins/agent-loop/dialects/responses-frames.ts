@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../../core/json/json.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import type { End, Frames, ToolDone, ToolUse } from '../talk.ts';
 import { approvalItem, callItem, type ResponsesRun } from './responses-items.ts';
+import { annotated, begunSearch, withCitations } from './responses-search.ts';
 
 const lifecycle = new Set(['response.created', 'response.in_progress', 'response.queued']);
 const ends = new Set(['response.completed', 'response.incomplete', 'response.failed']);
@@ -28,7 +29,9 @@ export class ResponsesFrames implements Frames {
     if (type === 'error') return before + this.#event(data);
     if (!('output_index' in data)) return before + this.#event(data);
     const place = this.#placeOf(type, data);
-    return place === undefined ? before : before + this.#event({ ...data, output_index: place });
+    if (place === undefined) return before;
+    const cited = annotated({ ...data, output_index: place }, this.#talk.sources);
+    return before + cited.map((event) => this.#event(event)).join('');
   }
 
   answer(): JsonObject | undefined {
@@ -39,6 +42,7 @@ export class ResponsesFrames implements Frames {
   }
 
   called(use: ToolUse): string {
+    if (this.#talk.opening.offered.isSearch(use.name)) return this.#searching(use);
     const item = {
       ...callItem({ ...use, output: '', isError: false }, this.#talk.opening),
       status: 'in_progress',
@@ -58,10 +62,23 @@ export class ResponsesFrames implements Frames {
     const item = callItem(done, this.#talk.opening);
     const place = this.#talk.output.findIndex(({ id }) => id === item['id']);
     this.#talk.output[place] = item;
-    const type = done.isError ? 'response.mcp_call.failed' : 'response.mcp_call.completed';
+    const isSearch = item['type'] === 'web_search_call';
+    const end = done.isError ? 'response.mcp_call.failed' : 'response.mcp_call.completed';
+    const type = isSearch ? 'response.web_search_call.completed' : end;
     return (
       this.#event({ type, output_index: place, item_id: item['id'] }) +
       this.#event({ type: 'response.output_item.done', output_index: place, item })
+    );
+  }
+
+  #searching(use: ToolUse): string {
+    const item = begunSearch(use);
+    const place = this.#talk.output.push(item) - 1;
+    const at = { output_index: place, item_id: item['id'] };
+    return (
+      this.#event({ type: 'response.output_item.added', output_index: place, item }) +
+      this.#event({ type: 'response.web_search_call.in_progress', ...at }) +
+      this.#event({ type: 'response.web_search_call.searching', ...at })
     );
   }
 
@@ -117,7 +134,8 @@ export class ResponsesFrames implements Frames {
     if (!isKnown && isObject(item))
       this.#places.set(index, this.#talk.isOwn(item) ? undefined : this.#talk.output.push(item) - 1);
     const place = this.#places.get(index);
-    if (place !== undefined && type === 'response.output_item.done' && isObject(item)) this.#talk.output[place] = item;
+    if (place !== undefined && type === 'response.output_item.done' && isObject(item))
+      this.#talk.output[place] = withCitations(item, this.#talk.sources);
     return place;
   }
 

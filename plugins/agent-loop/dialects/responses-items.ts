@@ -1,12 +1,15 @@
 /** Items of a run in the protocol of responses. Pure. */
 import type { JsonObject } from '../../../core/json/json.ts';
+import type { Sources } from '../search/sources.ts';
 import type { End, Opening, ToolDone, ToolUse } from '../talk.ts';
+import { searchItem } from './responses-search.ts';
 
 /** A run as its stream needs it. */
 export interface ResponsesRun {
   readonly opening: Opening;
   /** Its output, by place; a stream fills it by its events. */
   readonly output: JsonObject[];
+  readonly sources: Sources;
   /** A turn's response object as that of the run. */
   echo(response: JsonObject): JsonObject;
   /** Whether the item is a call of a tool of the gateway. */
@@ -17,7 +20,9 @@ export interface ResponsesRun {
 const labelOf = (name: string, { offered }: Opening): string => offered.find(name)?.wanted.label ?? '';
 
 /** An item that names its call, so that the next request can be made of it. */
-export function callItem({ id, name, output, isError, approvedBy, ...use }: ToolDone, opening: Opening): JsonObject {
+export function callItem(done: ToolDone, opening: Opening): JsonObject {
+  const { id, name, output, isError, approvedBy, ...use } = done;
+  if (opening.offered.isSearch(name)) return searchItem(done, opening);
   return {
     ...{ id: `mcp_${id}`, type: 'mcp_call', status: isError ? 'failed' : 'completed' },
     ...{ approval_request_id: approvedBy ?? null, server_label: labelOf(name, opening), name },

@@ -1,10 +1,12 @@
 /** Runs in the protocol of responses: its own items of MCP, approvals, and answers that clients continue. Pure. */
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
+import { Sources } from '../search/sources.ts';
 import type { End, Opening, Talk, ToolDone, ToolUse, Turn } from '../talk.ts';
 import { invalid } from '../wanted.ts';
 import { ResponsesFrames } from './responses-frames.ts';
 import { readInput } from './responses-input.ts';
 import { approvalItem, callItem, type ResponsesRun } from './responses-items.ts';
+import { isSearchTool, withCitations, withoutSearches, withoutSources } from './responses-search.ts';
 import { summed } from './sums.ts';
 
 export class ResponsesTalk implements Talk, ResponsesRun {
@@ -17,6 +19,7 @@ export class ResponsesTalk implements Talk, ResponsesRun {
   readonly #input: unknown[];
   readonly #request: JsonObject;
   readonly #choice: unknown;
+  readonly sources = new Sources();
   #isFirst = true;
   #last: JsonObject = {};
   #usage: unknown;
@@ -29,9 +32,9 @@ export class ResponsesTalk implements Talk, ResponsesRun {
     if (textOf(json['previous_response_id']) !== undefined)
       throw invalid('The vendor keeps this answer: send its items in "input" instead.', 'previous_response_id');
     const { items, approved } = readInput(json['input'], offered);
-    this.#input = items;
+    this.#input = withoutSearches(items, offered);
     this.approved = approved;
-    this.#request = { ...json, tools: [...this.#otherTools(), ...offered.all.map(functionOf)] };
+    this.#request = withoutSources({ ...json, tools: [...this.#otherTools(), ...offered.all.map(functionOf)] });
     this.#choice = choiceOf(json['tool_choice'], offered);
     if (!listOf(json['input']).some((item) => isObject(item) && item['type'] === 'mcp_list_tools'))
       offered.servers.forEach((_server, index) => void this.output.push(this.#listItem(index)));
@@ -56,7 +59,8 @@ export class ResponsesTalk implements Talk, ResponsesRun {
     this.#usage = summed(this.#usage, answer['usage']);
     const calls = listOf(answer['output']).filter(isObject);
     const own = calls.filter((item) => this.isOwn(item));
-    if (!this.opening.streams) this.output.push(...calls.filter((item) => !this.isOwn(item)));
+    const others = calls.filter((item) => !this.isOwn(item));
+    if (!this.opening.streams) this.output.push(...others.map((item) => withCitations(item, this.sources)));
     const isCall = ({ type }: JsonObject) => type === 'function_call' || type === 'custom_tool_call';
     return {
       own: own.map((item) => ({
@@ -68,6 +72,7 @@ export class ResponsesTalk implements Talk, ResponsesRun {
   }
 
   add(done: readonly ToolDone[]): void {
+    this.sources.add(done);
     this.#input.push(...listOf(this.#last['output']), ...done.map(outputOf));
     if (!this.opening.streams) this.output.push(...done.map((one) => callItem(one, this.opening)));
   }
@@ -111,7 +116,9 @@ export class ResponsesTalk implements Talk, ResponsesRun {
   #otherTools(): readonly unknown[] {
     const { json, offered } = this.opening;
     return listOf(json['tools']).filter(
-      (tool) => !isObject(tool) || tool['type'] !== 'mcp' || !offered.hasLabel(tool['server_label']),
+      (tool) =>
+        !isObject(tool) ||
+        !(tool['type'] === 'mcp' ? offered.hasLabel(tool['server_label']) : isSearchTool(tool, offered)),
     );
   }
 }
@@ -124,6 +131,9 @@ const outputOf = ({ id, output }: ToolDone) => ({ type: 'function_call_output', 
 
 /** A server that must be called is one of its functions that must. Throws invalid_request. */
 function choiceOf(choice: unknown, offered: Opening['offered']): unknown {
+  if (isObject(choice) && isSearchTool(choice, offered)) return { type: 'function', name: offered.search!.name };
+  if (isObject(choice) && choice['type'] === 'allowed_tools')
+    return { ...choice, tools: listOf(choice['tools']).map((tool) => choiceOf(tool, offered)) };
   if (!isObject(choice) || choice['type'] !== 'mcp' || !offered.hasLabel(choice['server_label'])) return choice;
   const { name } = choice;
   if (name === undefined || name === null) return 'required';
@@ -133,6 +143,6 @@ function choiceOf(choice: unknown, offered: Opening['offered']): unknown {
 
 /** What had to be called was called. */
 function relaxed(choice: unknown): unknown {
-  const isForced = choice === 'required' || (isObject(choice) && choice['type'] !== 'allowed_tools');
-  return isForced ? 'auto' : choice;
+  if (isObject(choice) && choice['type'] === 'allowed_tools') return { ...choice, mode: 'auto' };
+  return choice === 'required' || isObject(choice) ? 'auto' : choice;
 }

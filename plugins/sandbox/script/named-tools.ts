@@ -9,10 +9,14 @@ export interface NamedTool {
   readonly input: string;
 }
 
-/** A tool is called once in each user turn, and only if its name begins with that of a server, as in `sandbox__weather`. */
+/**
+ * A tool is called once in each user turn, and only if its name begins with that of a server, as in `sandbox__weather`, or is `web_search` and
+ * the prompt says "search the web".
+ */
 export function namedTools({ tools, results, forced, userText, parallel }: ModelRequest): NamedTool[] {
   if (results.length > 0 || forced !== undefined || userText === '') return [];
   const named = tools.flatMap((offer): NamedTool[] => {
+    if (offer.name === 'web_search') return searches(offer, userText);
     const at = offer.name.lastIndexOf('__');
     const word = offer.name.slice(at + 2).replaceAll('_', ' ');
     if (at <= 0 || offer.kind !== 'function' || word === '') return [];
@@ -21,6 +25,13 @@ export function namedTools({ tools, results, forced, userText, parallel }: Model
     return [{ offer, input: JSON.stringify(argumentsOf(offer.schema, userText.slice(found + word.length))) }];
   });
   return parallel ? named : named.slice(0, 1);
+}
+
+function searches(offer: ToolOffer, text: string): NamedTool[] {
+  const match = /\bsearch the web(?: for| about)?\b[\s:]*([^.?!\n]{0,200})/i.exec(text);
+  return match === null || offer.kind !== 'function'
+    ? []
+    : [{ offer, input: JSON.stringify({ query: match[1]?.trim() || 'news' }) }];
 }
 
 /** Values out of the words behind the tool's name; else samples. */

@@ -13,22 +13,28 @@ type Family = (typeof families)[number];
 
 export interface World {
   readonly gateway: TestGateway;
-  account(usd?: string): Promise<{ readonly id: string; readonly key: string }>;
+  account(usd?: string, models?: readonly string[]): Promise<{ readonly id: string; readonly key: string }>;
   post(path: string, key: string, body: object, headers?: Record<string, string>): Promise<Response>;
   balance(accountId: string): Promise<string>;
   /** What the ledger has charged, once `count` charges are there, oldest first. */
   charges(accountId: string, count: number): Promise<readonly { readonly request: string; readonly change: string }[]>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** `loop`, `more`: YAML of the plugin's settings and of more of the file. */
-export async function openWorld({ loop = '{}', more = '' } = {}): Promise<World> {
+/** `loop`, `more`, `price`: YAML of the plugin's settings, of more of the file and of the prices of its models. */
+export async function openWorld({
+  loop = '{}',
+  more = '',
+  price = 'input: 1, output: 10',
+  plugins = [] as readonly string[],
+} = {}): Promise<World> {
   const at = (speaks: string) => `{ keys: key, speaks: { ${speaks} } }`;
   const model = (family: Family) =>
-    `  of-${family}: { owned_by: x, context: 100k, max_output: 1000, price: { input: 1, output: 10 }, targets: [${family}] }`;
+    `  of-${family}: { owned_by: x, context: 100k, max_output: 1000, price: { ${price} }, targets: [${family}] }`;
   const gateway = await startGateway(`
 gateway: tools
 listen: 127.0.0.1:0
-plugins: [storage, telemetry, request-log, auth, plans, agent-loop, rate-limit, sandbox, providers, models, idempotency, billing, mcp, route, protocol-convert, websockets, usage]
+plugins: [storage, telemetry, request-log, auth, plans, agent-loop, rate-limit, sandbox, providers, models, idempotency, billing, mcp, ${plugins.map((name) => `${name}, `).join('')}route, protocol-convert, websockets, usage]
 plans: { default: free, offers: { free: { price: 0 } } }
 providers:
   chat: ${at('chat: "sandbox:/v1"')}
@@ -48,11 +54,11 @@ ${more}
   let names = 0;
   return {
     gateway,
-    async account(usd = '100') {
+    async account(usd = '100', models) {
       const name = `account ${++names}`;
       const { id } = await find(accounts)!.create(name, 'free');
       await find(ledger)!.credit(id, parseUsd(usd), { kind: 'manual', reason: 'test', reference: name });
-      const { key } = await find(accounts)!.createKey(id, { name });
+      const { key } = await find(accounts)!.createKey(id, { name, ...(models === undefined ? {} : { models }) });
       return { id, key };
     },
     post: (path, key, body, headers = {}) =>
@@ -61,6 +67,7 @@ ${more}
         headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
         body: JSON.stringify(body),
       }),
+    [Symbol.asyncDispose]: () => gateway.stop(),
     balance: async (id) => formatUsd(await find(ledger)!.balance(id)),
     async charges(account, count) {
       const command = gateway.gateway.commands.find(({ name }) => name === 'ledger')!;
