@@ -71,19 +71,34 @@ const capShare: Words = {
 };
 
 const budgetWords: ByLanguage<Readonly<Record<string, string>>> = {
-  en: { account: 'the account', project: 'a project', person: 'a person', key: 'a key', models: 'models' },
+  en: {
+    account: 'the account',
+    project: 'a project',
+    person: 'a person',
+    key: 'a key',
+    models: 'models',
+    tag: 'the tag',
+  },
   de: {
     account: 'das Konto',
     project: 'ein Projekt',
     person: 'eine Person',
     key: 'einen Schlüssel',
     models: 'Modelle',
+    tag: 'das Tag',
   },
-  ja: { account: 'アカウント', project: 'プロジェクト', person: 'ユーザー', key: 'キー', models: 'モデル' },
-  zh: { account: '账户', project: '项目', person: '个人', key: '密钥', models: '模型' },
+  ja: {
+    account: 'アカウント',
+    project: 'プロジェクト',
+    person: 'ユーザー',
+    key: 'キー',
+    models: 'モデル',
+    tag: 'タグ',
+  },
+  zh: { account: '账户', project: '项目', person: '个人', key: '密钥', models: '模型', tag: '标签' },
 };
-const budgetName = (language: NoticeLanguage, { of = '', models, name }: NoticeFields) =>
-  [budgetWords[language][of] ?? of, name ?? models].filter((word) => word !== undefined).join(' ');
+const budgetName = (language: NoticeLanguage, { of = '', models, tag, name }: NoticeFields) =>
+  [budgetWords[language][of] ?? of, name ?? models ?? tag].filter((word) => word !== undefined).join(' ');
 
 const budgetShare: Words = {
   title: {

@@ -44,11 +44,12 @@ export function budgetShare({
   from,
   until,
 }: BudgetWarning): NoticeObservation {
-  const { of, models, every } = rule;
+  const { of, models, tag, every } = rule;
   const period = `${new Date(from).toISOString()} ${every}`;
   const fields = {
     of,
     ...(models === undefined ? {} : { models: models.join(', ') }),
+    ...(tag === undefined ? {} : { tag }),
     ...(name === undefined ? {} : { name }),
     ...{ period: every, spent: formatUsd(spent), limit: formatUsd(ceiling), share: String(share) },
     ...(until === undefined ? {} : { ends_at: new Date(until).toISOString() }),

@@ -39,6 +39,22 @@ test('a client sets a budget from the page of keys, is warned before it is lower
   assert.equal(await page.getByRole('row').filter({ hasText: 'The account · Month' }).count(), 1);
 });
 
+test('a client sets a budget of a tag, which is asked for with its value', async () => {
+  const page = await stage.page('client');
+  await page.goto('/console/projects');
+  await page.getByRole('button', { name: 'New budget', exact: true }).click();
+  const form = page.getByRole('dialog').first();
+  await form.getByRole('combobox', { name: 'Counts calls of' }).click();
+  await page.getByRole('option', { name: 'A tag', exact: true }).click();
+  await form.getByLabel('Amount in USD').fill('50');
+  await form.getByRole('textbox', { name: 'Tag' }).fill('env');
+  await form.getByRole('button', { name: 'New budget', exact: true }).click();
+  await form.getByText('A tag such as env=dev').waitFor();
+  await form.getByRole('textbox', { name: 'Tag' }).fill('env=dev');
+  await form.getByRole('button', { name: 'New budget', exact: true }).click();
+  await page.getByRole('cell', { name: 'Tag env=dev · Month' }).waitFor();
+});
+
 test('an operator sets a budget of an account with a reason, and reads those of the settings beside it', async () => {
   const page = await stage.page();
   const { id } = stage.testbed.world.accounts[0]!;

@@ -25,6 +25,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'billing.budgets[].models': ['claude-opus-*'],
   'billing.budgets[].hard': false,
   'billing.budgets[].name': 'eval',
+  'billing.budgets[].tag': 'env=dev',
   'billing.budgets[].warn': [0.5, 0.8],
   'cache.of[].models': ['gpt-*'],
   'cache.of[].operations': ['embeddings'],

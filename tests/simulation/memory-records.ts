@@ -92,15 +92,21 @@ export function spentIn(
   from: number,
 ): { readonly spent: bigint; readonly ordered: bigint } {
   let [spent, ordered] = [0n, 0n];
-  const { accountId, key, person, project } = spending;
-  const counts = (call: Pick<EndRecord, 'account' | 'key' | 'model' | 'person' | 'project'>) =>
+  const { accountId, key, person, project, tag } = spending;
+  const counts = (call: Pick<EndRecord, 'account' | 'key' | 'model' | 'person' | 'project' | 'tags'>) =>
     (key === undefined ? call.account === accountId : call.key === key) &&
     (person === undefined || call.person === person) &&
     (project === undefined || call.project === project) &&
+    (tag === undefined || call.tags?.split(',').includes(tag) === true) &&
     countsModel(spending, call.model);
   for (const call of calls) if (call.at >= from && counts(call)) spent += costIn(call);
   for (const { account, terms, held } of deposits) {
-    const { attribution, ...call } = JSON.parse(terms) as { key: string; model: string; attribution?: Attribution };
+    const { attribution, ...call } = JSON.parse(terms) as {
+      key: string;
+      model: string;
+      attribution?: Attribution;
+      tags?: string;
+    };
     if (counts({ account, person: attribution?.person, project: attribution?.project, ...call })) ordered += held;
   }
   return { spent, ordered };

@@ -27,6 +27,8 @@ function remakeHour(orm: Orm, schema: string, hour: number): Promise<void> {
     await transaction.execute(sql`select from ${namesOf(schema, callSums).state} for update`);
     await transaction.execute(sql`delete from ${table('tag_sums')} where ${withinRange(column('at'), range)}`);
     await transaction.execute(sumsOf(schema, range));
+    await transaction.execute(sql`delete from ${table('tag_spending')} where ${withinRange(column('at'), range)}`);
+    await transaction.execute(spendingOf(schema, range));
   });
 }
 
@@ -62,4 +64,16 @@ function sumsOf(schema: string, range: Range): SQL {
     select given.account_id, tags.tag, date_bin('15 minutes', created_at, timestamptz 'epoch'), coalesce(key_id, ''), model, ${measures}
       from ${rows} join summed as tags on tags.account_id = given.account_id and tags.id = given.id
       group by 1, 2, 3, 4, 5`;
+}
+
+/** What tags with a budget have cost. */
+function spendingOf(schema: string, range: Range): SQL {
+  const table = tablesOf(schema);
+  return sql`
+    insert into ${table('tag_spending')} (account_id, tag, at, cost)
+    select given.account_id, tags.tag, date_bin('15 minutes', created_at, timestamptz 'epoch'), sum(cost)
+      from ${rowsWithin(schema, callSums, range)}
+        join ${table('call_tags')} as tags on tags.account_id = given.account_id and tags.id = given.id
+        join ${table('budget_tags')} as known on known.account_id = tags.account_id and known.tag = tags.tag
+      group by 1, 2, 3 having sum(cost) > 0`;
 }

@@ -131,11 +131,11 @@ async function statesOf(
     from: start,
     until: Number.isFinite(end) ? end : undefined,
   });
-  const { models } = rule;
+  const { models, tag } = rule;
   const by = dimensionOf(rule);
   const subject = rule.name === undefined ? rule.subject : (await projects()?.named(accountId, rule.name))?.id;
   if (by === undefined || subject !== undefined) {
-    const counted = { models, ...(by === undefined ? {} : { [by]: subject }) };
+    const counted = { models, tag, ...(by === undefined ? {} : { [by]: subject }) };
     const { spent, ordered } = await spentOf(orm, schema, { accountId, ...counted }, start);
     return [state(counted, spent + ordered)];
   }
@@ -147,5 +147,5 @@ async function statesOf(
 /** What each has one of; undefined: the account. */
 function dimensionOf({ of, by }: BudgetRule): 'person' | 'project' | 'key' | undefined {
   if (of === 'models') return by === 'person' ? 'person' : undefined;
-  return of === 'account' ? undefined : of;
+  return of === 'account' || of === 'tag' ? undefined : of;
 }

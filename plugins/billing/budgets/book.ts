@@ -35,7 +35,7 @@ const none: readonly Scope[] = [];
 const longestId = 400;
 
 /** Narrowest first: what refuses a call says so in this order. */
-const order: readonly BudgetOf[] = ['key', 'models', 'person', 'project', 'account'];
+const order: readonly BudgetOf[] = ['key', 'models', 'person', 'tag', 'project', 'account'];
 
 const sorted = (rules: readonly BudgetRule[]): readonly BudgetRule[] =>
   rules.toSorted((left, right) => order.indexOf(left.of) - order.indexOf(right.of));
@@ -87,18 +87,19 @@ export class BudgetBook {
   scopesOf(identity: Identity, { model, others }: Subject): readonly Scope[] {
     if (others !== undefined && others.length > 0)
       return this.#find({ identity, models: [model, ...others.map((other) => other.model)] });
-    const { keyId, accountId, cap, attribution, project } = identity;
+    const { keyId, accountId, cap, attribution, project, tags } = identity;
     const known = this.#known.get(keyId);
     if (
       known?.model === model &&
       known.accountId === accountId &&
       known.cap === cap &&
       known.attribution === attribution &&
-      known.project === project
+      known.project === project &&
+      known.tags === tags
     )
       return known.scopes;
     if (this.#known.size >= mostKnown) this.#known.clear();
-    const kept = { accountId, keyId, cap, attribution, project };
+    const kept = { accountId, keyId, cap, attribution, project, tags };
     const scopes = this.#find({ identity: kept, models: [model] });
     this.#known.set(keyId, { ...kept, model, scopes });
     return scopes;
@@ -153,9 +154,16 @@ function scopeOf(rule: BudgetRule, origin: Origin): Scope | undefined {
     case 'project':
       if (!isFor(project) || (rule.name !== undefined && rule.name !== identity.project)) return undefined;
       return make({ accountId, project }, `of the project ${identity.project ?? project}`);
+    case 'tag':
+      return hasTag(identity, rule.tag) ? make({ accountId, tag: rule.tag }, `of the tag ${rule.tag}`) : undefined;
     case 'models':
       return modelsScope(rule, origin);
   }
+}
+
+function hasTag({ tags }: Identity, tag = ''): boolean {
+  const [name = '', value] = tag.split('=', 2);
+  return value !== undefined && tags?.get(name) === value;
 }
 
 function modelsScope(rule: BudgetRule, origin: Origin): Scope | undefined {
@@ -173,10 +181,11 @@ const periodsOf = ({ every, zone = 'UTC', first = '' }: BudgetRule): string => `
 /** Names the calls that are counted, and the periods. */
 export function idOf(
   rule: BudgetRule,
-  { key, person = '', project = '', models = [] }: Omit<Spending, 'accountId'>,
+  { key, person = '', project = '', models = [], tag }: Omit<Spending, 'accountId'>,
 ): string {
   const begin = rule.authority === 'owner' ? 'own:' : '';
-  const parts = [rule.of, person, project, models.join(','), ...(key === undefined ? [] : [key]), periodsOf(rule)];
+  const one = [key, tag].filter((part) => part !== undefined);
+  const parts = [rule.of, person, project, models.join(','), ...one, periodsOf(rule)];
   const id = `${begin}${parts.join(':')}`;
   return id.length <= longestId ? id : `${begin}${rule.of}:${createHash('sha256').update(id).digest('hex')}`;
 }

@@ -171,12 +171,13 @@ async function insertAddition(
 }
 
 /** In one order of names, without what says nothing. */
-function countedOf({ of, subject, models, by, every, zone, first }: BudgetCounted): BudgetCounted {
+function countedOf({ of, subject, models, tag, by, every, zone, first }: BudgetCounted): BudgetCounted {
   const isByPerson = of === 'models' && by === 'person';
   return {
     of,
     ...(subject === undefined ? {} : { subject }),
     ...(models === undefined ? {} : { models: models.toSorted() }),
+    ...(tag === undefined ? {} : { tag }),
     ...(isByPerson ? { by } : {}),
     every,
     ...(zone === undefined || zone === 'UTC' ? {} : { zone }),

@@ -14,6 +14,8 @@ export interface Spending {
   readonly project?: string | undefined;
   /** Ids of models, with * for any part. */
   readonly models?: readonly string[] | undefined;
+  /** NAME=VALUE, which nothing but `accountId` is beside. */
+  readonly tag?: string | undefined;
 }
 
 /** What may be spent beyond the amount in one period. */
@@ -30,7 +32,7 @@ export interface Origin {
 }
 
 export type Identity = Pick<Caller, 'accountId' | 'keyId'> & {
-  readonly [Name in 'project' | 'attribution' | 'cap']?: Caller[Name] | undefined;
+  readonly [Name in 'project' | 'attribution' | 'cap' | 'tags']?: Caller[Name] | undefined;
 };
 
 export interface Scope {

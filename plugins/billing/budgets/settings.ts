@@ -20,6 +20,8 @@ function isDay(text: string): boolean {
   }
 }
 
+const isTag = (text: string): boolean => /^[a-z][a-z0-9_.-]{0,31}=[A-Za-z0-9_.:/@-]{1,64}$/.test(text);
+
 /** A billion USD: sums stay far below the limit of a `bigint` column. */
 export const mostAmount = 10n ** 18n;
 
@@ -31,6 +33,13 @@ const members = {
     .max(100)
     .optional()
     .describe('Of models: their ids, with * for any part. Name the dear ones. Default: none.'),
+  tag: z
+    .string()
+    .refine(isTag, 'must be a tag with its value, such as env=dev')
+    .optional()
+    .describe(
+      'Of tag: the tag with its value, as calls have it by their keys or by x-gateway-tags. Name one that people may choose themselves, such as env=dev. Default: none.',
+    ),
   by: z
     .enum(['account', 'person'])
     .optional()
@@ -78,9 +87,9 @@ const members = {
 const budget = z
   .strictObject({
     of: z
-      .enum(['account', 'project', 'person', 'models'])
+      .enum(['account', 'project', 'person', 'models', 'tag'])
       .describe(
-        'What has such a budget: each account, each project, each person, or calls of some models. Choose the smallest that the people in charge answer for.',
+        'What has such a budget: each account, each project, each person, calls of some models, or calls with a tag. Choose the smallest that the people in charge answer for.',
       ),
     name: z
       .string()
@@ -117,7 +126,14 @@ const own = z
   });
 
 function refuseOdd(
-  { of, models, by, instead, hard }: Pick<BudgetRule, 'models' | 'by' | 'instead' | 'hard'> & { readonly of: string },
+  {
+    of,
+    models,
+    tag,
+    by,
+    instead,
+    hard,
+  }: Pick<BudgetRule, 'models' | 'tag' | 'by' | 'instead' | 'hard'> & { readonly of: string },
   context: z.RefinementCtx,
 ): void {
   const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
@@ -125,6 +141,7 @@ function refuseOdd(
   if (by !== undefined && of !== 'models') refuse('by', 'is for budgets of models');
   if ((models !== undefined) !== (of === 'models'))
     refuse('models', 'must be named for budgets of models, and for no others');
+  if ((tag !== undefined) !== (of === 'tag')) refuse('tag', 'must be named for budgets of a tag, and for no others');
 }
 
 /** Throws invalid_request that names the field. */

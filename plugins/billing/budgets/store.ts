@@ -6,6 +6,7 @@ import { type Condition, readSums } from '../../common/rollups/read.ts';
 import type { Node } from '../leases/store.ts';
 import { FencedError, lockBalances } from '../ledger/batch.ts';
 import { callSums } from '../ledger/call-sums.ts';
+import { isTracked, spentByTag, trackTag } from '../ledger/tag-spending.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import { countsModel, keyOf, type Spending } from './scope.ts';
 import {
@@ -36,6 +37,7 @@ export function sqlShares(orm: Orm, schema: string): BudgetShares {
     read: async (requests) => {
       const answers = await Promise.all(
         requests.map(async (request) => {
+          await trackFirst(orm, schema, request);
           const { spent, ordered } = await chargedIn(orm, schema, request);
           const left = money((request.counted?.amount ?? 0n) - spent - ordered);
           return [
@@ -72,6 +74,8 @@ function takeOf(
     const answers = new Map<string, ShareAnswer>();
     const rows: object[] = [];
     for (const request of round.requests) {
+      const tag = tagOf(request);
+      if (tag !== undefined) await trackTag(transaction, schema, tag);
       const charged = await chargedIn(transaction, schema, request);
       const state = { ...nothing, ...states.byScope.get(request.scope), ...charged, nodes: states.nodes };
       const answer = cutShare(state, request);
@@ -161,6 +165,21 @@ async function write(
   );
 }
 
+function tagOf({ accountId, counted }: ShareRequest) {
+  const tag = counted?.spending.tag;
+  return tag === undefined ? undefined : { accountId, tag };
+}
+
+/** Where no share is taken under the account's lock. */
+async function trackFirst(orm: Orm, schema: string, request: ShareRequest): Promise<void> {
+  const tag = tagOf(request);
+  if (tag === undefined || (await isTracked(orm, schema, tag))) return;
+  await orm.transaction(async (transaction) => {
+    await lockBalances(transaction, schema, [tag.accountId]);
+    await trackTag(transaction, schema, tag);
+  });
+}
+
 async function chargedIn(
   runner: Runner,
   schema: string,
@@ -175,15 +194,11 @@ export async function spentOf(
   spending: Spending,
   from: number,
 ): Promise<Pick<ScopeState, 'spent' | 'ordered'>> {
-  const models = await modelsOf(runner, schema, spending);
-  const [charged] =
-    models?.length === 0
-      ? []
-      : await readSums(runner, schema, callSums, {
-          bounds: [from, endOfTime],
-          conditions: conditionsOf(spending, models),
-          measures: [{ name: 'cost', of: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
-        });
+  const { accountId, tag } = spending;
+  const spent =
+    tag === undefined
+      ? await spentBySums(runner, schema, spending, from)
+      : await spentByTag(runner, schema, { accountId, tag }, from);
   const orders = await rowsOf<{ model: string; held: string }>(
     runner,
     sql`select terms->>'model' as model, sum(held)::text as held from ${tablesOf(schema)('deposits')}
@@ -191,9 +206,20 @@ export async function spentOf(
   );
   const ordered = orders.filter(({ model }) => countsModel(spending, model));
   return {
-    spent: BigInt(charged?.['cost'] ?? '0'),
+    spent,
     ordered: ordered.reduce((sum, { held }) => sum + BigInt(held), 0n),
   };
+}
+
+async function spentBySums(runner: Runner, schema: string, spending: Spending, from: number): Promise<bigint> {
+  const models = await modelsOf(runner, schema, spending);
+  if (models?.length === 0) return 0n;
+  const [charged] = await readSums(runner, schema, callSums, {
+    bounds: [from, endOfTime],
+    conditions: conditionsOf(spending, models),
+    measures: [{ name: 'cost', of: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
+  });
+  return BigInt(charged?.['cost'] ?? '0');
 }
 
 /** A key counts wherever it is. */
@@ -205,11 +231,12 @@ function conditionsOf(
   return Object.entries(all).flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
 }
 
-function ordersOf({ accountId, key, person, project }: Spending): SQL {
+function ordersOf({ accountId, key, person, project, tag }: Spending): SQL {
   const all = [
     key === undefined ? sql`account_id = ${accountId}` : sql`terms->>'key' = ${key}`,
     person === undefined ? sql`true` : sql`terms->'attribution'->>'person' = ${person}`,
     project === undefined ? sql`true` : sql`terms->'attribution'->>'project' = ${project}`,
+    tag === undefined ? sql`true` : sql`${tag} = any(string_to_array(terms->>'tags', ','))`,
   ];
   return sql.join(all, sql` and `);
 }

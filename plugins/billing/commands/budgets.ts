@@ -40,6 +40,7 @@ export function budgetCommands(host: Host): Command[] {
         '--for <name>':
           'The one project (by name or id), person or key (by id); without it each person or project has one',
         '--models <list>': 'Of models: their ids, separated by commas, with * for any part',
+        '--tag <tag>': 'Of tag: the tag with its value, such as env=dev',
         '--by <who>': 'Of models: account (if not said otherwise) or person',
         '--zone <name>': 'The time zone in which periods begin, such as Europe/Berlin (UTC)',
         '--first <day>': 'The first day of some period, such as 2026-04-06',
@@ -97,6 +98,7 @@ async function set(host: Host, admin: BudgetAdmin, values: Values): Promise<Comm
     models: textOf(values, 'models')
       ?.split(',')
       .map((model) => model.trim()),
+    tag: textOf(values, 'tag'),
     by: values['by'] === undefined ? undefined : choiceOf(values, 'by', ['account', 'person']),
     amount: amountOf(textOf(values, 'usd') ?? '', 'usd'),
     every: choiceOf(values, 'every', budgetPeriods),
@@ -134,21 +136,22 @@ async function projectOf(host: Host, accountId: string, wanted: string): Promise
   return found.id;
 }
 
-function textOfRule({ of, subject, name, models, by, every }: BudgetRule): string {
+function textOfRule({ of, subject, name, models, tag, by, every }: BudgetRule): string {
   const one = subject ?? name;
   const who = by === 'person' ? ' for each person' : '';
-  const what = models?.join(',') ?? (one === undefined && of !== 'account' ? `each ${of}` : of);
+  const what = models?.join(',') ?? tag ?? (one === undefined && of !== 'account' ? `each ${of}` : of);
   return `of ${what}${one === undefined ? '' : ` ${one}`}${who} (${every})`;
 }
 
 function ruleJson(rule: BudgetRule) {
-  const { id, authority, of, subject, name, models, by, amount, every, zone, first } = rule;
+  const { id, authority, of, subject, name, models, tag, by, amount, every, zone, first } = rule;
   return {
     id: id ?? null,
     set_by: authority ?? 'settings',
     of,
     subject: subject ?? name ?? null,
     models: models ?? null,
+    tag: tag ?? null,
     by: by ?? null,
     amount: formatUsd(amount),
     every,

@@ -10,6 +10,7 @@ import type { EndRecord } from '../model/records.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
 import { addEnd, callSumNames } from './batch-columns.ts';
 import { callRecordsIn } from './call-texts.ts';
+import { addTagSpending, type TaggedCall } from './tag-spending.ts';
 
 /** Only a record of a call with tags has it: within a text of JSON its quotation marks are escaped. */
 export const tagsMember = ',"tags":"';
@@ -52,11 +53,7 @@ export async function addTags(
     for (const tag of within) addEnd(sums.groupOf(end.at, [end.account, tag, end.key ?? '', end.model]), end);
   }
   await addSums(transaction, table, sums, marksFor(text));
-}
-
-interface TaggedCall {
-  readonly end: EndRecord;
-  readonly tags: readonly string[];
+  await addTagSpending(transaction, schema, tagged);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- bounds

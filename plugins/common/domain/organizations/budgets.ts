@@ -2,7 +2,7 @@
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { Money } from '../money.ts';
 
-export const budgetKinds = ['account', 'project', 'person', 'key', 'models'] as const;
+export const budgetKinds = ['account', 'project', 'person', 'key', 'models', 'tag'] as const;
 export type BudgetOf = (typeof budgetKinds)[number];
 export const budgetPeriods = ['day', 'week', 'month', 'quarter', 'year', 'ever'] as const;
 export type BudgetPeriod = (typeof budgetPeriods)[number];
@@ -14,6 +14,8 @@ export interface BudgetCounted {
   readonly subject?: string | undefined;
   /** Ids of models, with * for any part; undefined: calls of all. */
   readonly models?: readonly string[] | undefined;
+  /** NAME=VALUE, as calls have it; undefined: calls with any, or none. */
+  readonly tag?: string | undefined;
   /** Who has such a budget of models; undefined: the account. */
   readonly by?: 'account' | 'person' | undefined;
   readonly every: BudgetPeriod;

@@ -28,6 +28,7 @@ const budgetState = z.object({
 const terms = {
   of: z.enum(budgetKinds),
   models: z.array(z.string().min(1).max(200)).min(1).max(100).nullable().describe('Of models: their ids, with *.'),
+  tag: z.string().nullable().describe('Of tag: NAME=VALUE.'),
   by: z.enum(['account', 'person']).nullable().describe('Of models: who has such a budget.'),
   every: z.enum(budgetPeriods),
   first: z.string().nullable().describe('The first day of some period; null: calendar periods.'),
@@ -52,6 +53,7 @@ const budgetInput = z
     of: terms.of,
     subject: z.string().min(1).max(100).nullish(),
     models: terms.models.optional(),
+    tag: z.string().max(100).nullish(),
     by: terms.by.optional(),
     amount: usdInput,
     every: terms.every,
@@ -134,13 +136,14 @@ async function setting(
   services: ConsoleServices,
   accountId: string,
   authority: BudgetAuthority,
-  { subject, models, by, zone, first, hard, instead, warn, ...given }: Input,
+  { subject, models, tag, by, zone, first, hard, instead, warn, ...given }: Input,
   reason?: string,
 ): Promise<Change<Row>> {
   const terms = {
     ...given,
     subject: subject ?? undefined,
     models: models ?? undefined,
+    tag: tag ?? undefined,
     by: by ?? undefined,
     zone: zone ?? undefined,
     first: first ?? undefined,
@@ -188,8 +191,18 @@ async function ending(
 }
 
 /** What a row of the audit log says of a budget. */
-function audited({ of, subject, models, by, amount, every, hard, instead }: BudgetRule | (Input & { amount: Money })) {
-  const all = { of, subject, models: models?.join(', '), by, amount: usdText(amount), every, hard, instead };
+function audited({
+  of,
+  subject,
+  models,
+  tag,
+  by,
+  amount,
+  every,
+  hard,
+  instead,
+}: BudgetRule | (Input & { amount: Money })) {
+  const all = { of, subject, models: models?.join(', '), tag, by, amount: usdText(amount), every, hard, instead };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined && value !== null));
 }
 

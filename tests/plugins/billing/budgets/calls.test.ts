@@ -98,6 +98,51 @@ test('a budget of models counts calls of these alone, and each person has one wh
   await enter(world, callBy(inSearch, { model: { id: 'plain' } }));
 });
 
+const tagged = (tag: string, who = alice): Caller => {
+  const [name = '', value = ''] = tag.split('=');
+  return {
+    ...who,
+    tags: new Map([
+      ['team', 'x'],
+      [name, value],
+    ]),
+  };
+};
+
+test('a budget of a tag counts calls with it by any key, those before it and those of a crash too, and no others', async () => {
+  const world = await worldWith([]);
+  await spend(world, tagged('env=dev'));
+  await spend(world, tagged('env=prod'));
+  const cut = callBy(tagged('env=dev', inSearch));
+  await enter(world, cut);
+  await send(cut);
+  const crashed = await world.crash();
+  await crashed.stop();
+  await using next = await newWorld({
+    ...{ directory: crashed.directory, schema: crashed.database.schema },
+    section: { budgets: [{ of: 'tag', tag: 'env=dev', amount: 0.011, every: 'month' }] },
+  });
+  await spend(next, tagged('env=dev', inEvaluation));
+  await enter(next, callBy(tagged('env=dev')));
+  const error = await refusal(enter(next, callBy(tagged('env=dev'))));
+  assert.equal(error.code, 'budget_reached');
+  assert.match(error.message, /budget of the tag env=dev, 0\.011 USD a month/);
+  for (const tag of ['env=devel', 'env=prod', 'envs=dev']) await enter(next, callBy(tagged(tag)));
+  await enter(next, callBy(alice));
+});
+
+test('a budget of a tag counts each of its calls in an hour with more tags than have sums of their own', async () => {
+  const budgets = [{ of: 'tag', tag: 'env=dev', amount: 0.007, every: 'day' }];
+  await using world = await worldWith(budgets);
+  for (let value = 0; value <= 200; value += 1) await spend(world, tagged(`env=v${value}`));
+  await spend(world, tagged('env=dev'));
+  const crashed = await world.crash();
+  // The first one is not in the ledger yet, and is read from there.
+  assert.equal((await crashed.audit()).ok, true);
+  await spend(crashed, tagged('env=dev'));
+  assert.equal((await refusal(enter(crashed, callBy(tagged('env=dev'))))).code, 'budget_reached');
+});
+
 test('a running answer is extended up to the narrowest of its budgets and no further', async () => {
   const budgets = [
     { of: 'account', amount: 5, every: 'day' },

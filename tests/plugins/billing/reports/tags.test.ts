@@ -7,6 +7,7 @@ import { rebuildTagSums } from '../../../../plugins/billing/audit/tag-rebuild.ts
 import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
 import { callSums } from '../../../../plugins/billing/ledger/call-sums.ts';
 import { forgetTags } from '../../../../plugins/billing/ledger/tag-rows.ts';
+import { spentByTag, trackTag } from '../../../../plugins/billing/ledger/tag-spending.ts';
 import type { JournalRecord } from '../../../../plugins/billing/model/records.ts';
 import { rowsOf, tablesOf } from '../../../../plugins/billing/model/sql.ts';
 import { spendTable } from '../../../../plugins/billing/reports/sums.ts';
@@ -194,6 +195,26 @@ test('the audit finds sums by tag that were changed, removed or made up, and say
   await change(`delete from {schema}.call_tags where account_id in ('dora', 'emil')`);
   await change(`delete from {schema}.tag_sums where account_id in ('dora', 'emil')`);
   assert.deepEqual(await wrongSums(), []);
+});
+
+test('the spending of a tag with a budget is that of its calls before it and since, and the audit finds a wrong sum and makes it again', async () => {
+  const { orm, schema } = database;
+  const spent = () => spentByTag(orm, schema, { accountId: 'gus', tag: 'team=a' }, start);
+  const of = (quarters: number, cost: bigint, tags = ['team=a']) =>
+    identified({ ...whole, at: quarters * quarterMs, account: 'gus', cost, tags });
+  await write([of(0, 7n), of(1, 5n, ['team=b'])]);
+  assert.equal(await spent(), 7n);
+  await orm.transaction((transaction) => trackTag(transaction, schema, { accountId: 'gus', tag: 'team=a' }));
+  await change(`update {schema}.budget_tags set since = to_timestamp(${start / 1000 - 900})`);
+  const later = [of(0, 1n), of(9, 2n), of(9, 3n, ['env=dev', 'team=a']), of(9, 100n, ['team=b'])];
+  await write(later);
+  await write(later);
+  assert.equal(await spent(), 13n);
+  assert.deepEqual(await wrongSums(), []);
+  await change(`update {schema}.tag_spending set cost = cost + 1 where cost = 5`);
+  assert.deepEqual(await wrongSums(), ['budget of team=a 2026-10-20T02:15Z gus']);
+  await rebuildTagSums(orm, schema);
+  assert.deepEqual([await wrongSums(), await spent()], [[], 13n]);
 });
 
 test('sums by person and project are those of its calls, before and after hours are folded, and as the audit finds them', async () => {

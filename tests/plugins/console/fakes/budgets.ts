@@ -26,8 +26,8 @@ export function fakeBudgets(world: World): BudgetAdmin {
     if (index < 0) throw new GatewayError('not_found', 'There is no such budget.', { field: 'id' });
     return index;
   };
-  const countsOf = ({ of, subject, models, by, every }: BudgetTerms) =>
-    JSON.stringify([of, subject, models, by, every]);
+  const countsOf = ({ of, subject, models, tag, by, every }: BudgetTerms) =>
+    JSON.stringify([of, subject, models, tag, by, every]);
   return {
     list: async (accountId) => list(accountId),
     set: async (accountId, authority, terms) => {

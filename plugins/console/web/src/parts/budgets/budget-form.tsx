@@ -15,7 +15,7 @@ import { Reason } from './budget-dialogs.tsx';
 import { type BudgetPlace, useBudgetsChanged } from './budget-place.ts';
 import './budget-texts.ts';
 
-const kinds = ['account', 'project', 'person', 'key', 'models'] as const;
+const kinds = ['account', 'project', 'person', 'key', 'models', 'tag'] as const;
 const periods = ['day', 'week', 'month', 'quarter', 'year', 'ever'] as const;
 const shares = ['0.25', '0.5', '0.75', '0.8', '0.9', '1'];
 
@@ -24,6 +24,7 @@ interface Fields {
   readonly project: string | null;
   readonly key: string | null;
   readonly models: string[];
+  readonly tag: string;
   readonly each: boolean;
   readonly amount: string;
   readonly every: BudgetRow['every'];
@@ -39,6 +40,7 @@ const fieldsOf = (row: BudgetRow | undefined): Fields => ({
   project: row?.of === 'project' ? row.subject : null,
   key: row?.of === 'key' ? row.subject : null,
   models: row?.models ?? [],
+  tag: row?.tag ?? '',
   each: row?.by === 'person',
   amount: row?.amount ?? '',
   every: row?.every ?? 'month',
@@ -50,11 +52,12 @@ const fieldsOf = (row: BudgetRow | undefined): Fields => ({
 });
 
 function termsOf(fields: Fields, row: BudgetRow | undefined, isOperator: boolean) {
-  const { of, project, key, models, each, amount, every, zone, hard, instead, warn, reason } = fields;
+  const { of, project, key, models, tag, each, amount, every, zone, hard, instead, warn, reason } = fields;
   return {
     of,
-    subject: row?.subject ?? { project, key, account: null, person: null, models: null }[of],
+    subject: row?.subject ?? { project, key, account: null, person: null, models: null, tag: null }[of],
     models: of === 'models' ? models : null,
+    tag: of === 'tag' ? tag.trim() : null,
     by: of === 'models' && each ? 'person' : null,
     amount: typedAmount(amount),
     every,
@@ -66,6 +69,8 @@ function termsOf(fields: Fields, row: BudgetRow | undefined, isOperator: boolean
     ...(isOperator ? { reason: reason.trim() } : {}),
   };
 }
+
+const isTag = (text: string): boolean => /^[a-z][a-z0-9_.-]*=[A-Za-z0-9_.:/@-]+$/.test(text);
 
 interface BudgetFormProps {
   readonly of: BudgetRow | 'new';
@@ -82,6 +87,7 @@ function useBudgetForm(row: BudgetRow | undefined, isOperator: boolean) {
       amount: (value) => (isAmount(typedAmount(value)) ? null : t('client.budgets.amountWrong')),
       key: (value, { of }) => missing(of === 'key' && value === null),
       models: (value, { of }) => missing(of === 'models' && value.length === 0),
+      tag: (value, { of }) => (of !== 'tag' || isTag(value.trim()) ? null : t('client.budgets.tagWrong')),
       reason: (value) => missing(isOperator && value.trim() === ''),
     },
   });
@@ -203,6 +209,15 @@ function Counted({ form, place }: { readonly form: Form; readonly place: BudgetP
       />
       {of === 'project' && <Project form={form} place={place} />}
       {of === 'key' && <Key form={form} place={place} />}
+      {of === 'tag' && (
+        <TextInput
+          label={t('client.budgets.tag')}
+          description={t('client.budgets.tagHint')}
+          placeholder="env=dev"
+          required
+          {...form.getInputProps('tag')}
+        />
+      )}
       {of === 'models' && (
         <>
           <TagsInput

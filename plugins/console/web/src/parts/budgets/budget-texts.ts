@@ -15,9 +15,10 @@ export interface BudgetLine {
 }
 
 /** By whom it is had, or what is counted. */
-export function budgetName({ of, by, models, subject }: BudgetRow, state: BudgetState | undefined): string {
+export function budgetName({ of, by, models, tag, subject }: BudgetRow, state: BudgetState | undefined): string {
   const { t } = i18next;
   const who = state?.name ?? state?.subject ?? subject;
+  if (of === 'tag') return t('client.budgets.of.tag', { tag: tag ?? '' });
   if (of === 'models') {
     const named = t('client.budgets.of.models', { models: models?.join(', ') ?? '' });
     if (by !== 'person') return named;
