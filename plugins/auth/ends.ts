@@ -1,5 +1,5 @@
 /** What comes to an end, or has a ceiling: keys that expire, plans that end, keys with a spend cap. */
-import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import type { KeyCap } from '../common/domain/accounts.ts';
 import type { AccountEnds } from '../common/domain/admin/notices.ts';
 import { type Database, isUuid } from '../common/domain/database.ts';
@@ -63,7 +63,31 @@ export function openAccountEnds({ orm, schema }: Pick<Database, 'orm' | 'schema'
       return rows.map(({ endsAt, ...plan }) => ({ ...plan, endsAt: endsAt!.getTime() }));
     },
 
+    oldKeys: oldKeysOf({ orm, schema }, now),
     standing: standingOf({ orm, schema }),
+  };
+}
+
+function oldKeysOf({ orm, schema }: Pick<Database, 'orm' | 'schema'>, now: () => number): AccountEnds['oldKeys'] {
+  const { accounts, keys } = authTables(schema);
+  const since = sql`coalesce(${keys.rotatedAt}, ${keys.createdAt})`.mapWith(keys.createdAt);
+  return async (leastMs, after, most) => {
+    const { id: keyId, accountId, name, prefix, expiresAt } = keys;
+    const until = new Date(now() - leastMs);
+    const rows = await orm
+      .select({ keyId, accountId, name, prefix, since })
+      .from(keys)
+      .innerJoin(accounts, eq(accounts.id, keys.accountId))
+      .where(
+        and(
+          ...[isNull(keys.revokedAt), or(isNull(expiresAt), gt(expiresAt, new Date(now())))],
+          ...[lte(keys.createdAt, until), or(isNull(keys.rotatedAt), lte(keys.rotatedAt, until))],
+          ...[eq(accounts.disabled, false), gt(keys.accountId, behind(after))],
+        ),
+      )
+      .orderBy(asc(keys.accountId), asc(keys.createdAt), asc(keys.id))
+      .limit(most);
+    return rows.map((row) => ({ ...row, since: row.since.getTime() }));
   };
 }
 

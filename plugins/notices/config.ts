@@ -52,7 +52,7 @@ export const configSchema = z.strictObject({
     .record(z.string().regex(/^[a-z][a-z0-9_]{0,60}$/, 'must be a short name of small letters'), kind)
     .default({})
     .describe(
-      'Thresholds and channels by kind: low_balance, cap_share, budget_share, window_share, plan_end, key_expiry, price_change, or one of a plugin. Set it to what suits most clients; each can choose otherwise.',
+      'Thresholds and channels by kind: low_balance, cap_share, budget_share, window_share, plan_end, key_expiry, key_age, price_change, or one of a plugin. Set it to what suits most clients; each can choose otherwise.',
     ),
 });
 export type NoticesConfig = z.output<typeof configSchema>;
@@ -84,13 +84,15 @@ export function problemsOf({ kinds }: NoticesConfig, known: readonly NoticeKind[
 }
 
 const billion = 1_000_000_000n;
-const mostDays = 90n;
+/** For what ends, and for what has an age. */
+const mostDays = { below: 90n, above: 3_650n };
 
 /** undefined: a kind can have this threshold, in billionths. */
-export function thresholdFault({ unit }: NoticeKind, threshold: bigint): string | undefined {
+export function thresholdFault({ unit, beyond }: NoticeKind, threshold: bigint): string | undefined {
   if (unit === 'none') return 'is a kind without a threshold';
   if (threshold <= 0n) return 'must be above zero';
   if (unit === 'share' && threshold > billion) return 'must be a share, at most 1';
-  if (unit === 'days' && threshold > mostDays * billion) return `must be at most ${mostDays} days`;
+  const most = mostDays[beyond];
+  if (unit === 'days' && threshold > most * billion) return `must be at most ${most} days`;
   return undefined;
 }

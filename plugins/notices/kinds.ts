@@ -180,6 +180,23 @@ const keyExpiry: Words = {
   },
 };
 
+const keyAge: Words = {
+  title: {
+    en: 'A key is old',
+    de: 'Ein Schlüssel ist alt',
+    ja: 'キーが古くなっています',
+    zh: '密钥使用已久',
+  },
+  line: {
+    en: ({ key, prefix, since }) => `The key "${key}" (${prefix}…) has its secret since ${time(since)}: rotate it.`,
+    de: ({ key, prefix, since }) =>
+      `Der Schlüssel „${key}“ (${prefix}…) hat sein Geheimnis seit ${time(since)}: erneuern Sie es.`,
+    ja: ({ key, prefix, since }) =>
+      `キー「${key}」（${prefix}…）のシークレットは ${time(since)} から使われています。更新してください。`,
+    zh: ({ key, prefix, since }) => `密钥“${key}”（${prefix}…）的机密自 ${time(since)} 起使用，请轮换。`,
+  },
+};
+
 const fromWords = (language: NoticeLanguage, iso: string | undefined) => {
   if (iso === undefined) return '';
   const at = time(iso);
@@ -226,5 +243,7 @@ export const kinds: readonly NoticeKind[] = [
   kind('window_share', { ...share, channels: [] }, windowShare),
   kind('plan_end', { ...days, threshold: parseUsd('3') }, planEnd),
   kind('key_expiry', { ...days, threshold: parseUsd('7') }, keyExpiry),
+  // How old a key may be is a rule of each company.
+  kind('key_age', { ...days, beyond: 'above', threshold: parseUsd('90'), channels: [] }, keyAge),
   kind('price_change', change, priceChange),
 ];

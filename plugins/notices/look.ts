@@ -13,7 +13,7 @@ import { pool } from '../common/domain/ledger.ts';
 import { type BudgetWarning, budgetAdmin } from '../common/domain/organizations/budgets.ts';
 import { plans } from '../common/domain/plans.ts';
 import { inMs, instant, millisecondsOf } from '../common/kit/sql.ts';
-import { budgetShare, capSharesOf, keyExpiry, lowBalance, planEnd, windowSharesOf } from './observations.ts';
+import { budgetShare, capSharesOf, keyAge, keyExpiry, lowBalance, planEnd, windowSharesOf } from './observations.ts';
 import { lookAtPrices, type PriceParts } from './price-look.ts';
 import type { NoticeRows } from './rows.ts';
 import type { Observed, Sender } from './sender.ts';
@@ -187,21 +187,23 @@ export class Look {
     if (ends === undefined) return;
     const now = this.#host.clock.now();
     const offers = this.#host.find(plans);
-    await this.#eachAccount('key_expiry', ends.endingKeys, (key) => keyExpiry(key, now));
-    await this.#eachAccount('plan_end', ends.endingPlans, (plan) =>
+    const [keysMs, plansMs] = [await this.#sender.mostDays('key_expiry'), await this.#sender.mostDays('plan_end')];
+    await this.#eachAccount(keysMs, ends.endingKeys, (key) => keyExpiry(key, now));
+    await this.#eachAccount(plansMs, ends.endingPlans, (plan) =>
       planEnd(plan, offers?.offer(plan.plan)?.renew ?? false, now),
     );
+    await this.#eachAccount(await this.#sender.leastDays('key_age'), ends.oldKeys, (key) => keyAge(key, now));
   }
 
-  /** Page by page, each account in one page. */
+  /** Page by page, each account in one page. `daysMs` undefined: no account wants it. */
   async #eachAccount<Row extends { readonly accountId: string }>(
-    kind: string,
-    read: (withinMs: number, after: string, most: number) => Promise<readonly Row[]>,
+    daysMs: number | undefined,
+    read: (daysMs: number, after: string, most: number) => Promise<readonly Row[]>,
     observe: (row: Row) => NoticeObservation,
   ): Promise<void> {
-    const withinMs = await this.#sender.mostDays(kind);
-    for (let after = ''; withinMs > 0; ) {
-      const page = await read(withinMs, after, endsAtOnce);
+    if (daysMs === undefined) return;
+    for (let after = ''; ; ) {
+      const page = await read(daysMs, after, endsAtOnce);
       const byAccount = [...Map.groupBy(page, ({ accountId }) => accountId)];
       const isFull = page.length === endsAtOnce;
       // The rest of the last account is on the next page.

@@ -1,7 +1,7 @@
 /** Observed values by kind, with what their messages say. */
 
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
-import type { AccountEnds, CappedKey, NoticeObservation } from '../common/domain/admin/notices.ts';
+import type { AccountEnds, CappedKey, NoticeObservation, OldKey } from '../common/domain/admin/notices.ts';
 import type { WindowView } from '../common/domain/ledger.ts';
 import { formatUsd, type Money } from '../common/domain/money.ts';
 import type { BudgetWarning } from '../common/domain/organizations/budgets.ts';
@@ -77,6 +77,13 @@ export function keyExpiry({ keyId, name, prefix, endsAt }: EndingKey, now: numbe
   const period = new Date(endsAt).toISOString();
   const fields = { key: name, prefix, ends_at: period };
   return { ...{ kind: 'key_expiry', subject: keyId, period, fields }, ...remaining(endsAt, now) };
+}
+
+/** Another secret begins another age. */
+export function keyAge({ keyId, name, prefix, since }: OldKey, now: number): NoticeObservation {
+  const period = new Date(since).toISOString();
+  const fields = { key: name, prefix, since: period };
+  return { kind: 'key_age', subject: keyId, period, fields, value: BigInt(now - since), of: BigInt(dayMs) };
 }
 
 export function planEnd({ plan, endsAt }: EndingPlan, renews: boolean, now: number): NoticeObservation {

@@ -99,6 +99,13 @@ export class NoticeRows {
     return parseUsd(row!.most);
   }
 
+  /** Whether any account has chosen a channel for a kind, and the lowest threshold that these have chosen. */
+  async leastThreshold(kind: string): Promise<{ readonly isChosen: boolean; readonly least: bigint | undefined }> {
+    const [row] = await this.query<{ chosen: boolean; least: string | null }>(sql`select count(*) > 0 as chosen,
+      min(threshold)::text as least from ${this.table('choices')} where kind = ${kind} and channels <> '{}'`);
+    return { isChosen: row!.chosen, least: row!.least === null ? undefined : parseUsd(row!.least) };
+  }
+
   async change(
     accountId: string,
     { language, webhook }: { language: NoticeLanguage; webhook: Omit<StoredSettings, 'language'> },

@@ -82,14 +82,26 @@ export class Sender implements NoticeSender {
     return new Map(accountIds.map((accountId) => [accountId, this.#chosen(choices.get(accountId) ?? [])] as const));
   }
 
-  /** The most of all thresholds of a kind in days, as milliseconds; 0: no account wants it. */
-  async mostDays(name: string): Promise<number> {
+  /** The most of all thresholds of a kind in days, as milliseconds; undefined: no account wants it. */
+  async mostDays(name: string): Promise<number | undefined> {
     const kind = this.kinds().find((one) => one.name === name);
-    if (kind === undefined) return 0;
+    if (kind === undefined) return undefined;
     const config = this.#config();
     const usual = usualChannels(config, kind).length === 0 ? 0n : usualThreshold(config, kind);
     const chosen = await this.#rows.mostThreshold(name);
-    return Number(timesDay(chosen > usual ? chosen : usual));
+    const most = chosen > usual ? chosen : usual;
+    return most === 0n ? undefined : Number(timesDay(most));
+  }
+
+  /** The least of all thresholds of a kind in days, as milliseconds; undefined: no account wants it. */
+  async leastDays(name: string): Promise<number | undefined> {
+    const kind = this.kinds().find((one) => one.name === name);
+    if (kind === undefined) return undefined;
+    const config = this.#config();
+    const usual = usualThreshold(config, kind);
+    const { isChosen, least = usual } = await this.#rows.leastThreshold(name);
+    if (!isChosen && usualChannels(config, kind).length === 0) return undefined;
+    return Number(((least < usual ? least : usual) * dayMs) / billion);
   }
 
   #chosen(choices: readonly NoticeChoice[]): ReadonlyMap<string, Chosen> {
@@ -105,6 +117,8 @@ export class Sender implements NoticeSender {
 }
 
 export type ChosenKinds = ReadonlyMap<string, ReadonlyMap<string, Chosen>>;
+
+const [billion, dayMs] = [1_000_000_000n, 86_400_000n];
 
 /** Billionths of a day, rounded up to whole days. */
 const timesDay = (billionths: bigint) => BigInt(Math.ceil(Number(billionths) / 1e9)) * 86_400_000n;

@@ -205,6 +205,34 @@ test('a chosen threshold, channel and language count, and another threshold begi
   await world.close();
 });
 
+test('the age of a key is mailed to accounts that want it alone, once for each of its secrets, by the threshold that each has', async () => {
+  const world = await openWorld({ kinds: { key_age: { threshold: 30 } } });
+  const { facts, mails, round, admin, clock } = world;
+  const wants = (threshold?: string) =>
+    admin.change(ada, { choices: [{ kind: 'key_age', channels: ['mail'], threshold }], language: 'en' });
+  const look = async () => {
+    clock.advance(3_600_000);
+    await round();
+    return mails.length;
+  };
+  const since = clock.clock.now();
+  facts.keySince = since - 31 * day;
+  assert.equal(await look(), 0, 'no channel is chosen');
+  await wants('40');
+  assert.equal(await look(), 0, 'it is younger');
+  await wants();
+  assert.equal(await look(), 1);
+  assert.match(mails[0]!.text, /The key "build" \(sk-1…\) has its secret since 20\d\d-\d\d-\d\d /);
+  assert.equal(await look(), 1);
+  facts.keySince = since;
+  assert.equal(await look(), 1, 'another secret');
+  clock.advance(30 * day);
+  assert.equal(await look(), 2);
+  await wants('3650');
+  await assert.rejects(wants('3651'), { field: 'kinds.0.threshold' });
+  await world.close();
+});
+
 test('movements are read in parts, and the place among them is kept', async () => {
   const world = await openWorld();
   const { facts, mails, round, store } = world;

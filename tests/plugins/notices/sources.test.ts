@@ -121,6 +121,47 @@ test('capped keys, and keys and plans that end in time, are found account by acc
   assert.deepEqual(plans, [{ accountId: ada, plan: 'pro', endsAt: now + day }]);
 });
 
+test('keys are old by their last secret, account by account; young, revoked and expired ones and those of disabled accounts are not', async () => {
+  await using database = await openDatabase({ plugins: ['auth'] });
+  const { orm } = database;
+  for (const [id, disabled] of [
+    [ada, false],
+    [bob, false],
+    [eve, true],
+  ] as const)
+    await orm.execute(sql`insert into ${tableOf(database, 'accounts')} (id, name, plan, disabled, created_at)
+      values (${id}, ${id}, 'pro', ${disabled}, now())`);
+  const key = (
+    owner: string,
+    name: string,
+    days: number,
+    more: { rotated?: number; expired?: true; revoked?: true } = {},
+  ) =>
+    orm.execute(sql`insert into ${tableOf(database, 'keys')}
+      (account_id, name, prefix, hash, created_at, rotated_at, expires_at, revoked_at)
+      values (${owner}, ${name}, 'sk-x', ${name}, ${at(now - days * day)},
+        ${more.rotated === undefined ? null : at(now - more.rotated * day)},
+        ${more.expired ? at(now - 1) : null}, ${more.revoked ? at(now) : null})`);
+  await key(ada, 'old', 90);
+  await key(ada, 'older', 400, { rotated: 100 });
+  await key(ada, 'renewed', 400, { rotated: 89 });
+  await key(ada, 'young', 89);
+  await key(ada, 'gone', 400, { revoked: true });
+  await key(ada, 'over', 400, { expired: true });
+  await key(bob, 'his', 91);
+  await key(eve, 'hers', 400);
+  const ends = openAccountEnds(database, () => now);
+  const found = async (after: string, most: number) =>
+    (await ends.oldKeys(90 * day, after, most)).map(({ name, since }) => [name, (now - since) / day]);
+  assert.deepEqual(await found('', 9), [
+    ['older', 100],
+    ['old', 90],
+    ['his', 91],
+  ]);
+  assert.deepEqual(await found('', 1), [['older', 100]]);
+  assert.deepEqual(await found(ada, 9), [['his', 91]]);
+});
+
 test('mails of an account go to people who have confirmed their address and may sign in', async () => {
   await using database = await openDatabase({ plugins: ['console'] });
   const person = (email: string, account: string, verified: boolean, blocked = false) =>

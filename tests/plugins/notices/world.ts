@@ -36,6 +36,8 @@ interface Facts {
   windows: WindowView[];
   cap: { amount: Money; spent: Money } | undefined;
   keyEndsAt: number | undefined;
+  /** Since when a key has its secret. */
+  keySince: number | undefined;
   planEndsAt: number | undefined;
   models: PricedModel[];
   /** Accounts that have used the models. */
@@ -64,7 +66,16 @@ export async function openWorld(section: object = {}) {
   const store = await openDatabase({ plugins: ['notices'] });
   const facts: Facts = {
     balances: new Map(),
-    ...{ windows: [], cap: undefined, keyEndsAt: undefined, planEndsAt: undefined, models: [], users: [], written: 0 },
+    ...{
+      windows: [],
+      cap: undefined,
+      keyEndsAt: undefined,
+      keySince: undefined,
+      planEndsAt: undefined,
+      models: [],
+      users: [],
+      written: 0,
+    },
     ...{ accounts: [], ratio: parseRatio('1') },
   };
   // It has looked before: the first look of all only notes where movements end.
@@ -140,6 +151,11 @@ function provideEnds(host: FakeHost, facts: Facts): void {
       within(facts.keyEndsAt, ms) && after < ada
         ? [{ accountId: ada, keyId: 'k1', name: 'build', prefix: 'sk-1', endsAt: facts.keyEndsAt! }]
         : [],
+    oldKeys: async (leastMs, after) => {
+      const { keySince: since } = facts;
+      if (since === undefined || since > host.clock.now() - leastMs || after >= ada) return [];
+      return [{ accountId: ada, keyId: 'k1', name: 'build', prefix: 'sk-1', since }];
+    },
     endingPlans: async (ms, after) =>
       within(facts.planEndsAt, ms) && after < ada ? [{ accountId: ada, plan: 'pro', endsAt: facts.planEndsAt! }] : [],
     standing: async (after, most, only) =>

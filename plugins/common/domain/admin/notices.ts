@@ -126,6 +126,14 @@ interface Ending {
   readonly accountId: string;
   readonly endsAt: number;
 }
+export interface OldKey {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly name: string;
+  readonly prefix: string;
+  /** When it got its secret. */
+  readonly since: number;
+}
 /** What accounts have that comes to an end, or has a ceiling. Provided by `auth`. */
 export interface AccountEnds {
   /** Keys of these accounts that are not revoked and have a spend cap. */
@@ -136,6 +144,8 @@ export interface AccountEnds {
     after: string,
     most: number,
   ): Promise<readonly (Ending & { readonly keyId: string; readonly name: string; readonly prefix: string })[]>;
+  /** Keys with a secret of at least this age, as the others. */
+  oldKeys(leastMs: number, after: string, most: number): Promise<readonly OldKey[]>;
   endingPlans(withinMs: number, after: string, most: number): Promise<readonly (Ending & { readonly plan: string })[]>;
   /** Accounts that are not disabled, or all that have a ratio of their own: in the order of their ids behind `after`, at most so many. */
   standing(after: string, most: number, only?: 'own ratio'): Promise<readonly StandingAccount[]>;

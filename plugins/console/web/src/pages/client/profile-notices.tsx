@@ -153,13 +153,14 @@ function Threshold({ kind, value, onChange }: FieldProps<string>) {
       />
     );
   const isShare = kind.unit === 'share';
+  const mostDays = kind.kind === 'key_age' ? 3_650 : 90;
   return (
     <NumberInput
       size="xs"
       w={110}
       aria-label={label}
       min={1}
-      max={isShare ? 100 : 90}
+      max={isShare ? 100 : mostDays}
       allowDecimal={!isShare}
       suffix={isShare ? ' %' : ` ${t('client.profile.notices.days')}`}
       value={value}
