@@ -130,7 +130,7 @@ class Runs {
     const { accountId } = exchange.get(caller);
     const count = this.#counts.get(accountId) ?? 0;
     if (count >= this.config.per_account) {
-      const message = `This account has ${count} runs with tools; wait for one to end.`;
+      const message = `This account has as many runs with tools as it may at once, ${count}; wait for one to end.`;
       throw new GatewayError('rate_limited', message, { code: 'run_concurrency', retryAfterMs: 1_000 });
     }
     this.#counts.set(accountId, count + 1);

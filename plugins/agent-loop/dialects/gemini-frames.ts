@@ -2,15 +2,21 @@
 import { isObject, type JsonObject } from '../../../core/json/json.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import type { Sources } from '../search/sources.ts';
-import type { End, Frames } from '../talk.ts';
+import type { End, Frames, ToolDone } from '../talk.ts';
 import { candidateOf, partsOf, textIn } from './gemini-parts.ts';
 import { groundingOf } from './gemini-search.ts';
 import { summed } from './sums.ts';
 
+interface FramesOptions {
+  readonly isOwn: (part: JsonObject) => boolean;
+  readonly isArray: boolean;
+  readonly sources: Sources;
+  /** What the client sees of a call. */
+  readonly stepsOf: (done: ToolDone) => JsonObject[];
+}
+
 export class GeminiFrames implements Frames {
-  readonly #isOwn: (part: JsonObject) => boolean;
-  readonly #isArray: boolean;
-  readonly #sources: Sources;
+  readonly #options: FramesOptions;
   /** The answer as the client has it. */
   #text = '';
   /** Members of every frame. */
@@ -23,17 +29,15 @@ export class GeminiFrames implements Frames {
   #candidate: JsonObject = {};
   #hasWritten = false;
 
-  constructor(isOwn: (part: JsonObject) => boolean, isArray: boolean, sources: Sources) {
-    this.#isOwn = isOwn;
-    this.#isArray = isArray;
-    this.#sources = sources;
+  constructor(options: FramesOptions) {
+    this.#options = options;
   }
 
   frame(_event: string | undefined, data: JsonObject | undefined): string {
     if (data === undefined) return '';
     if ('error' in data) {
       this.#hasFailed = true;
-      return this.#written(data) + (this.#isArray ? ']' : '');
+      return this.#written(data) + (this.#options.isArray ? ']' : '');
     }
     const { candidates: _all, usageMetadata, ...head } = data;
     this.#head ??= head;
@@ -43,7 +47,7 @@ export class GeminiFrames implements Frames {
     const parts = partsOf(data);
     this.#parts.push(...parts);
     this.#candidate = { ...this.#candidate, ...candidate };
-    const shown = parts.filter((part) => !this.#isOwn(part));
+    const shown = parts.filter((part) => !this.#options.isOwn(part));
     if (shown.length === 0) return '';
     this.#text += shown.map((part) => textIn(part) ?? '').join('');
     const { finishReason: _end, ...rest } = candidate;
@@ -63,8 +67,9 @@ export class GeminiFrames implements Frames {
     return '';
   }
 
-  done(): string {
-    return '';
+  done(done: ToolDone): string {
+    const parts = this.#options.stepsOf(done);
+    return parts.length === 0 ? '' : this.#frameOf({ index: 0, content: { role: 'model', parts } }, undefined);
   }
 
   asked(): string {
@@ -74,10 +79,10 @@ export class GeminiFrames implements Frames {
   end(end: End): string {
     const { content: _parts, ...candidate } = this.#candidate;
     const finish = end === 'bound' ? { finishReason: 'TOO_MANY_TOOL_CALLS' } : {};
-    const grounding = groundingOf([this.#text], this.#sources);
+    const grounding = groundingOf([this.#text], this.#options.sources);
     const last = { ...candidate, content: { role: 'model', parts: [{ text: '' }] }, ...grounding, ...finish };
     const usage = { usageMetadata: this.#before ?? {} };
-    return this.#written({ ...this.#head, candidates: [last], ...usage }) + (this.#isArray ? ']' : '');
+    return this.#written({ ...this.#head, candidates: [last], ...usage }) + (this.#options.isArray ? ']' : '');
   }
 
   #frameOf(candidate: JsonObject, usage: unknown): string {
@@ -89,6 +94,6 @@ export class GeminiFrames implements Frames {
     const text = JSON.stringify(data);
     const isFirst = !this.#hasWritten;
     this.#hasWritten = true;
-    return this.#isArray ? `${isFirst ? '[' : ',\n'}${text}` : formatFrame(text);
+    return this.#options.isArray ? `${isFirst ? '[' : ',\n'}${text}` : formatFrame(text);
   }
 }

@@ -6,6 +6,7 @@ import { type Wanted, wantedAt } from '../wanted.ts';
 import { GeminiFrames } from './gemini-frames.ts';
 import { candidateOf, partsOf, textIn } from './gemini-parts.ts';
 import { groundingOf, withoutSearch } from './gemini-search.ts';
+import { readSteps, showsSteps, stepParts, withoutFlag } from './gemini-steps.ts';
 import { summed } from './sums.ts';
 
 /** Members are written in two ways. */
@@ -50,6 +51,8 @@ export class GeminiTalk implements Talk {
   readonly #contents: unknown[];
   readonly #parts: JsonObject[] = [];
   readonly #sources = new Sources();
+  /** What the client sees of a call. */
+  readonly #stepsOf: (done: ToolDone) => JsonObject[];
   #hasCalled = false;
   #last: JsonObject = {};
   #usage: unknown;
@@ -59,15 +62,18 @@ export class GeminiTalk implements Talk {
     this.#opening = opening;
     const { json, offered, isArray } = opening;
     const { contents } = json;
-    this.#contents = isObject(contents) ? [contents] : [...listOf(contents)];
+    this.#contents = readSteps(isObject(contents) ? [contents] : listOf(contents));
+    const showsRun = showsSteps(json);
+    this.#stepsOf = (done) => (showsRun ? stepParts(done, offered) : []);
     const own = offered.all.map(({ name, description, schema }) => ({
       name,
       description,
       parametersJsonSchema: schema,
     }));
     const others = listOf(json['tools']).flatMap((tool) => otherTools(tool, opening));
-    this.#request = { ...json, tools: [...others, { functionDeclarations: own }] };
-    this.frames = new GeminiFrames((part) => this.#isOwn(part), isArray, this.#sources);
+    this.#request = { ...json, ...settingsOf(json, others), tools: [...others, { functionDeclarations: own }] };
+    const isOwn = (part: JsonObject) => this.#isOwn(part);
+    this.frames = new GeminiFrames({ isOwn, isArray, sources: this.#sources, stepsOf: this.#stepsOf });
   }
 
   approvedDone(): void {}
@@ -104,6 +110,7 @@ export class GeminiTalk implements Talk {
   add(done: readonly ToolDone[]): void {
     this.#hasCalled = true;
     this.#sources.add(done);
+    this.#parts.push(...done.flatMap(this.#stepsOf));
     const parts = done.map(({ id, name, output, isError }) => ({
       functionResponse: {
         ...(id.startsWith('call ') ? {} : { id }),
@@ -130,6 +137,14 @@ export class GeminiTalk implements Talk {
   #isOwn({ functionCall: called }: JsonObject): boolean {
     return isObject(called) && this.#opening.offered.has(called['name']);
   }
+}
+
+/** Where the model runs no tool itself, it is not asked to show such runs. */
+function settingsOf(json: JsonObject, others: readonly unknown[]): JsonObject {
+  const name = json['toolConfig'] === undefined ? 'tool_config' : 'toolConfig';
+  const settings = json[name];
+  const runsTools = others.some((tool) => isObject(tool) && declarationsOf(tool).length === 0);
+  return runsTools || !isObject(settings) ? {} : { [name]: withoutFlag(settings) };
 }
 
 /** A tool without the search and the servers that are the gateway's; none where nothing is left of it. */

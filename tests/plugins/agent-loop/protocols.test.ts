@@ -11,7 +11,7 @@ after(() => world.gateway.stop());
 
 const question = 'What is the weather in Oslo, and what is the time in Europe/Oslo?';
 const server = 'gateway://sandbox';
-const answers = /The tool sandbox__time answered: .*The tool sandbox__weather answered: .*Oslo/;
+const said = /The tool sandbox__time answered: .*The tool sandbox__weather answered: .*Oslo/;
 
 interface Client {
   readonly name: string;
@@ -35,7 +35,7 @@ const clients: Client[] = [
       ...(stream ? { stream, stream_options: { include_usage: true } } : {}),
     }),
     whole({ choices: [{ message, finish_reason }], usage }) {
-      assert.match(message.content, answers);
+      assert.match(message.content, said);
       assert.equal(message.tool_calls, undefined);
       assert.deepEqual(
         message.executed_tools.map(({ name }: Json) => name),
@@ -46,7 +46,7 @@ const clients: Client[] = [
     },
     streamed(events) {
       const deltas = events.flatMap(({ choices }) => choices.map(({ delta }: Json) => delta));
-      assert.match(deltas.map(({ content }) => content ?? '').join(''), answers);
+      assert.match(deltas.map(({ content }) => content ?? '').join(''), said);
       assert.equal(deltas.filter(({ tool_calls }) => tool_calls !== undefined).length, 0);
       assert.equal(deltas.flatMap(({ executed_tools: made = [] }) => made).length, 2);
       assert.equal(new Set(events.map(({ id }) => id)).size, 1);
@@ -71,7 +71,7 @@ const clients: Client[] = [
       );
       assert.equal(content[0].server_name, 'town');
       assert.equal(content[1].tool_use_id, content[0].id);
-      assert.match(content[4].text, answers);
+      assert.match(content[4].text, said);
       assert.equal(stop_reason, 'end_turn');
       assert.ok(usage.output_tokens > 0);
     },
@@ -94,7 +94,7 @@ const clients: Client[] = [
       );
       assert.equal(ends[0].delta.stop_reason, 'end_turn');
       const texts = events.flatMap(({ delta }) => (delta?.type === 'text_delta' ? [delta.text] : []));
-      assert.match(texts.join(''), answers);
+      assert.match(texts.join(''), said);
     },
   },
   {
@@ -105,13 +105,13 @@ const clients: Client[] = [
       tools: [{ mcpServers: [{ name: 'town', streamableHttpTransport: { url: server } }] }],
     }),
     whole({ candidates: [{ content, finishReason }], usageMetadata }) {
-      assert.match(textIn(content.parts), answers);
+      assert.match(textIn(content.parts), said);
       assert.equal(finishReason, 'STOP');
       assert.ok(usageMetadata.totalTokenCount > 0);
     },
     streamed(events) {
       const parts = events.flatMap(({ candidates }) => candidates[0].content.parts);
-      assert.match(textIn(parts), answers);
+      assert.match(textIn(parts), said);
       assert.equal(parts.filter(({ functionCall }) => functionCall !== undefined).length, 0);
       assert.equal(events.at(-1).candidates[0].finishReason, 'STOP');
       assert.ok(events.at(-1).usageMetadata.totalTokenCount > 0);
@@ -155,6 +155,34 @@ test('blocks of an earlier run in messages are read again as calls with their re
     second.content.map(({ type }: Json) => type),
     ['text'],
   );
+});
+
+test('steps of a run are parts of generate-content for a client that asks for them, and are read again', async () => {
+  const { key } = await world.account();
+  const body = {
+    contents: [{ role: 'user', parts: [{ text: question }] }],
+    tools: [{ mcpServers: [{ name: 'town', streamableHttpTransport: { url: server } }] }],
+    toolConfig: { includeServerSideToolInvocations: true },
+  };
+  for (const family of families)
+    for (const stream of [false, true]) {
+      const path = `/v1beta/models/of-${family}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
+      const answer = await world.post(path, key, body);
+      const answers: Json[] = stream ? await eventsOf(answer) : [await answer.json()];
+      const parts = answers.flatMap(({ candidates: [{ content }] }) => content.parts);
+      const steps = parts.filter((part: Json) => part.toolCall !== undefined || part.toolResponse !== undefined);
+      const [call, result] = steps;
+      assert.equal(steps.length, 4, family);
+      assert.deepEqual([call.toolCall.args.server, call.toolCall.args.name], ['town', 'sandbox__time']);
+      assert.equal(result.toolResponse.id, call.toolCall.id);
+      assert.match(result.toolResponse.response.result, /Europe\/Oslo/);
+      assert.match(textIn(parts), said);
+      const contents = [...body.contents, { role: 'model', parts }, { role: 'user', parts: [{ text: 'Thank you.' }] }];
+      const next = await world.post(`/v1beta/models/of-${family}:generateContent`, key, { ...body, contents });
+      assert.equal(next.status, 200, `${family} ${await next.clone().text()}`);
+      const { candidates }: Json = await next.json();
+      assert.match(textIn(candidates[0].content.parts), /Thank you/);
+    }
 });
 
 test('a stream of generate-content without server-sent events is one JSON array', async () => {

@@ -27,6 +27,8 @@ export async function openWorld({
   more = '',
   price = 'input: 1, output: 10',
   plugins = [] as readonly string[],
+  first = [] as readonly string[],
+  last = [] as readonly string[],
 } = {}): Promise<World> {
   const at = (speaks: string) => `{ keys: key, speaks: { ${speaks} } }`;
   const model = (family: Family) =>
@@ -34,7 +36,7 @@ export async function openWorld({
   const gateway = await startGateway(`
 gateway: tools
 listen: 127.0.0.1:0
-plugins: [storage, telemetry, request-log, auth, plans, agent-loop, rate-limit, sandbox, providers, models, idempotency, billing, mcp, ${plugins.map((name) => `${name}, `).join('')}route, protocol-convert, websockets, usage]
+plugins: [storage, telemetry, request-log, ${first.map((name) => `${name}, `).join('')}auth, plans, agent-loop, rate-limit, sandbox, providers, models, idempotency, billing, mcp, ${plugins.map((name) => `${name}, `).join('')}route, protocol-convert, websockets, ${last.map((name) => `${name}, `).join('')}usage]
 plans: { default: free, offers: { free: { price: 0 } } }
 providers:
   chat: ${at('chat: "sandbox:/v1"')}
