@@ -30,6 +30,7 @@ import { accountCommands, keyCommands } from './commands.ts';
 import { openAccountEnds } from './ends.ts';
 import { LastUsed } from './last-used.ts';
 import { openInvitations } from './members/invitations.ts';
+import { openJoining } from './members/joining.ts';
 import { openMemberStore } from './members/store.ts';
 import { changing, loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from './peppers.ts';
 import { openProjectAdmin } from './projects/admin.ts';
@@ -200,8 +201,9 @@ function admitting(authenticator: Authenticator) {
 
 /** Members too. Returns the commands of projects. */
 function provideProjects(host: Host, db: Database, accountService: AccountService): Command[] {
-  const members = openMemberStore(db, () => new Date(host.clock.now()));
-  host.provide(memberAdmin, { ...members, invitations: openInvitations(db, host.clock) });
+  const now = () => new Date(host.clock.now());
+  const joining = openJoining(db, now);
+  host.provide(memberAdmin, { ...openMemberStore(db, now), ...joining, invitations: openInvitations(db, host.clock) });
   const projects = openProjectAdmin(openProjectStore(db), host.clock);
   host.provide(projectAdmin, projects);
   return projectCommands(accountService, projects);

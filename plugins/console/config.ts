@@ -2,6 +2,8 @@
 import { count, duration, secretList, secretText, z } from '../../core/contract/schema.ts';
 import { roles } from './actor.ts';
 import { brand } from './brand/config.ts';
+import { companies, membership } from './company/config.ts';
+import type { Company } from './company/types.ts';
 import { isOrigin } from './origin.ts';
 
 const origin = z
@@ -124,6 +126,7 @@ const provider = z.strictObject({
     .describe(
       'Plans by claims: the first that holds, looked at whenever somebody signs in. Set it so that a group at the provider decides limits and prices.',
     ),
+  ...membership(claim, claimValue),
   sign_out: z
     .enum(['console', 'provider'])
     .default('console')
@@ -224,6 +227,7 @@ export const config = z
         "What holds for mail addresses of a domain, by its name or as a list. Add your company's domain to keep passwords off.",
       ),
     throttle,
+    companies,
     public: z
       .strictObject({
         models: z
@@ -260,7 +264,10 @@ export const config = z
   });
 
 export type ConsoleConfig = z.output<typeof config>;
-export type OidcProvider = ConsoleConfig['oidc'][number];
+export type OidcProvider = ConsoleConfig['oidc'][number] & {
+  /** Set for that of an account: whom it signs in, and as what. */
+  readonly company?: Company | undefined;
+};
 
 /** With its index in the list, or its name. */
 type Placed<Entry> = Entry & { readonly place: string | number };
@@ -277,6 +284,7 @@ function refuseUnusable(
 ): void {
   const { oidc, domains, smtp, sign_up } = settings;
   const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
+  refuseUnplaced(oidc, refuse);
   for (const [index, { id, place }] of oidc.entries())
     if (oidc.findIndex((other) => other.id === id) < index)
       refuse(['oidc', place, 'id'], 'is the id of another provider');
@@ -294,5 +302,18 @@ function refuseUnusable(
         ['domains', place, 'sign_up'],
         'needs smtp or passwords: off: without mails that confirm addresses, everybody can claim to be of this domain',
       );
+  }
+}
+
+/** Providers of accounts. */
+function refuseUnplaced(
+  oidc: readonly Placed<z.output<typeof provider>>[],
+  refuse: (path: (string | number)[], message: string) => void,
+): void {
+  for (const { place, account, domains: own, roles: given } of oidc) {
+    if (account !== '' && own.length === 0)
+      refuse(['oidc', place, 'domains'], 'is needed by account: whom it vouches for');
+    if (account !== '' && given.length > 0)
+      refuse(['oidc', place, 'roles'], 'cannot stand beside account: write members');
   }
 }

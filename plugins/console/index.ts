@@ -20,6 +20,9 @@ import { memberContacts } from '../common/domain/organizations/members.ts';
 import { consoleSite } from '../common/domain/pages/console-site.ts';
 import type { Plans } from '../common/domain/plans.ts';
 import { brandOf, mailFoot } from './brand/brand.ts';
+import { sealProvidersAgain } from './company/providers.ts';
+import { openCompanyStore } from './company/store.ts';
+import { companyTables } from './company/tables.ts';
 import { type ConsoleConfig, config } from './config.ts';
 import { type CommandParts, historyCommands } from './config-history/commands.ts';
 import { sealAgain } from './config-history/store.ts';
@@ -29,7 +32,7 @@ import { mailsOf } from './members/in-charge.ts';
 import { addedPages, problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
 import { type ProviderAdmin, providerAdmin } from './people/providers/provider-admin.ts';
-import { rotatedPeople } from './people/secrets.ts';
+import { rotatedPeople, type Secrets } from './people/secrets.ts';
 import { consoleTables, peopleTables } from './people/tables.ts';
 import * as services from './services.ts';
 
@@ -194,8 +197,16 @@ function commandLineOf(parts: CommandParts, links: Links, settings: ConsoleConfi
   const providers = providerAdmin(settings, host.fetch);
   return {
     commands: [...consoleCommands(links, settings.origin), providersCommand(providers), ...historyCommands(parts)],
-    secrets: () => [rotatedPeople(store, secrets, host.random, (all) => sealAgain(store, all, host.random))],
+    secrets: () => [rotatedPeople(store, secrets, host.random, (all) => allSealedAgain(store, all, host.random))],
   };
+}
+
+async function allSealedAgain(store: Database, secrets: Secrets, random: Host['random']) {
+  const { orm, schema } = store;
+  const companies = openCompanyStore(orm, companyTables(schema), peopleTables(schema));
+  const texts = await sealAgain(store, secrets, random);
+  const providers = await sealProvidersAgain(companies, secrets, random);
+  return { done: texts.done + providers.done, left: texts.left + providers.left };
 }
 
 function providersCommand(providers: ProviderAdmin): Command {

@@ -10,6 +10,10 @@ import { includes } from '../common/domain/organizations/rights.ts';
 import type { ConsoleSite } from '../common/domain/pages/console-site.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
 import { brandOf, legalAddresses, mailFoot } from './brand/brand.ts';
+import { openCompanies } from './company/companies.ts';
+import { joinsCompanies } from './company/joining.ts';
+import { openCompanyStore } from './company/store.ts';
+import { companyTables } from './company/tables.ts';
 import type { ConsoleConfig } from './config.ts';
 import { ConfigHistory } from './config-history/history.ts';
 import { HistoryRecorder } from './config-history/recorder.ts';
@@ -29,7 +33,7 @@ import { openPeople } from './people/people-service.ts';
 import { mailDomains } from './people/providers/mail-domains.ts';
 import { providerAdmin } from './people/providers/provider-admin.ts';
 import { loadSecrets } from './people/secrets.ts';
-import { createSignIn } from './people/sign-in.ts';
+import { createSignIn, type SignInParts } from './people/sign-in.ts';
 import { openPeopleStore } from './people/store.ts';
 import { consoleTables, peopleTables } from './people/tables.ts';
 import { Throttle } from './people/throttle.ts';
@@ -68,6 +72,7 @@ export const reloads = [
   'smtp',
   'oidc',
   'domains',
+  'companies',
   'throttle',
   'public',
   'media_origins',
@@ -200,6 +205,8 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     views: openViews(orm, ownTables, clock),
     keyRequests: openKeyRequests(orm, ownTables, { clock, random }),
     audit: openAudit(orm, ownTables, { clock, newId }),
+    companyStore: openCompanyStore(orm, companyTables(schema), tables),
+    random,
     throttle: new Throttle(clock),
     peopleStore: openPeopleStore(orm, tables),
     hashPassword: async (password: string) => (await import('better-auth/crypto')).hashPassword(password),
@@ -216,12 +223,14 @@ function signUpShown({ sign_up, domains }: ConsoleConfig) {
 }
 
 async function furnish(ground: Ground, settings: ConsoleConfig) {
-  const { host, clock, log, tokens, audit, throttle, history, recorder, peopleStore, cookiePrefix } = ground;
+  const { host, clock, log, tokens, audit, throttle, history, recorder, peopleStore } = ground;
   const { origin, smtp, oidc } = settings;
   const name = settings.name || host.gateway;
   const brand = brandOf(settings.brand);
   const mailer = smtp.host === '' ? undefined : await openMailer(smtp, log, mailFoot(name, origin, brand));
   const domains = mailDomains(settings);
+  const secrets = () => ground.sealing.secrets;
+  const companies = openCompanies({ ...ground, store: ground.companyStore, secrets, settings });
   const people = openPeople({ ...ground, store: peopleStore, mailer, domains, settings: { name, origin } });
   const services: ConsoleServices = {
     find: (service) => forPages(host.find(service)),
@@ -229,6 +238,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     people,
     invitations: openInvitations({ ...ground, store: peopleStore, mailer, settings: { name, origin } }),
     providers: providerAdmin(settings, host.fetch),
+    companies,
     tokens,
     views: ground.views,
     keyRequests: ground.keyRequests,
@@ -247,15 +257,27 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
       brand,
     },
   };
+  const signIn = signInOf(ground, settings, { people, mailer, domains, companies, name });
+  const folder = new URL('./web/dist/', import.meta.url);
+  const files = new Files({ folder, mediaOrigins: settings.media_origins, brand, clock, random: host.random });
+  return { services, mailer, site: createSite({ services, signIn, files, origin }) };
+}
+
+interface SignInGiven extends Pick<SignInParts, 'mailer' | 'domains' | 'companies'> {
+  readonly people: ReturnType<typeof openPeople>;
+  readonly name: string;
+}
+
+function signInOf(ground: Ground, settings: ConsoleConfig, { name, ...given }: SignInGiven) {
+  const { host, audit, cookiePrefix, companyStore, peopleStore } = ground;
   const { per_address: perAddress, per_account: perAccount, window: windowMs } = settings.throttle;
-  const signIn = createSignIn({
+  return createSignIn({
     ...ground,
-    people,
-    mailer,
-    oidc,
-    domains,
+    ...given,
+    oidc: settings.oidc,
+    joinCompany: joinsCompanies({ host, audit, store: companyStore }),
     fetch: host.fetch,
-    applyPlan: people.applyPlan,
+    applyPlan: given.people.applyPlan,
     store: peopleStore,
     settings: {
       name,
@@ -264,9 +286,6 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
       throttle: { perAddress, perAccount, windowMs },
     },
   });
-  const folder = new URL('./web/dist/', import.meta.url);
-  const files = new Files({ folder, mediaOrigins: settings.media_origins, brand, clock, random: host.random });
-  return { services, mailer, site: createSite({ services, signIn, files, origin }) };
 }
 
 /** Queries that a replica may answer are answered by it. */

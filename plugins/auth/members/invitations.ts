@@ -132,7 +132,7 @@ async function makeRoom(transaction: Orm, tables: AuthTables, accountId: string,
   await refuseFull(transaction, members, accountId);
 }
 
-async function refuseFull(transaction: Orm, members: AuthTables['members'], accountId: string): Promise<void> {
+export async function refuseFull(transaction: Orm, members: AuthTables['members'], accountId: string): Promise<void> {
   const present = and(eq(members.accountId, accountId), isNull(members.leftAt));
   if ((await transaction.$count(members, present)) < mostMembers) return;
   throw new GatewayError('conflict', `An account has at most ${mostMembers} members.`, { field: 'email' });
@@ -169,10 +169,10 @@ function accepting(database: Database, { tables, clock }: Parts): InvitationAdmi
 }
 
 /** A member stays what they are, unless they become an owner. */
-async function rolesThen(
+export async function rolesThen(
   transaction: Orm,
   { members }: AuthTables,
-  { accountId, role, person, at }: Row & { readonly person: string; readonly at: Date },
+  { accountId, role, person, at }: Pick<Row, 'accountId' | 'role'> & { readonly person: string; readonly at: Date },
 ): Promise<MemberRole> {
   const which = and(eq(members.accountId, accountId), eq(members.person, person));
   const [row] = await transaction.select().from(members).where(which).for('update');

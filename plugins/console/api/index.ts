@@ -37,6 +37,7 @@ import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
 import { memberAuditRoutes } from './organizations/audit.ts';
 import { budgetRoutes } from './organizations/budgets.ts';
+import { companyRoutes } from './organizations/company.ts';
 import { invitationRoutes } from './organizations/invitations.ts';
 import { memberRoutes } from './organizations/members.ts';
 import { ownProjectRoutes } from './organizations/projects.ts';
@@ -78,6 +79,7 @@ const topics = [
   ownProjectRoutes,
   memberRoutes,
   invitationRoutes,
+  companyRoutes,
   memberAuditRoutes,
   budgetRoutes,
   trafficRoutes,

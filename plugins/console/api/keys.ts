@@ -4,7 +4,9 @@ import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { imageAnswers } from '../../common/domain/accounts.ts';
 import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
+import { includes } from '../../common/domain/organizations/rights.ts';
 import { capSpend } from '../../common/kit/money/cap-spend.ts';
+import type { Membership } from '../people.ts';
 import { accountAdmin, ledgerQueries } from '../services.ts';
 import { projectInput } from './projects.ts';
 import { changesBetween, changesOf } from './routing/audit-changes.ts';
@@ -12,6 +14,7 @@ import {
   actorOf,
   type ConsoleServices,
   has,
+  membershipOf,
   need,
   ownAccount,
   type RequestContext,
@@ -209,7 +212,7 @@ export function keyRoutes(services: ConsoleServices) {
     })
     .action(create, async ({ json, c }) => {
       const accountId = await ownAccount(services, c);
-      const wanted = termsOf(json);
+      const wanted = await allowedTerms(services, c, json);
       if (wanted.access !== undefined) await requireRight(services, c, 'allKeys');
       return {
         action: 'key.create',
@@ -223,7 +226,7 @@ export function keyRoutes(services: ConsoleServices) {
     })
     .action(change, async ({ param: { id: subject }, json, c }) => {
       const before = await ownKey(services, c, subject);
-      const terms = termsOf(json);
+      const terms = await allowedTerms(services, c, json);
       const admin = need(services, accountAdmin);
       const { accountId } = before;
       const changes = changesBetween(termsJson(before), termsJson(terms));
@@ -241,6 +244,25 @@ export function keyRoutes(services: ConsoleServices) {
       const run = async () => keyJson(await need(services, accountAdmin).revokeKey(accountId, subject));
       return { action: 'key.revoke', subject, run };
     });
+}
+
+const allowedTerms = async (services: ConsoleServices, c: RequestContext, json: z.output<typeof keyTerms>) =>
+  inTheirProject(services, await membershipOf(services, c), actorOf(c).id, termsOf(json));
+
+/** Whom a group of the company's provider puts into a project makes keys for it alone, unless their role includes all keys. */
+export async function inTheirProject(
+  { companies }: Pick<ConsoleServices, 'companies'>,
+  { accountId, role }: Membership,
+  personId: string,
+  wanted: KeyTerms,
+): Promise<KeyTerms> {
+  const project = includes(role, 'allKeys') ? undefined : await companies.projectOf(accountId, personId);
+  if (project === undefined || wanted.project === project) return wanted;
+  if (wanted.project === undefined) return { ...wanted, project };
+  throw new GatewayError('forbidden', `Your keys are for the project "${project}".`, {
+    field: 'project',
+    code: 'other_project',
+  });
 }
 
 /** One of the account, and one's own where the role does not include others'. */

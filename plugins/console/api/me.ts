@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { alertAdmin } from '../../common/domain/admin/alerts.ts';
 import { payments } from '../../common/domain/admin/ledger.ts';
 import { type AccountRight, accountRights, includes, memberRoles } from '../../common/domain/organizations/rights.ts';
-import { roles } from '../actor.ts';
+import { type Actor, roles } from '../actor.ts';
 import type { LegalName } from '../brand/brand.ts';
 import { moduleAddress } from '../modules.ts';
 import type { AddedPage } from '../page-problems.ts';
@@ -145,6 +145,7 @@ const info = z
     gateway: z.string(),
     signUp: z.enum(['open', 'invite', 'closed']),
     providers: z.array(z.object({ id: z.string(), name: z.string() })),
+    companies: z.boolean().describe('Whether people of some mail domains sign in by the provider of their company.'),
     firstOperatorMissing: z.boolean(),
     mail: z.boolean().describe('Whether mails are sent; without, links come from the operator.'),
     public: z.object({ models: z.boolean(), status: z.boolean() }).describe('Pages that need no signing in.'),
@@ -181,10 +182,13 @@ export function meRoutes(services: ConsoleServices) {
     })
     .read(getInfo, async () => {
       const { name: gateway, signUp, oidc, mail } = settings;
-      const firstOperatorMissing = await people.firstOperatorMissing();
+      const [firstOperatorMissing, companies] = await Promise.all([
+        people.firstOperatorMissing(),
+        services.companies.exist(),
+      ]);
       const providers = oidc.map((provider) => ({ ...provider }));
       const brand = { ...brandJson(settings.brand), docs: services.find(docsSite)?.address() ?? null };
-      return { gateway, signUp, providers, firstOperatorMissing, mail, public: settings.pages, brand };
+      return { gateway, signUp, providers, companies, firstOperatorMissing, mail, public: settings.pages, brand };
     })
     .read(first, async ({ json: wanted, c }) => {
       // A wrong token leaves no row in the audit log.
@@ -215,9 +219,9 @@ async function meJson(services: ConsoleServices, c: RequestContext): Promise<z.i
   };
   return {
     role: actor.role,
-    person: person === undefined ? null : await personJson(services, person),
+    person: person === undefined ? null : await personJson(services, person, actor),
     account,
-    accounts: person === undefined ? [] : await accountsOf(services, person.id),
+    accounts: person === undefined ? [] : await accountsOf(services, actor),
     gateway: { name: services.settings.name, origin: c.env.origin },
     features: Object.fromEntries(
       featureNames.map((name) => [name, includesRight(name) && services.find<unknown>(features[name]) !== undefined]),
@@ -236,10 +240,11 @@ function pageJson(added: AddedPage) {
   return { name, title: { ...title }, intro: intro && { ...intro }, path, group, module: moduleAddress(added) };
 }
 
-async function personJson({ people }: ConsoleServices, person: PersonView) {
+async function personJson({ people }: ConsoleServices, person: PersonView, { company }: Actor) {
   const { id, email, name, emailVerified, twoFactor } = person;
   const { password: hasPassword, providerOnly } = await people.waysIn(person);
-  return { id, email, name, emailVerified, twoFactor, hasPassword, providerOnly };
+  const isOnly = providerOnly || company !== undefined;
+  return { id, email, name, emailVerified, twoFactor, hasPassword, providerOnly: isOnly };
 }
 
 async function accountJson(services: ConsoleServices, c: RequestContext): Promise<z.infer<typeof me>['account']> {
@@ -260,7 +265,8 @@ async function accountJson(services: ConsoleServices, c: RequestContext): Promis
   return { id: account.id, name: account.name, plan: account.plan, planEndsAt: null, disabled: false, ...own };
 }
 
-async function accountsOf(services: ConsoleServices, personId: string) {
+async function accountsOf(services: ConsoleServices, { id: personId, company }: Actor) {
   const found = (await services.find(memberAdmin)?.accountsOf(personId)) ?? [];
-  return found.map(({ accountId: id, name, role }) => ({ id, name, role }));
+  const open = company === undefined ? found : found.filter(({ accountId }) => accountId === company);
+  return open.map(({ accountId: id, name, role }) => ({ id, name, role }));
 }

@@ -1,10 +1,11 @@
 /** A program asks for a key by a code (RFC 8628) or has led the person's browser here, and a person who is signed in grants or denies it. */
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../core/contract/errors.ts';
-import { keyTerms } from '../api/keys.ts';
+import { inTheirProject, keyTerms, termsOf } from '../api/keys.ts';
 import {
   actorOf,
   type ConsoleServices,
+  membershipOf,
   need,
   ownAccount,
   type RequestContext,
@@ -110,6 +111,7 @@ export function keyRequestRoutes(services: ConsoleServices) {
         throw new GatewayError('invalid_request', 'expiresAt: must be in the future', { field: 'expiresAt' });
       const terms = JSON.stringify(await c.req.json());
       if (json.access !== undefined && json.access !== null) await requireRight(services, c, 'allKeys');
+      await inTheirProject(services, await membershipOf(services, c), actorOf(c).id, termsOf(json));
       return {
         action: 'key.grant',
         subject: json.name,

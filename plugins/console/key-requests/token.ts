@@ -1,7 +1,7 @@
 /** A program takes the key that a person has granted it: by the code that it waits with, or by the one that the browser has brought it. */
 import { z } from '@hono/zod-openapi';
 import { type AccountRight, includes } from '../../common/domain/organizations/rights.ts';
-import { keyTerms, termsOf } from '../api/keys.ts';
+import { inTheirProject, keyTerms, termsOf } from '../api/keys.ts';
 import { type ConsoleServices, need, type RequestContext } from '../api/routing/router.ts';
 import { Routes, route } from '../api/routing/routes.ts';
 import { answers } from '../api/schemas.ts';
@@ -99,19 +99,20 @@ async function makeKey(
   const { people, audit } = services;
   const person = await people.find(granted.personId);
   if (person === undefined || person.blocked || person.role === 'auditor') return undefined;
-  const terms = termsOf(keyTerms.parse(JSON.parse(granted.terms)));
-  const account = await stillMayMake(services, granted, terms.access === undefined ? 'keys' : 'allKeys');
-  if (account === undefined) return undefined;
+  const wanted = termsOf(keyTerms.parse(JSON.parse(granted.terms)));
+  const member = await stillMayMake(services, granted, wanted.access === undefined ? 'keys' : 'allKeys');
+  if (member === undefined) return undefined;
+  const terms = await inTheirProject(services, member, person.id, wanted);
   const end = await audit.begin({
     actor: { kind: 'person', id: person.id, label: person.email, role: person.role },
     action: 'key.create',
     subject: terms.name,
     reason: reasonOf(granted.program, granted.machine),
     address: c.env.address,
-    accountId: account,
+    accountId: member.accountId,
   });
   try {
-    const { key } = await need(services, accountAdmin).createKey(account, terms, person.id);
+    const { key } = await need(services, accountAdmin).createKey(member.accountId, terms, person.id);
     await end('done');
     return { key, expiresAt: terms.expiresAt };
   } catch (error) {
@@ -120,9 +121,9 @@ async function makeKey(
   }
 }
 
-/** The account, while the person has the role for it there. */
+/** The person in the account, while they have the role for it there. */
 async function stillMayMake(services: ConsoleServices, { personId, accountId }: Granted, right: AccountRight) {
   const member = await services.people.membershipOf({ id: personId, chosen: accountId });
   if (accountId !== undefined && member.accountId !== accountId) return undefined;
-  return includes(member.role, right) ? member.accountId : undefined;
+  return includes(member.role, right) ? member : undefined;
 }

@@ -29,13 +29,16 @@ export function membershipsOf(
     // They have left the account that was made for them.
     const [other] = (await admin?.accountsOf(personId)) ?? [];
     if (other !== undefined) return { accountId: other.accountId, role: other.role };
-    throw new GatewayError('forbidden', 'You are in no account any more. Ask somebody who is in one to invite you.', {
-      code: 'no_account',
-    });
+    throw inNone();
   };
   return {
     accountOf,
-    async membershipOf({ id, chosen }) {
+    async membershipOf({ id, chosen, company }) {
+      if (company !== undefined) {
+        const role = await members()?.roleOf(company, id);
+        if (role === undefined) throw inNone();
+        return { accountId: company, role };
+      }
       const role = chosen === undefined ? undefined : await members()?.roleOf(chosen, id);
       return role === undefined ? atHome(id) : { accountId: chosen!, role };
     },
@@ -45,3 +48,8 @@ export function membershipsOf(
     },
   };
 }
+
+const inNone = () =>
+  new GatewayError('forbidden', 'You are in no account any more. Ask somebody who is in one to invite you.', {
+    code: 'no_account',
+  });

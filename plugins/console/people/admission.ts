@@ -29,8 +29,13 @@ export async function admitSession(parts: AuthParts, personId: string, context: 
   if (vouched === undefined && parts.domains.byProviderOnly(email)) throw asksProvider(parts.domains, email);
   if (context?.path === '/two-factor/verify-totp') await useCode(parts, personId, context.body);
   if (vouched === undefined) return undefined;
-  await applyClaims(parts, { personId, ...vouched, address: context?.headers?.get(addressHeader) ?? '' });
-  return { data: { providerId: vouched.provider.id } };
+  const { provider, claims } = vouched;
+  const address = context?.headers?.get(addressHeader) ?? '';
+  await applyClaims(parts, { personId, provider, claims, address });
+  const { id: providerId, company } = provider;
+  if (company === undefined) return { data: { providerId } };
+  await parts.joinCompany({ personId, email, company, by: providerId, claims, address });
+  return { data: { providerId, companyAccountId: company.accountId } };
 }
 
 type HookContext = { path?: string; body?: unknown; headers?: Headers | undefined } | null;
@@ -44,9 +49,11 @@ export async function admit(
   refuseLong({ name, email });
   const { invite } = (context?.body ?? {}) as { invite?: unknown };
   const invitation = typeof invite === 'string' ? invite : undefined;
-  const vouched = arrival.getStore()?.vouched !== undefined;
+  const provider = arrival.getStore()?.vouched?.provider;
+  const vouched = provider !== undefined;
   const wanted = { email: email.toLowerCase(), invitation, vouched };
-  await admitSignUp(domains.signUpOf(email, vouched), links, orm, wanted);
+  const policy = domains.signUpOf(email, provider?.company?.isForeign ? 'owner' : vouched);
+  await admitSignUp(policy, links, orm, wanted);
   return { data: { role: 'client', blocked: false } };
 }
 

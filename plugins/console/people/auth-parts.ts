@@ -1,5 +1,6 @@
 /** What the sign-in is made of. Types alone. */
 import type { Host } from '../../../core/contract/contract.ts';
+import type { JoinCompany } from '../company/joining.ts';
 import type { OidcProvider } from '../config.ts';
 import type { Links } from './links.ts';
 import type { Mailer } from './mail.ts';
@@ -23,6 +24,8 @@ export interface AuthParts extends ClaimedParts {
   readonly throttle: Throttle;
   readonly mailer: Mailer | undefined;
   readonly newId: () => string;
+  /** Makes somebody whom the provider of an account has signed in its member. */
+  readonly joinCompany: JoinCompany;
   readonly settings: {
     readonly name: string;
     readonly cookiePrefix: string;

@@ -25,10 +25,11 @@ export type Auth = { handler(request: Request): Promise<Response> };
 
 const passwordLength = { least: 10, most: 128 } as const;
 
+const hiddenField = { type: 'string', input: false, required: false, returned: false } as const;
 const userFields = {
   role: { type: 'string', input: false, required: false, defaultValue: 'client' },
   blocked: { type: 'boolean', input: false, required: false, defaultValue: false, returned: false },
-  gatewayAccountId: { type: 'string', input: false, required: false, returned: false },
+  gatewayAccountId: hiddenField,
 } as const;
 
 function emailVerification(mailer: Mailer, name: string, origin: string): BetterAuthOptions['emailVerification'] {
@@ -76,7 +77,7 @@ export function createAuth(parts: AuthParts, origin: string, found?: FoundProvid
     session: {
       expiresIn: Math.round(settings.sessionMs / 1_000),
       disableSessionRefresh: true,
-      additionalFields: { providerId: { type: 'string', input: false, required: false, returned: false } },
+      additionalFields: { providerId: hiddenField, companyAccountId: hiddenField },
     },
     user: { additionalFields: userFields },
     verification: { storeIdentifier: 'hashed' },

@@ -17,7 +17,7 @@ import { type Mailer, words } from './mail.ts';
 import type { ClaimedParts } from './providers/claimed.ts';
 import type { MailDomains } from './providers/mail-domains.ts';
 import { hashSecret, makeSecret, type Secrets } from './secrets.ts';
-import type { PeopleStore } from './store.ts';
+import type { PeopleStore, SessionPerson } from './store.ts';
 import type { PeopleTables } from './tables.ts';
 import type { TokenStore } from './tokens.ts';
 
@@ -54,8 +54,7 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
       if (token === undefined) return undefined;
       const person = await store.bySession(sessionHash(token), clock.now());
       if (person === undefined) return undefined;
-      const { id, email: label, role, chosen } = person;
-      return { kind: 'person', id, label, role, ...(chosen === null ? {} : { chosen }) } satisfies Actor;
+      return actorOf(person);
     },
     find: (personId) => store.find(personId),
     waysIn: async ({ id, email }) => ({
@@ -95,6 +94,12 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
     firstOperatorMissing: async () => (await store.operators()) === 0,
     makeFirstOperator: (wanted) => makeFirstOperator(parts, wanted),
   };
+}
+
+/** Who comes by the provider of an account has its rights there, and none of the operator's. */
+function actorOf({ id, email: label, role, chosen, company }: SessionPerson): Actor {
+  if (company !== null) return { kind: 'person', id, label, role: 'client', chosen: company, company };
+  return { kind: 'person', id, label, role, ...(chosen === null ? {} : { chosen }) };
 }
 
 function changesOf(

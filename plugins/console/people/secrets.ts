@@ -59,7 +59,7 @@ export function rotatedPeople(
   const { twoFactor } = peopleTables(schema);
   return {
     setting: 'console.secret',
-    uses: 'cookies, links in mails, seeds and backup codes of second factors, kept configurations',
+    uses: 'cookies, links in mails, seeds and backup codes of second factors, secrets of providers of accounts, kept configurations',
     secrets: configured.length,
     async rotate(givesUp) {
       const secrets = await loadSecrets(orm, tables, configured, random);

@@ -2,6 +2,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { withNulField } from '../../../core/json/nul-field.ts';
+import type { Companies } from '../company/companies.ts';
 import type { OidcProvider } from '../config.ts';
 import { refuseForeign } from '../origin.ts';
 import type { People } from '../people.ts';
@@ -19,15 +20,26 @@ export interface SignInParts extends AuthParts {
   readonly people: People;
   readonly store: PeopleStore;
   readonly oidc: readonly OidcProvider[];
+  readonly companies: Pick<Companies, 'found' | 'placed' | 'fetch'>;
   readonly sessionCookie: string;
 }
 
 /** Changes by which people would sign in without their provider. */
 const ownWays = new Set(['/change-password', '/passkey/verify-registration', '/passkey/generate-register-options']);
 const signInPage = '/console/sign-in';
+/** What people do who were signed in by the provider of an account, and what leads to signing in: not how else they sign in. */
+const openToCompanies =
+  /^\/(?:get-session|sign-out|sign-in\/.*|sign-up\/.*|callback\/.*|list-sessions|revoke-.*|request-password-reset|reset-password.*|verify-email|send-verification-email|two-factor\/verify-.*|passkey\/(?:generate-authenticate-options|verify-authentication))$/;
+const notByCompany = () =>
+  new GatewayError('forbidden', 'You are signed in by your company. This is changed by those who sign in themselves.', {
+    code: 'company_session',
+  });
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const ways: Ways = { plain: keepAuths(parts), through: providerAuths(parts) };
+  const through = providerAuths(parts, (provider) =>
+    provider.company?.isForeign ? parts.companies.fetch : parts.fetch,
+  );
+  const ways: Ways = { plain: keepAuths(parts), through };
   return async function signIn(given, origin) {
     const path = new URL(given.url).pathname.slice(authPath.length);
     const isBack = path.startsWith('/callback/');
@@ -61,9 +73,10 @@ interface Ways {
 async function answerOf(parts: SignInParts, { plain, through }: Ways, asked: Asked): Promise<Response> {
   const { request, origin, path } = asked;
   if (request.method === 'POST' && path === '/revoke-session') return revokeSession(parts, request);
-  if (ownWays.has(path)) {
+  if (!openToCompanies.test(path)) {
     const actor = await parts.people.identify(request.headers);
-    if (actor?.kind === 'person' && parts.domains.byProviderOnly(actor.label))
+    if (actor?.company !== undefined) throw notByCompany();
+    if (ownWays.has(path) && actor?.kind === 'person' && parts.domains.byProviderOnly(actor.label))
       throw new GatewayError('invalid_request', parts.domains.askProvider(actor.label), { code: 'use_provider' });
   }
   const provider = await providerOf(parts, asked);
@@ -76,7 +89,10 @@ async function answerOf(parts: SignInParts, { plain, through }: Ways, asked: Ask
 }
 
 /** Where a request leads through a provider: which one. */
-async function providerOf({ oidc }: SignInParts, { request, path }: Asked): Promise<OidcProvider | undefined> {
+async function providerOf(
+  { oidc, companies }: SignInParts,
+  { request, path }: Asked,
+): Promise<OidcProvider | undefined> {
   let id: unknown = /^\/callback\/([a-z0-9-]+)$/.exec(path)?.[1];
   if (path === '/sign-in/social')
     id = (
@@ -86,7 +102,9 @@ async function providerOf({ oidc }: SignInParts, { request, path }: Asked): Prom
         .catch(() => undefined)) as { provider?: unknown } | undefined
     )?.provider;
   if (id === undefined) return undefined;
-  const provider = oidc.find((one) => one.id === id);
+  const configured = oidc.find((one) => one.id === id);
+  if (configured !== undefined) return companies.placed(configured);
+  const provider = typeof id === 'string' ? await companies.found(id) : undefined;
   if (provider === undefined)
     throw new GatewayError('not_found', 'There is no such provider.', { code: 'oauth_provider_not_found' });
   return provider;

@@ -7,11 +7,13 @@ import type { Owner, PersonView } from '../people.ts';
 import { cursorOf, readCursor } from './cursor.ts';
 import type { PeopleTables } from './tables.ts';
 
-interface SessionPerson {
+export interface SessionPerson {
   readonly id: string;
   readonly email: string;
   readonly role: Role;
   readonly chosen: string | null;
+  /** The account that the session is for alone. */
+  readonly company: string | null;
 }
 
 export type PeopleStore = ReturnType<typeof openPeopleStore>;
@@ -181,8 +183,9 @@ function sessionStatements(orm: Orm, { user, session, account, verification }: P
   return {
     /** The person of a session; undefined if it has ended or the person is blocked. */
     async bySession(tokenHash: string, at: number): Promise<SessionPerson | undefined> {
+      const { chosenAccountId: chosen, companyAccountId: company } = session;
       const [found] = await orm
-        .select({ id: user.id, email: user.email, role: user.role, chosen: session.chosenAccountId })
+        .select({ id: user.id, email: user.email, role: user.role, chosen, company })
         .from(session)
         .innerJoin(user, eq(user.id, session.userId))
         .where(and(eq(session.token, tokenHash), gt(session.expiresAt, new Date(at)), eq(user.blocked, false)));

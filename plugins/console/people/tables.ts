@@ -31,6 +31,7 @@ export function peopleTables(schema: string) {
     userAgent: text('user_agent'),
     providerId: text('provider_id'),
     chosenAccountId: text('account_id'),
+    companyAccountId: text('company_account_id'),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
   });

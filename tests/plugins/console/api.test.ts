@@ -42,6 +42,7 @@ test('only intended routes are public, and routes that act on others are for ope
     'GET /public/legal/:name',
     'GET /public/models',
     'GET /public/status',
+    'POST /company-sign-in',
     'POST /connect/code',
     'POST /first-operator',
   ]);

@@ -34,6 +34,7 @@ import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
 import { fakeAlerts } from './fakes/alerts.ts';
 import { fakeBodies } from './fakes/bodies.ts';
 import { fakeBudgets } from './fakes/budgets.ts';
+import { fakeCompanies } from './fakes/companies.ts';
 import { fakeHistory } from './fakes/config-history.ts';
 import { fakeBatches, fakeFiles } from './fakes/files.ts';
 import { fakeInvitations, fakeMembers } from './fakes/members.ts';
@@ -69,7 +70,7 @@ export interface FakeOptions {
 const acmeProvider = {
   ...{ id: 'acme', name: 'Acme SSO', issuer: 'https://login.acme.example', client_id: 'gateway', client_secret: 'x' },
   ...{ scopes: ['openid'], domains: ['acme.example'], verified_claim: 'email_verified', roles: [], plans: [] },
-  sign_out: 'console',
+  ...{ sign_out: 'console', account: '', member: 'developer', members: [] },
 } as unknown as OidcProvider;
 
 export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): FakeConsole {
@@ -85,6 +86,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     clock,
     people,
     invitations: fakeInvitations(world, people),
+    companies: fakeCompanies(clock.now),
     providers: providerAdmin({ oidc: [acmeProvider], domains: [], origin: 'https://gateway.example' }, host.fetch),
     tokens: fakeTokens(world),
     views: fakeViews(),

@@ -52,6 +52,8 @@ export interface MemberAdmin {
     accountIds: readonly string[],
     roles: readonly MemberRole[],
   ): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Without an invitation; a member stays what they are. `conflict`: the account has as many as there may be. */
+  join(accountId: string, person: string, role: MemberRole): Promise<void>;
   setRole(accountId: string, person: string, role: MemberRole, by: MembersChanger): Promise<void>;
   /** Removes them at once, in all processes. Members may remove themselves. */
   remove(accountId: string, person: string, keys: LeftKeys, by: MembersChanger): Promise<void>;

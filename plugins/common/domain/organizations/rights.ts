@@ -23,6 +23,7 @@ const rights = {
     what: 'Invite, change and remove members; owners alone make and remove owners',
     roles: ['owner', 'admin'],
   },
+  signIn: { what: "Set by which provider people of the company's domains sign in", roles: ['owner'] },
   audit: { what: 'Read what members have done', roles: ['owner', 'admin'] },
   pages: { what: 'Pages that plugins add', roles: ['owner', 'admin'] },
   wallet: { what: 'Read balance, movements and statements', roles: ['owner', 'admin', 'billing'] },

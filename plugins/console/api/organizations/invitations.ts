@@ -6,7 +6,14 @@ import { memberRoles } from '../../../common/domain/organizations/rights.ts';
 import { type Inviter, isOver } from '../../members/types.ts';
 import type { Handover } from '../../people.ts';
 import { changesOf } from '../routing/audit-changes.ts';
-import { actorOf, type ConsoleServices, nothingHere, ownAccount, type RequestContext } from '../routing/router.ts';
+import {
+  actorOf,
+  type ConsoleServices,
+  nothingHere,
+  ownAccount,
+  type RequestContext,
+  refuseCompany,
+} from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, done, id, instant, takes, writerOf } from '../schemas.ts';
 
@@ -89,6 +96,7 @@ export function invitationRoutes(services: ConsoleServices) {
       return { account, email, role: wanted };
     })
     .action(join, async ({ c, json }) => {
+      refuseCompany(c);
       const { accountId, role: wanted } = await tried(services, c, json.token);
       const run = async () => {
         const joined = await invitations.accept(json.token, actorOf(c));

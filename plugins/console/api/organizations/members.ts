@@ -7,7 +7,7 @@ import { memberRoles } from '../../../common/domain/organizations/rights.ts';
 import type { Owner } from '../../people.ts';
 import { ledgerQueries, memberAdmin } from '../../services.ts';
 import { changesBetween } from '../routing/audit-changes.ts';
-import { actorOf, type ConsoleServices, need, nothingHere, ownAccount } from '../routing/router.ts';
+import { actorOf, type ConsoleServices, need, nothingHere, ownAccount, refuseCompany } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, dayMs, done, id, instant, takes, usd, writerOf } from '../schemas.ts';
 
@@ -93,6 +93,7 @@ export function memberRoutes(services: ConsoleServices) {
       return { action: 'member.leave', subject, run: () => admin().remove(accountId, person, 'revoke', { person }) };
     })
     .read(choose, async ({ c, json }) => {
+      refuseCompany(c);
       if ((await admin().roleOf(json.accountId, actorOf(c).id)) === undefined)
         throw nothingHere('account', 'accountId');
       await services.people.choose(c.req.raw.headers, json.accountId);

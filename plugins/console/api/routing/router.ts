@@ -10,6 +10,7 @@ import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import { type AccountRight, includes } from '../../../common/domain/organizations/rights.ts';
 import type { Actor } from '../../actor.ts';
 import type { Brand } from '../../brand/brand.ts';
+import type { Companies } from '../../company/companies.ts';
 import type { ConfigHistory } from '../../config-history/history.ts';
 import type { HistoryRecorder } from '../../config-history/recorder.ts';
 import type { Programs } from '../../key-requests/programs.ts';
@@ -25,6 +26,7 @@ export interface ConsoleServices {
   readonly people: People;
   readonly providers: ProviderAdmin;
   readonly invitations: Invitations;
+  readonly companies: Companies;
   readonly tokens: Tokens;
   readonly views: Views;
   readonly keyRequests: KeyRequests;
@@ -83,6 +85,14 @@ export function actorOf(c: RequestContext): Actor {
   const actor = c.get('actor');
   if (actor === undefined) throw new GatewayError('unauthenticated', 'Sign in first.');
   return actor;
+}
+
+/** A session that began at the provider of an account is for that account alone. */
+export function refuseCompany(c: RequestContext): void {
+  if (actorOf(c).company === undefined) return;
+  throw new GatewayError('forbidden', 'You are signed in by your company, for its account alone.', {
+    code: 'company_session',
+  });
 }
 
 /** Names one change of one person, so that a repetition changes nothing; another person's same key is another change. */

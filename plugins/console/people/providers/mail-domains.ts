@@ -26,8 +26,9 @@ export function mailDomains({ sign_up, domains, oidc }: Pick<ConsoleConfig, 'sig
     /** Names of the providers that alone vouch for addresses of this domain; none: each provider may. */
     providersOf,
 
-    /** `vouched`: by a provider that this address belongs to. */
-    signUpOf(email: string, vouched: boolean): SignUpPolicy {
+    /** `vouched`: by a provider that this address belongs to; `owner`: by one that the owner of an account has set up. */
+    signUpOf(email: string, vouched: boolean | 'owner'): SignUpPolicy {
+      if (vouched === 'owner') return sign_up === 'closed' ? 'closed' : 'open';
       return rules.get(domainOf(email))?.sign_up ?? (vouched && providersOf(email).length > 0 ? 'open' : sign_up);
     },
 

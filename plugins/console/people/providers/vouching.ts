@@ -107,9 +107,7 @@ async function admitIdentity(parts: VouchingParts, provider: OidcProvider, claim
     .from(user)
     .where(eq(user.email, email));
   if (person === undefined) return;
-  // An account with rights is joined only by the provider that its domain belongs to.
-  const mayJoin = person.role === 'client' || provider.domains.includes(domainOf(email));
-  if (!person.verified || !mayJoin) throw refusal('account_not_linked');
+  if (!person.verified || !mayJoin(provider, person.role, email)) throw refusal('account_not_linked');
   const [other] = await orm
     .select({ id: account.id })
     .from(account)
@@ -118,9 +116,15 @@ async function admitIdentity(parts: VouchingParts, provider: OidcProvider, claim
   if (other !== undefined) throw refusal('other_identity');
 }
 
+/** An account with rights is joined only by the operator's own provider that its domain belongs to. */
+const mayJoin = (provider: OidcProvider, role: string, email: string) =>
+  role === 'client' || (provider.company === undefined && provider.domains.includes(domainOf(email)));
+
 function refuseDomain(domains: MailDomains, provider: OidcProvider, email: string): void {
   const owners = domains.providersOf(email);
-  if (owners.some(({ id }) => id === provider.id)) return;
+  if (provider.company?.isForeign && owners.length > 0) throw refusal('other_provider');
+  const own = provider.company?.isForeign ? [provider] : owners;
+  if (own.some(({ id, domains: names }) => id === provider.id && names.includes(domainOf(email)))) return;
   if (provider.domains.length > 0) throw refusal('wrong_domain');
   if (owners.length > 0) throw refusal('other_provider');
 }

@@ -54,6 +54,7 @@ export function fakeMembers(world: World): MemberAdmin {
   return {
     ...fake,
     roleAtHome: async () => world.memberRole,
+    join: async () => undefined,
     peopleOf: async () => new Map(),
     invitations: undefined as never,
   };

@@ -1,0 +1,43 @@
+/** The sign-in of a company in memory: one domain is verified when it is asked for the second time. */
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { Companies } from '../../../../plugins/console/company/companies.ts';
+import type { DomainView, ProviderOfAccount } from '../../../../plugins/console/company/types.ts';
+
+export function fakeCompanies(now: () => number): Companies {
+  const domains = new Map<string, DomainView>();
+  let provider: ProviderOfAccount | undefined;
+  const asked = new Set<string>();
+  return {
+    isOffered: true,
+    fetch: () => Promise.reject(new Error('no network')),
+    domains: {
+      list: async () => [...domains.values()],
+      async add(_accountId, domain) {
+        domains.set(domain, { domain, token: 'a-token-of-this-test', verifiedAt: undefined });
+      },
+      async verify(_accountId, domain) {
+        if (!asked.has(domain)) {
+          asked.add(domain);
+          throw new GatewayError('conflict', 'The record is not there.', { code: 'domain_not_verified' });
+        }
+        domains.set(domain, { ...domains.get(domain)!, verifiedAt: now() });
+      },
+      async remove(_accountId, domain) {
+        domains.delete(domain);
+      },
+    },
+    of: async () => provider,
+    async save(_accountId, wanted) {
+      provider = { ...wanted, id: 'company-0123456789abcdef' };
+    },
+    async remove() {
+      provider = undefined;
+    },
+    problem: async () => undefined,
+    named: async () => provider && { id: provider.id, name: provider.name },
+    exist: async () => provider !== undefined,
+    found: async () => undefined,
+    placed: async (given) => given,
+    projectOf: async () => undefined,
+  };
+}
