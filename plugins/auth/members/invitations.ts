@@ -2,7 +2,12 @@
 import { and, desc, eq, gt, isNull, lt, or } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { type Database, isUuid, type Orm } from '../../common/domain/database.ts';
-import type { InvitationAdmin, InvitationView, MembersChanger } from '../../common/domain/organizations/members.ts';
+import type {
+  InvitationAdmin,
+  InvitationView,
+  MemberAdmin,
+  MembersChanger,
+} from '../../common/domain/organizations/members.ts';
 import { type MemberRole, mayManage } from '../../common/domain/organizations/rights.ts';
 import { type AuthTables, authTables } from '../tables.ts';
 import { mostMembers, notIncluded, roleIn } from './store.ts';
@@ -132,7 +137,7 @@ async function makeRoom(transaction: Orm, tables: AuthTables, accountId: string,
   await refuseFull(transaction, members, accountId);
 }
 
-export async function refuseFull(transaction: Orm, members: AuthTables['members'], accountId: string): Promise<void> {
+async function refuseFull(transaction: Orm, members: AuthTables['members'], accountId: string): Promise<void> {
   const present = and(eq(members.accountId, accountId), isNull(members.leftAt));
   if ((await transaction.$count(members, present)) < mostMembers) return;
   throw new GatewayError('conflict', `An account has at most ${mostMembers} members.`, { field: 'email' });
@@ -169,7 +174,7 @@ function accepting(database: Database, { tables, clock }: Parts): InvitationAdmi
 }
 
 /** A member stays what they are, unless they become an owner. */
-export async function rolesThen(
+async function rolesThen(
   transaction: Orm,
   { members }: AuthTables,
   { accountId, role, person, at }: Pick<Row, 'accountId' | 'role'> & { readonly person: string; readonly at: Date },
@@ -182,6 +187,26 @@ export async function rolesThen(
   else await transaction.update(members).set({ role, leftAt: null }).where(which);
   return role;
 }
+
+/** Becoming a member without an invitation: for those whom the account itself has named. */
+export function openJoining(database: Database, now: () => Date): Pick<MemberAdmin, 'join'> {
+  const tables = authTables(database.schema);
+  const { accounts, members } = tables;
+  return {
+    async join(accountId, person, role) {
+      if (!isUuid(accountId)) throw noAccount();
+      await database.change('member', accountId, async (transaction) => {
+        const which = eq(accounts.id, accountId);
+        const [account] = await transaction.select({ id: accounts.id }).from(accounts).where(which).for('update');
+        if (account === undefined) throw noAccount();
+        await refuseFull(transaction, members, accountId);
+        await rolesThen(transaction, tables, { accountId, role, person, at: now() });
+      });
+    },
+  };
+}
+
+const noAccount = () => new GatewayError('not_found', 'There is no such account.', { field: 'account' });
 
 function viewOf({ id, accountId, email, role, invitedBy, createdAt, expiresAt, acceptedAt }: Row): InvitationView {
   return {

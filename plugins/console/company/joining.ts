@@ -16,7 +16,7 @@ interface Parts {
   readonly audit: Audit;
 }
 
-export interface Arriving {
+interface Arriving {
   readonly personId: string;
   readonly email: string;
   readonly company: Company;

@@ -28,8 +28,6 @@ const viewOf = ({ id, settings }: SealedProvider): ProviderOfAccount => ({
   id,
 });
 
-export type CompanyProviders = ReturnType<typeof companyProviders>;
-
 export function companyProviders(parts: CompanyParts) {
   const { store, settings } = parts;
   return {

@@ -53,7 +53,7 @@ function domainStatements(orm: Orm, { domains }: CompanyTables) {
       return row;
     },
 
-    /** Of two accounts at once the second gets false: the index lets one in. `from`: the one that it is taken from. */
+    /** The second of two accounts at once gets false: the index lets one in. `from`: the one that it is taken from. */
     verify: (accountId: string, name: string, at: Date, from: string | undefined): Promise<boolean> =>
       orm.transaction(async (inner) => {
         if (from !== undefined) await inner.update(domains).set({ verifiedAt: null }).where(one(from, name));

@@ -2,7 +2,7 @@
 import type { GrantedRole } from './config.ts';
 
 /** People with this claim get this role; their keys are for this project. */
-export interface GroupRule {
+interface GroupRule {
   readonly claim: string | readonly string[];
   readonly value: string;
   readonly role: GrantedRole;

@@ -35,6 +35,7 @@ async function english(): Promise<Map<string, string>> {
     'projects',
     'members',
     'rotation',
+    'company',
   ];
   const pages = await Promise.all(names.map((name) => load(`en/${name}.ts`)));
   const client = Object.assign({}, texts['client'], ...pages);

@@ -43,6 +43,7 @@ export type PaymentPage = Get<'payments'>;
 export type MemberRow = RowOf<Get<'members'>>;
 export type MemberRole = MemberRow['role'];
 export type MemberInvitation = RowOf<Answer<Routes['members']['invitations']['$get']>>;
+export type CompanySignIn = Answer<Routes['members']['sign-in']['$get']>;
 export type MemberActRow = RowOf<Answer<Routes['members']['audit']['$get']>>;
 export type BudgetRow = RowOf<Get<'budgets'>>;
 export type ProjectRow = RowOf<Get<'projects'>>;

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useInfo } from '../../api/session.ts';
 import { EntryFrame, TextLink } from '../../parts/entry-frame.tsx';
 import { useEntered, useNext } from './after-entry.ts';
+import { CompanySignIn } from './company-sign-in.tsx';
 import { ProviderProblem } from './provider-problem.tsx';
 import { SecondFactor } from './second-factor.tsx';
 import { OtherWays, PasswordForm } from './ways-in.tsx';
@@ -36,6 +37,7 @@ export default function SignIn() {
         <ProviderProblem />
         <PasswordForm onDone={entered} onSecond={() => setSecond(true)} />
         <OtherWays onDone={entered} next={next} />
+        {info?.companies && <CompanySignIn next={next} />}
       </Stack>
     </EntryFrame>
   );

@@ -2,6 +2,7 @@
 import account from './account.ts';
 import type budgets from './budgets.ts';
 import client from './client.ts';
+import type company from './company.ts';
 import type connect from './connect.ts';
 import entry from './entry.ts';
 import type files from './files.ts';
@@ -28,6 +29,7 @@ export type English = typeof texts & {
     typeof projects &
     typeof budgets &
     typeof members &
-    typeof rotation;
+    typeof rotation &
+    typeof company;
   readonly operator: typeof operator;
 };

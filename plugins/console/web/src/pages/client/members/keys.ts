@@ -6,6 +6,9 @@ import { askAgain } from '../../../api/again.ts';
 export const membersKey = ['members'] as const;
 export const invitationsKey = ['members', 'invitations'] as const;
 
+/** A change of the company's sign-in, after which the page shows what is there then. */
+export type CompanyChange = (method: 'POST' | 'DELETE', path: string, body?: object) => Promise<void>;
+
 export function useMembersChanged(): (message: string) => Promise<void> {
   const queries = useQueryClient();
   return async (message) => {

@@ -1,9 +1,9 @@
 /** Members of the account: who they are, their roles, invitations, and what they did. */
-import { Badge, Button, Group, SegmentedControl, Text } from '@mantine/core';
+import { Badge, Button, Group, SegmentedControl, Skeleton, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconHistory, IconUserPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get, send } from '../../../api/client.ts';
 import { useMe, usePerson } from '../../../api/session.ts';
@@ -19,7 +19,10 @@ import { Steady } from '../../../parts/steady.tsx';
 import { RemoveMember, RoleDrawer } from './change.tsx';
 import { Invite, Waiting } from './invitations.tsx';
 import { membersKey } from './keys.ts';
+import '../../../parts/company-texts.ts';
 import '../../../parts/member-texts.ts';
+
+const Company = lazy(() => import('./company.tsx'));
 
 export default function Members() {
   const { t } = useTranslation();
@@ -27,7 +30,8 @@ export default function Members() {
   const [search, setSearch] = useSearchState();
   const [inviting, setInviting] = useState(false);
   const manages = account?.rights.includes('members') === true;
-  const isLog = manages && search['show'] === 'log';
+  const signsIn = account?.rights.includes('signIn') === true;
+  const show = shownOf(search['show'], { manages, signsIn });
   return (
     <Page
       title={t('client.members.title')}
@@ -51,17 +55,23 @@ export default function Members() {
       {manages && (
         <Group>
           <SegmentedControl
-            value={isLog ? 'log' : 'members'}
-            onChange={(show) => setSearch({ show: show === 'log' ? 'log' : undefined })}
+            value={show}
+            onChange={(wanted) => setSearch({ show: wanted === 'members' ? undefined : wanted })}
             data={[
               { value: 'members', label: t('client.members.title') },
               { value: 'log', label: t('client.members.log') },
+              ...(signsIn ? [{ value: 'sign-in', label: t('client.company.title') }] : []),
             ]}
           />
         </Group>
       )}
-      {isLog && <Log />}
-      {manages && !isLog && (
+      {show === 'log' && <Log />}
+      {show === 'sign-in' && (
+        <Suspense fallback={<Skeleton height={320} />}>
+          <Company />
+        </Suspense>
+      )}
+      {manages && show === 'members' && (
         <>
           <People />
           <Steady>
@@ -72,6 +82,11 @@ export default function Members() {
       <Invite opened={inviting} onClose={() => setInviting(false)} />
     </Page>
   );
+}
+
+function shownOf(wanted: string | undefined, may: { readonly manages: boolean; readonly signsIn: boolean }) {
+  if (wanted === 'log' && may.manages) return 'log';
+  return wanted === 'sign-in' && may.signsIn ? 'sign-in' : 'members';
 }
 
 function People() {
