@@ -163,8 +163,10 @@ testOnServer(
     assert.equal((await balanceOf(customer)).balance, nanoUsd - 50n * wholeCost);
     // What the calls did not cost of their holds can be spent on any process.
     const left = Number((evalBudget - 50n * wholeCost) / holdNanoUsd);
-    for (let index = 0; index < left; index++)
-      assert.equal((await send(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 })).status, 200);
+    for (let index = 0; index < left; index++) {
+      const { status, text } = await send(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+      assert.equal(status, 200, `call ${index} of ${left} that the budget is for: ${text}`);
+    }
   },
 );
 
