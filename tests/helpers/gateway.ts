@@ -24,6 +24,8 @@ export interface TestGateway {
 export interface TestGatewayOptions {
   /** Reuses a data directory of an earlier gateway; it is then not removed. */
   directory?: string;
+  /** The directory is new, and its rows go with the gateway. */
+  isFresh?: boolean;
   environment?: Record<string, string>;
   clock?: Clock;
 }
@@ -37,7 +39,8 @@ const taken = new Map<string, Taken>();
 export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const directory = options.directory ?? temporaryDirectory('gateway-');
   const file = join(directory, 'gateway.yaml');
-  const isOwn = options.directory === undefined && keepsRowsHere(yaml, options) && !/^schema:/m.test(yaml);
+  const isFresh = options.directory === undefined || options.isFresh === true;
+  const isOwn = isFresh && keepsRowsHere(yaml, options) && !/^schema:/m.test(yaml);
   if (databaseUrl !== undefined && isOwn) taken.set(directory, await takeSchema([...migrationFolders().keys()]));
   await writeFile(
     file,
@@ -58,10 +61,9 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
   });
   const stop = async () => {
     await gateway.stop(0);
-    if (options.directory !== undefined) return;
-    await rm(directory, { recursive: true, force: true });
     taken.get(directory)?.giveBack();
     taken.delete(directory);
+    if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
   };
   return { origin: `http://127.0.0.1:${port}`, gateway, directory, lines, stop, [Symbol.asyncDispose]: stop };
 }

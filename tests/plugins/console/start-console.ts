@@ -29,24 +29,34 @@ ${/^plans:/m.test(more) ? '' : 'plans: { default: free, offers: { free: { price:
 console:
 ${section.replace(/^/gm, '  ')}
 ${more}`;
-  return startOn(yaml, directory, originIn(section));
+  return startOn(yaml, directory, { page: originIn(section), isFresh: true });
 }
 
 /** The whole demo gateway, with the sandbox instead of every vendor. `more`: further lines of its file. */
 export async function startDemo(file = 'demo', more = '', port = 0): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
-  return startOn(`include: config/${file}.yaml\n${more}`, directory, originIn(more), port);
+  return startOn(`include: config/${file}.yaml\n${more}`, directory, { page: originIn(more), isFresh: true, port });
 }
 
 /** A gateway of a whole file; a list of `include`s is taken as it is, so that files may be copies that are written to. */
 export async function startFile(yaml: string, directory: string): Promise<TestConsole> {
-  return startOn(yaml, directory, undefined);
+  return startOn(yaml, directory, {});
 }
 
 const originIn = (lines: string) => /^ *origin: (\S+)$/m.exec(lines)?.[1];
 
-/** `page`: where browsers take their pages to come from; by default where the gateway listens. */
-async function startOn(yaml: string, directory: string, page: string | undefined, port = 0): Promise<TestConsole> {
+interface Place {
+  /** Where browsers take their pages to come from; by default where the gateway listens. */
+  readonly page?: string | undefined;
+  readonly port?: number;
+  readonly isFresh?: boolean;
+}
+
+async function startOn(
+  yaml: string,
+  directory: string,
+  { page, port = 0, isFresh = false }: Place,
+): Promise<TestConsole> {
   const printed: string[] = [];
   const write = process.stdout.write;
   // The greeting of the plugin `welcome` is for people.
@@ -54,7 +64,7 @@ async function startOn(yaml: string, directory: string, page: string | undefined
     printed.push(String(text));
     return true;
   }) as typeof process.stdout.write;
-  const gateway = await startGateway(yaml, { directory, environment: { PORT: String(port) } }).finally(() => {
+  const gateway = await startGateway(yaml, { directory, isFresh, environment: { PORT: String(port) } }).finally(() => {
     process.stdout.write = write;
   });
   return {
