@@ -1,5 +1,5 @@
 /**
- * How long random histories are: short in `npm test`, a tenth in `.ci/run`, and whole in `npm run test:histories`, which runs the
+ * How long random histories are: short in `npm test`, a twentieth in `.ci/run`, and whole in `npm run test:histories`, which runs the
  * files that ask here. Those that take seconds are not in `npm test`: files NAME.history.test.ts, and each `testHistory`.
  */
 import { type TestContext, test } from 'node:test';
@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 /** Parts of the full length that can be asked for. */
 const parts = new Map([
   ['whole', 1],
-  ['tenth', 1 / 10],
+  ['twentieth', 1 / 20],
 ]);
 const part = parts.get(process.env['TEST_HISTORIES'] ?? '') ?? 0;
 
