@@ -71,8 +71,8 @@ export class Breaker {
   }
 
   get isOpen(): boolean {
-    const now = this.#clock.monotonic();
     if (this.#failures < mostFailures) return false;
+    const now = this.#clock.monotonic();
     if (now < this.#restsUntil) return true;
     this.#restsUntil = now + restMs;
     return false;
@@ -91,53 +91,78 @@ export class Breaker {
 /** A verdict, or why there is none. */
 export type Outcome = (Judgement & { readonly ms: number }) | { readonly broken: unknown; readonly ms: number };
 
-/** Never throws or rejects. A promise only where the check waits. */
-export function ask(
-  { check, settings, breaker }: OpenCheck,
-  { stage, operation, texts, unread, schema, ask: request }: Omit<TextsToJudge, 'signal'>,
-  clock: Host['clock'],
-): Outcome | Promise<Outcome> {
-  const start = clock.monotonic();
-  const ended = () => clock.monotonic() - start;
-  const broken = (error: unknown): Outcome => {
-    breaker.failed();
-    return { broken: error, ms: ended() };
-  };
-  const heard = (judgement: Judgement): Outcome => {
-    if (typeof judgement?.isHit !== 'boolean') return broken(new Error('the check gave no verdict'));
-    breaker.succeeded();
-    return { ...judgement, ms: ended() };
-  };
-  if (breaker.isOpen) return { broken: new Error('the check rests after failures'), ms: 0 };
-  let abort: AbortController | undefined;
-  // A check that does not wait asks for no signal.
-  const aborting = () => (abort ??= new AbortController());
-  const asked = {
-    stage,
-    operation,
-    texts,
-    unread,
-    schema,
-    ask: request,
-    get signal() {
-      return aborting().signal;
-    },
-  };
-  try {
-    const judgement = check.judge(asked);
-    if (!(judgement instanceof Promise)) return heard(judgement);
-    const inside = check.waitsForTurns === true ? judgement : inTime(judgement, settings.within, aborting);
-    return inside.then(heard, broken);
-  } catch (error) {
-    return broken(error);
+/** What a check is asked; one that does not wait asks for no signal. */
+class Asked implements TextsToJudge {
+  readonly stage: TextsToJudge['stage'];
+  readonly operation: string;
+  readonly texts: TextsToJudge['texts'];
+  readonly unread: number;
+  readonly schema: TextsToJudge['schema'];
+  readonly ask: TextsToJudge['ask'];
+  #abort: AbortController | undefined;
+
+  constructor({ stage, operation, texts, unread, schema, ask: request }: Omit<TextsToJudge, 'signal'>) {
+    this.stage = stage;
+    this.operation = operation;
+    this.texts = texts;
+    this.unread = unread;
+    this.schema = schema;
+    this.ask = request;
+  }
+
+  get signal(): AbortSignal {
+    return this.#aborting.signal;
+  }
+
+  abort(): void {
+    this.#aborting.abort();
+  }
+
+  get #aborting(): AbortController {
+    this.#abort ??= new AbortController();
+    return this.#abort;
   }
 }
 
-async function inTime<T>(awaited: Promise<T>, ms: number, aborting: () => AbortController): Promise<T> {
+/** Never throws or rejects. A promise only where the check waits. */
+export function ask(
+  one: OpenCheck,
+  given: Omit<TextsToJudge, 'signal'>,
+  clock: Host['clock'],
+): Outcome | Promise<Outcome> {
+  const { check, settings, breaker } = one;
+  if (breaker.isOpen) return { broken: new Error('the check rests after failures'), ms: 0 };
+  const start = clock.monotonic();
+  const asked = new Asked(given);
+  try {
+    const judgement = check.judge(asked);
+    if (!(judgement instanceof Promise)) return heard(breaker, judgement, clock.monotonic() - start);
+    const inside = check.waitsForTurns === true ? judgement : inTime(judgement, settings.within, asked);
+    return inside.then(
+      (verdict) => heard(breaker, verdict, clock.monotonic() - start),
+      (error: unknown) => broken(breaker, error, clock.monotonic() - start),
+    );
+  } catch (error) {
+    return broken(breaker, error, clock.monotonic() - start);
+  }
+}
+
+function heard(breaker: Breaker, judgement: Judgement, ms: number): Outcome {
+  if (typeof judgement?.isHit !== 'boolean') return broken(breaker, new Error('the check gave no verdict'), ms);
+  breaker.succeeded();
+  return { isHit: judgement.isHit, found: judgement.found ?? [], ms };
+}
+
+function broken(breaker: Breaker, error: unknown, ms: number): Outcome {
+  breaker.failed();
+  return { broken: error, ms };
+}
+
+async function inTime<T>(awaited: Promise<T>, ms: number, asked: Asked): Promise<T> {
   const over = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     over.reject(new Error(`no verdict came within ${ms} ms`));
-    aborting().abort();
+    asked.abort();
   }, ms);
   try {
     return await Promise.race([awaited, over.promise]);

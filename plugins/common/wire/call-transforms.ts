@@ -31,6 +31,11 @@ export interface AnswerTransform {
    * settled, and no more of the answer is read until then.
    */
   event(event: Event): readonly Event[] | Promise<readonly Event[]>;
+  /**
+   * So many more characters of this block would be held anyway, whatever comes: its deltas may come joined to one, up to there. Asked
+   * between events; absent: none.
+   */
+  room?(block: number): number;
   /** Called after the last event; returns further ones. Not called when the answer breaks off: held events are dropped then. */
   end?(): readonly Event[] | Promise<readonly Event[]>;
   /** Takes a whole answer, which otherwise passes `event` and `end`; the same object where nothing changes. */

@@ -10,6 +10,16 @@ export interface ReadFrame {
   readonly event: string | undefined;
   /** Set where the frame is the one before, but for one text of the model: by how many bytes of UTF-8 that text is longer. */
   readonly growth?: number;
+  /** Set with `growth`, and the same object for all frames that are alike. */
+  readonly repeated?: RepeatedFrame;
+}
+
+/** A frame of which one text alone changes. */
+export interface RepeatedFrame extends Pick<ReadFrame, 'json' | 'event'> {
+  /** That of the frame that was read last. */
+  readonly text: string;
+  /** Writes another text into `json`. */
+  say(text: string): void;
 }
 
 /** undefined: it holds no JSON object. */

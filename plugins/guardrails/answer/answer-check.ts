@@ -44,6 +44,9 @@ interface Block {
 /** Characters of one text that may wait. */
 const mostHeld = 2 ** 20;
 
+/** Characters of a text that waits to its end, in one delta. */
+const mostJoined = 8_192;
+
 const none: readonly Event[] = [];
 
 type Judged = Parameters<GuardedCall['judge']>[2];
@@ -72,6 +75,16 @@ export class AnswerCheck implements AnswerTransform {
       () => this.#ready(),
       (error: unknown) => this.#refused(error, event),
     );
+  }
+
+  /** Up to where the next verdict begins, so that as much leaves with it as of deltas that come one by one. */
+  room(number: number): number {
+    const block = this.#blocks.get(number);
+    if (block === undefined || block.checks.length === 0 || this.#instead !== undefined) return 0;
+    const { mode, release, overlap } = this.#release;
+    if (mode === 'end') return 0;
+    if (block.isWhole) return mostJoined;
+    return (block.length < release ? release : release + overlap - 1) - block.length;
   }
 
   /** A promise only where a check waits. */
@@ -187,9 +200,8 @@ export class AnswerCheck implements AnswerTransform {
 
   #decided(block: Block, text: string, found: readonly Masked[], window: Window): void {
     const { from } = window;
-    const shifted = found.map((place) => ({ ...place, start: Math.max(0, place.start - from), end: place.end - from }));
     let until = window.until - from;
-    const masked = inOrder(shifted).filter(({ start }) => start < until);
+    const masked = found.length === 0 ? found : maskedIn(found, window);
     for (const { end } of masked) until = Math.max(until, end);
     if (masked.length > 0) this.#write(block, text, masked, until);
     else {
@@ -197,7 +209,8 @@ export class AnswerCheck implements AnswerTransform {
       block.held = block.held.slice(settle(block.held, until));
     }
     const { overlap } = this.#release;
-    block.before = overlap === 0 ? '' : (block.before + text.slice(0, until)).slice(-overlap);
+    block.before =
+      until < overlap ? (block.before + text.slice(0, until)).slice(-overlap) : text.slice(until - overlap, until);
     block.length = text.length - until;
   }
 
@@ -295,4 +308,10 @@ export class AnswerCheck implements AnswerTransform {
     const out = queue.splice(0, count);
     return count === 1 ? out[0]!.made! : out.flatMap(({ made }) => made!);
   }
+}
+
+/** What begins before the end of the window, by its places behind the window's beginning. */
+function maskedIn(found: readonly Masked[], { from, until }: Window): readonly Masked[] {
+  const shifted = found.map((place) => ({ ...place, start: Math.max(0, place.start - from), end: place.end - from }));
+  return inOrder(shifted).filter(({ start }) => start < until - from);
 }

@@ -6,7 +6,8 @@ export interface Folded {
   place(start: number, end: number): { readonly start: number; readonly end: number };
 }
 
-const ascii = /^[\x20-\x7e\s]*$/;
+/** `\s` would have a sign that is not seen. */
+const ascii = /^[\x09-\x0d\x20-\x7e]*$/;
 const unseen = /\p{Default_Ignorable_Code_Point}/gu;
 /** A sign with the marks on it. */
 const signs = /\P{M}\p{M}*|\p{M}+/gu;

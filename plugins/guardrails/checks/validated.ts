@@ -17,6 +17,8 @@ const where = (test: (match: string) => boolean) => (match: string) => (test(mat
 
 /** One of these is in each text that a known pattern can match. */
 export const known = /[\d@:]/;
+/** Nothing is in these that a known pattern can match, however they are folded. */
+export const plain = /^[\x09-\x0d\x20-\x2f\x3b-\x3f\x41-\x7e]*$/;
 
 export const knownPatterns: Readonly<Record<string, KnownPattern>> = table({
   email: {

@@ -37,6 +37,7 @@ export class AnswerTransforms {
   readonly #steps = new Steps();
   #hasFailed = false;
   #isEnding = false;
+  #last: Event | undefined;
 
   constructor(all: readonly Named[], exchange: Pick<Exchange, 'find' | 'log'>) {
     this.#all = all;
@@ -53,9 +54,19 @@ export class AnswerTransforms {
    * with a `reply` get the whole answer instead.
    */
   event(event: Event, isWhole: boolean, give: (made: Event) => void): void {
+    this.#last = event;
     const only = this.#all.length === 1 && !this.#steps.isWaiting ? this.#all[0]! : undefined;
     if (only !== undefined && !(isWhole && only.transform.reply !== undefined)) this.#alone(only, event, give);
     else this.#steps.run(() => given(this.#from(0, [event], isWhole), give));
+  }
+
+  /** So many more characters of the last event's block would be held anyway, by the transform that gets them first. */
+  get room(): number {
+    const last = this.#last;
+    if (last === undefined || this.#steps.isWaiting || !('text' in last)) return 0;
+    // They name the tokens of their own delta.
+    if (last.type === 'text-delta' && last.logprobs !== undefined) return 0;
+    return this.#all[0]!.transform.room?.(last.block) ?? 0;
   }
 
   /** The same with less, for the one transform of most answers. */

@@ -21,7 +21,9 @@ import type { Verdict } from '../../common/wire/usage-meter.ts';
 import type { LiveReport } from '../metering/report.ts';
 import { FrameParser } from '../translate/frame-parser.ts';
 import type { AnswerTransforms } from './chain.ts';
+import { JoinedFrames } from './joined-frames.ts';
 import { OpenBlocks } from './open-blocks.ts';
+import { type Waiting, WaitingFrames } from './waiting-frames.ts';
 
 /** The most bytes of frames that are held for a transform; beyond them the answer is encoded again. */
 const maxHeldBytes = 2 ** 20;
@@ -38,15 +40,6 @@ export interface RelayedOptions {
   readonly changed: ((response: string) => void) | undefined;
 }
 
-/** A frame of the vendor that is not sent yet. */
-interface Waiting {
-  readonly bytes: Uint8Array | undefined;
-  json: JsonObject | undefined;
-  readonly events: Event[];
-  /** How many of its events the transforms have returned. */
-  returned: number;
-}
-
 export class RelayedAnswer implements Reshape {
   readonly streamType: string;
   readonly idleFrame: Reshape['idleFrame'];
@@ -55,10 +48,10 @@ export class RelayedAnswer implements Reshape {
   readonly #decoder: ReplyDecoder;
   readonly #events: ReplyEvents;
   readonly #parser: FrameParser;
+  readonly #joined: JoinedFrames;
   readonly #continuation: StreamContinuation | undefined;
   readonly #blocks = new OpenBlocks();
-  #waiting: Waiting[] = [];
-  #heldBytes = 0;
+  readonly #waiting = new WaitingFrames();
   /** Set from the first change on. */
   #encoder: ReplyEncoder | undefined;
   #out: Uint8Array[] = [];
@@ -78,7 +71,12 @@ export class RelayedAnswer implements Reshape {
       idSeed: context.exchangeId.replaceAll('-', '').slice(-12),
     });
     this.#decoder = codec.createDecoder(this.#events);
-    this.#parser = new FrameParser(this.#continuation === undefined ? codec.deltaPaths : []);
+    this.#parser = new FrameParser(codec.deltaPaths);
+    this.#joined = new JoinedFrames(options.transforms, ({ json, event }) => {
+      const { last } = this.#waiting;
+      if (this.#encoder === undefined && last !== undefined) last.returned = 0;
+      this.#decoder.payload(json, event);
+    });
   }
 
   get hasRefused(): boolean {
@@ -101,6 +99,7 @@ export class RelayedAnswer implements Reshape {
   comment(raw: Buffer): Uint8Array | undefined {
     if (this.#isChanged || this.#dialect !== undefined) return undefined;
     if (this.#isFinished) return raw;
+    this.#joined.leave();
     this.#push({ bytes: raw, json: undefined, events: [], returned: 0 });
     return this.#flush();
   }
@@ -116,13 +115,24 @@ export class RelayedAnswer implements Reshape {
     }
     if (verdict === 'error' || verdict === 'failed') return this.#broken(raw);
     const read = this.#parser.read(raw);
+    const mayJoin = verdict === 'pass' && this.#waiting.bytes <= maxHeldBytes;
+    if (read !== undefined && mayJoin && this.#joins(raw, read)) return undefined;
+    this.#joined.leave();
     const bytes = this.#encoder === undefined ? this.#bytesOf(raw, verdict) : undefined;
     const waiting: Waiting = { bytes, json: undefined, events: [], returned: 0 };
     if (this.#encoder === undefined) this.#push(waiting);
     if (read !== undefined) this.#decode(raw, read, waiting);
     if (verdict === 'last' || verdict === 'overdue') this.#end();
-    else if (this.#heldBytes > maxHeldBytes) this.#change();
+    else if (this.#waiting.bytes > maxHeldBytes) this.#change();
     return this.#flush();
+  }
+
+  /** Whether the frame waits with those before it. */
+  #joins(raw: Buffer, read: ReadFrame): boolean {
+    const { isOpen } = this.#joined;
+    if (!this.#joined.takes(read)) return false;
+    if (this.#encoder === undefined) this.#waiting.join(this.#bytesOf(raw, 'pass'), !isOpen);
+    return true;
   }
 
   finish(): Uint8Array | undefined {
@@ -225,7 +235,6 @@ export class RelayedAnswer implements Reshape {
 
   #push(waiting: Waiting): void {
     this.#waiting.push(waiting);
-    this.#heldBytes += waiting.bytes?.length ?? 0;
     this.#release();
   }
 
@@ -233,8 +242,8 @@ export class RelayedAnswer implements Reshape {
   #take(event: Event): void {
     if (this.#encoder === undefined) {
       // The end of the stream adds events, to no frame.
-      if (this.#waiting.length === 0) this.#push({ bytes: undefined, json: undefined, events: [], returned: 0 });
-      this.#waiting.at(-1)!.events.push(event);
+      if (this.#waiting.last === undefined) this.#push({ bytes: undefined, json: undefined, events: [], returned: 0 });
+      this.#waiting.last!.events.push(event);
     }
     this.#options.transforms.event(event, false, this.#give);
   }
@@ -243,7 +252,7 @@ export class RelayedAnswer implements Reshape {
 
   #returned(event: Event): void {
     if (this.#encoder === undefined) {
-      const frame = this.#waiting.find(({ events, returned }) => returned < events.length);
+      const frame = this.#waiting.all.find(({ events, returned }) => returned < events.length);
       if (frame !== undefined && frame.events[frame.returned] === event) {
         frame.returned++;
         this.#release();
@@ -256,30 +265,27 @@ export class RelayedAnswer implements Reshape {
 
   /** Sends frames after the transforms have returned all their events. The newest frame is held: it may have more events. */
   #release(isRead = false): void {
-    const waiting = this.#waiting;
-    let count = 0;
-    while (count < waiting.length && waiting[count]!.returned === waiting[count]!.events.length) count++;
-    if (count === waiting.length && !isRead) count--;
-    while (count > 0 && this.#waits(waiting[count - 1]!)) count--;
-    if (count <= 0) return;
-    for (const { bytes, json, events } of waiting.splice(0, count)) {
-      this.#heldBytes -= bytes?.length ?? 0;
-      if (bytes !== undefined) this.#out.push(bytes);
+    for (const frame of this.#waiting.ready(isRead, this.#waits)) {
+      const { json, events } = frame;
+      this.#send(frame);
       if (json !== undefined) this.#continuation?.sent(json);
       for (const event of events) this.#blocks.add(event);
     }
   }
 
-  #waits({ events, json }: Waiting): boolean {
+  #send({ bytes, more }: Waiting): void {
+    if (bytes !== undefined) this.#out.push(bytes);
+    if (more !== undefined) this.#out.push(...more);
+  }
+
+  readonly #waits = ({ events, json }: Waiting): boolean => {
     if (events.length > 0 || json === undefined) return false;
     return this.#continuation?.waits(json) === true || this.#options.codec.beginsEarly?.(json) === true;
-  }
+  };
 
   /** The first change: the returned events of unsent frames are encoded again. */
   #change(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#heldBytes = 0;
+    const waiting = this.#waiting.take();
     this.#isChanged = true;
     this.#encoder = this.#options.codec.createEncoder({ ...this.#context(), continues: true });
     const before = this.#blocks.replay(this.#continuation === undefined);
@@ -295,16 +301,16 @@ export class RelayedAnswer implements Reshape {
   }
 
   #end(): void {
+    this.#joined.leave();
     this.#decoder.end();
     this.#options.transforms.end(false, this.#give, () => this.#ended());
   }
 
   #ended(): void {
-    const isWhole = this.#waiting.every(({ events, returned }) => returned === events.length);
-    if (this.#encoder === undefined && !isWhole) this.#change();
+    if (this.#encoder === undefined && !this.#waiting.isReturned) this.#change();
     this.#isFinished = true;
     if (this.#encoder === undefined) {
-      for (const { bytes } of this.#waiting.splice(0)) if (bytes !== undefined) this.#out.push(bytes);
+      for (const frame of this.#waiting.take()) this.#send(frame);
       return;
     }
     this.#write(this.#encoder.finish());
@@ -315,8 +321,8 @@ export class RelayedAnswer implements Reshape {
   /** On an error of the vendor held events are dropped. */
   #broken(raw: Buffer): Uint8Array | undefined {
     this.#options.transforms.abandon();
-    this.#waiting = [];
-    this.#heldBytes = 0;
+    this.#joined.drop();
+    this.#waiting.take();
     // Official clients find an error object only inside a frame.
     const bare = parseFrame(raw) === undefined ? tryParse(raw.toString()) : undefined;
     this.#out.push(

@@ -4,7 +4,7 @@
  */
 import { type JsonObject, tryParse } from '../../../core/json/json.ts';
 import type { DeltaPath } from '../../common/canonical/codec.ts';
-import { type ReadFrame, readFrame } from '../../common/wire/frame.ts';
+import { type ReadFrame, type RepeatedFrame, readFrame } from '../../common/wire/frame.ts';
 import { closingQuote, isAround } from '../request/fast-scan.ts';
 
 /** A longer frame is not worth remembering. */
@@ -12,16 +12,36 @@ const longestRemembered = 4096;
 /** After so many frames in a row that nothing is gained by, a stream's frames are not compared any more. */
 const mostMisses = 6;
 
-/** A frame around its text, which stands between `before` and `behind` with its quotes. */
-interface Template {
+interface Place {
   readonly before: string;
   readonly behind: string;
-  readonly json: JsonObject;
-  readonly event: string | undefined;
+  /** `behind` without its spaces, if it has brackets and line ends alone: some vendors put a random number of spaces there. */
+  readonly brackets: string | undefined;
   /** The object that holds the text, and its name there. */
   readonly holder: Record<string, unknown>;
   readonly name: string;
+}
+
+/** A frame around its text, which stands between `before` and `behind` with its quotes. */
+class Template implements RepeatedFrame {
+  readonly json: JsonObject;
+  readonly event: string | undefined;
+  readonly place: Place;
+  text: string;
   bytes: number;
+
+  constructor({ json, event }: ReadFrame, place: Place, text: string) {
+    this.json = json;
+    this.event = event;
+    this.place = place;
+    this.text = text;
+    this.bytes = Buffer.byteLength(text);
+  }
+
+  say(text: string): void {
+    this.text = text;
+    this.place.holder[this.place.name] = text;
+  }
 }
 
 export class FrameParser {
@@ -39,7 +59,7 @@ export class FrameParser {
     if (this.#paths.length === 0 || this.#misses >= mostMisses) return readFrame(raw);
     // Bytes that are not UTF-8 are the same replacement characters to `readFrame`.
     const frame = raw.toString('utf8');
-    const text = this.#template && textIn(this.#template, frame);
+    const text = this.#template && textIn(this.#template.place, frame);
     if (text !== undefined) return this.#repeated(this.#template!, text);
     const read = readFrame(raw);
     this.#misses++;
@@ -49,27 +69,36 @@ export class FrameParser {
 
   #repeated(template: Template, text: string): ReadFrame {
     this.#misses = 0;
-    const { json, event, holder, name } = template;
-    holder[name] = text;
+    const { json, event } = template;
+    template.say(text);
     const bytes = Buffer.byteLength(text);
     const growth = bytes - template.bytes;
     template.bytes = bytes;
-    return { json, event, growth };
+    return { json, event, growth, repeated: template };
   }
 }
 
 /** The text of a frame that is otherwise that of the template; undefined: it is another frame. */
-function textIn({ before, behind }: Template, frame: string): string | undefined {
-  const start = before.length;
-  const end = frame.length - behind.length;
+function textIn(place: Place, frame: string): string | undefined {
+  const start = place.before.length;
+  const end = endOfText(place, frame);
   // The quotes: white space around a text would be no text, and a line end there would end the field.
   if (end < start + 2 || frame.charCodeAt(start) !== quote || frame.charCodeAt(end - 1) !== quote) return undefined;
-  if (!isAround(frame, start, end, before, behind)) return undefined;
   const text = tryParse(frame.slice(start, end), JSON.parse);
   return typeof text === 'string' ? text : undefined;
 }
 
+/** -1: it is another frame. */
+function endOfText({ before, behind, brackets }: Place, frame: string): number {
+  const end = frame.length - behind.length;
+  if (isAround(frame, before.length, end, before, behind)) return end;
+  if (brackets === undefined || !frame.startsWith(before)) return -1;
+  const close = closingQuote(frame, before.length + 1) + 1;
+  return withoutSpaces(frame.slice(close)) === brackets ? close : -1;
+}
+
 const quote = 0x22;
+const withoutSpaces = (text: string): string => text.replaceAll(' ', '');
 
 /** A template of the frame, if it has a text at one of the paths. */
 function templateOf({ json }: ReadFrame, frame: string, paths: readonly DeltaPath[]): Template | undefined {
@@ -94,8 +123,8 @@ function templateAt(frame: string, path: DeltaPath, text: string): Template | un
     const changed = readFrame(Buffer.from(`${before}"${other}"${behind}`));
     const holder = changed && holderAt(changed.json, path);
     if (changed === undefined || holder?.[name] !== other) continue;
-    const bytes = Buffer.byteLength(text);
-    return { before, behind, json: changed.json, event: changed.event, holder, name, bytes };
+    const brackets = /^[ \r\n}\]]*$/.test(behind) ? withoutSpaces(behind) : undefined;
+    return new Template(changed, { before, behind, brackets, holder, name }, text);
   }
   return undefined;
 }

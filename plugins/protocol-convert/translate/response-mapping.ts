@@ -17,6 +17,7 @@ import type { ReadFrame } from '../../common/wire/frame.ts';
 import type { Reshape } from '../../common/wire/protocols.ts';
 import type { LiveReport } from '../metering/report.ts';
 import type { AnswerTransforms } from '../transforms/chain.ts';
+import { JoinedFrames } from '../transforms/joined-frames.ts';
 import { emulating } from './emulate.ts';
 import { FrameParser } from './frame-parser.ts';
 import type { SignatureCollector } from './signature-cache.ts';
@@ -54,6 +55,7 @@ export class ResponseTranslation implements Reshape {
   readonly #events: ReplyEvents;
   readonly #decoder: ReplyDecoder;
   readonly #parser: FrameParser;
+  readonly #joined: JoinedFrames | undefined;
   /** Text of the client's frames that was not sent yet. */
   #out = '';
   #report: LiveReport | undefined;
@@ -76,6 +78,8 @@ export class ResponseTranslation implements Reshape {
     });
     this.#decoder = options.upstream.createDecoder(this.#events);
     this.#parser = new FrameParser(options.upstream.deltaPaths);
+    if (options.transforms !== undefined)
+      this.#joined = new JoinedFrames(options.transforms, ({ json, event }) => this.#decoder.payload(json, event));
   }
 
   /** The source of the usage. */
@@ -90,6 +94,8 @@ export class ResponseTranslation implements Reshape {
   /** Its output is collected for `flush`: the frames of one chunk are sent as one. */
   frame(_raw: Buffer, read: ReadFrame | undefined): undefined {
     if (this.#isFinished || read === undefined || this.#options.transforms?.isEnding === true) return;
+    if (this.#joined?.takes(read)) return;
+    this.#joined?.leave();
     this.#report?.look(read.json);
     this.#decoder.payload(read.json, read.event);
     this.#checkReadable();
@@ -99,6 +105,7 @@ export class ResponseTranslation implements Reshape {
   finish(): Uint8Array | undefined {
     const { transforms } = this.#options;
     if (this.#isFinished || transforms?.isEnding === true) return undefined;
+    this.#joined?.leave();
     this.#decoder.end();
     this.#checkReadable(true);
     if (transforms === undefined) this.#finished();

@@ -46,6 +46,7 @@ test('own expressions are RE2: one that would hang elsewhere ends at once, and o
 
 const disguises = [
   ['a zero-width space', 'ba\u200bna\u200bna', 'ba\u200bna\u200bna'],
+  ['a zero-width no-break space', 'ba\ufeffnana', 'ba\ufeffnana'],
   ['a soft hyphen and a tag sign', 'bana\u00adn\u{e0061}a', 'bana\u00adn\u{e0061}a'],
   ['full-width letters', '\uff42\uff41\uff4e\uff41\uff4e\uff41', '\uff42\uff41\uff4e\uff41\uff4e\uff41'],
   ['mathematical letters', '𝐛𝐚𝐧𝐚𝐧𝐚', '𝐛𝐚𝐧𝐚𝐧𝐚'],

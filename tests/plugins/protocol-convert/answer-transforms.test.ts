@@ -121,6 +121,8 @@ function holding(): AnswerTransform {
     },
   };
 }
+/** The same, of texts that come joined as far as there is room. */
+const roomy = (transform: AnswerTransform, room = 400): AnswerTransform => ({ ...transform, room: () => room });
 /** The same, with a promise for every second event, and for the end. */
 function waiting({ event, end, ...rest }: AnswerTransform): AnswerTransform {
   let count = 0;
@@ -144,7 +146,9 @@ for (const family of families)
       if (plain === undefined) continue;
       count++;
       const isBroken = plain.exchange.failure !== undefined;
-      const held = isBroken ? [] : [holding(), waiting(holding()), waiting(same)];
+      const held = isBroken
+        ? []
+        : [holding(), roomy(holding()), roomy(holding(), 30), waiting(roomy(holding())), waiting(same)];
       for (const transform of [same, ...held, { ...same, reply: (reply: Reply) => reply }]) {
         const { bytes, usage } = await relayed(family, isStream, response, transform);
         assert.equal(bytes.toString(), plain.bytes.toString(), name);
@@ -173,7 +177,7 @@ for (const family of families)
       const step = Math.max(1, Math.floor(events / 12));
       for (let first = 0; first < events; first += step) {
         const copies = copiesFrom(first);
-        const transform = count % 3 === 0 ? waiting(copies) : copies;
+        const transform = [waiting(copies), roomy(copies), copies][count % 3]!;
         const { bytes, usage } = await relayed(family, isStream, response, transform);
         assert.deepEqual(
           essence(read(family, withoutDetails(family, bytes), isStream).reply),
@@ -186,6 +190,29 @@ for (const family of families)
       }
     }
     assert.ok(count > 50, `${count} changes`);
+  });
+
+for (const family of ['chat', 'messages'] as const)
+  test(`${family}: texts that a transform would hold come joined up to its room, and all of them`, async () => {
+    const texts = new Map<number, string[]>();
+    const { response } = await withText(family, true);
+    for (const room of [0, 100]) {
+      const seen: string[] = [];
+      const { event } = holding();
+      const taking: AnswerTransform = {
+        event(given) {
+          if (given.type === 'text-delta') seen.push(given.text);
+          return event(given);
+        },
+      };
+      await relayed(family, true, response, roomy(taking, room));
+      texts.set(room, seen);
+    }
+    const [single, joined] = [texts.get(0)!, texts.get(100)!];
+    assert.equal(joined.join(''), single.join(''));
+    assert.ok(joined.length < single.length, `${joined.length} of ${single.length}`);
+    const longest = Math.max(100, ...single.map(({ length }) => length));
+    for (const text of joined) assert.ok(text.length <= longest, text);
   });
 
 async function withText(family: Family, isStream: boolean) {

@@ -102,6 +102,9 @@ const messagesFrame = fc
   .map(
     ([name, quoted]) => `{"type":"content_block_delta","index":0,"delta":{"type":"${name}_delta","${name}":${quoted}}}`,
   );
+/** Some vendors put a random number of spaces behind their data. */
+const padded = (payload: string, spaces: number) =>
+  `${payload.slice(0, -1)}${' '.repeat(spaces)}}${' '.repeat(spaces)}`;
 const frames = { chat: chatFrame, gemini: geminiFrame, messages: messagesFrame };
 
 for (const [family, frame] of Object.entries(frames) as [keyof typeof frames, fc.Arbitrary<string>][]) {
@@ -110,7 +113,7 @@ for (const [family, frame] of Object.entries(frames) as [keyof typeof frames, fc
     // Frames in a row are of few shapes, so that many repeat the one before.
     const rows = fc.array(fc.tuple(frame, fc.array(value, { maxLength: 3 })), { maxLength: 8 });
     fc.assert(
-      fc.property(rows, (all) => {
+      fc.property(rows, fc.array(fc.nat(3), { minLength: 1, maxLength: 4 }), (all, pads) => {
         const payloads = all.flatMap(([first, more]) => [
           first,
           ...more.map((quoted) =>
@@ -119,12 +122,12 @@ for (const [family, frame] of Object.entries(frames) as [keyof typeof frames, fc
         ]);
         repeated += compare(
           family,
-          payloads.map((payload) => Buffer.from(`data: ${payload}\n\n`)),
+          payloads.map((payload, index) => Buffer.from(`data: ${padded(payload, pads[index % pads.length]!)}\n\n`)),
         );
       }),
       { numRuns: 1_000 },
     );
-    assert(repeated > 500, `${repeated} frames repeated the one before`);
+    assert(repeated > 300, `${repeated} frames repeated the one before`);
   });
 }
 
@@ -140,4 +143,6 @@ test('a stream whose frames never repeat is parsed whole after a few of them', (
   );
   const same = Array.from({ length: 20 }, (_, index) => frameOf('a'.repeat(index + 1), 1));
   assert.equal(compare('chat', same), 19);
+  const spaced = same.map((raw, index) => Buffer.from(String(raw).replace('}}]}', `}}]}${' '.repeat(index % 5)}`)));
+  assert.equal(compare('chat', spaced), 19);
 });
