@@ -9,12 +9,15 @@ import { openWorld, type World } from './world.ts';
 
 let world: World;
 before(async () => {
-  world = await openWorld();
+  const more = 'web-search: { engine: tavily, price: 0.25, api: { url: "sandbox:/search" } }';
+  world = await openWorld({ plugins: ['web-search'], more });
 });
 after(() => world.gateway.stop());
 
 const question = 'What is the weather in Oslo, and what is the time in Europe/Oslo?';
 const url = 'gateway://sandbox';
+const search = 'Please search the web for boats of Oslo.';
+const page = 'https://news.example.com/boats-of-oslo';
 
 test("the stream of a run is put together by OpenAI's library, and continued by its id", async () => {
   const { key } = await world.account();
@@ -74,6 +77,39 @@ test("the stream of a run is put together by OpenAI's library in chat completion
   const [choice] = completion.choices;
   assert.match(choice!.message.content!, /sandbox__time answered.*sandbox__weather answered/);
   assert.equal(choice!.finish_reason, 'stop');
+});
+
+test('streams of runs with searches are put together by the libraries of four protocols, with the pages that are cited', async () => {
+  const { key } = await world.account();
+  const openai = new OpenAI({ baseURL: `${world.gateway.origin}/v1`, apiKey: key });
+  const response = openai.responses.stream({ model: 'of-chat', input: search, tools: [{ type: 'web_search' }] });
+  const { output } = await response.finalResponse();
+  const said = output.flatMap((item) => (item.type === 'message' ? item.content : []));
+  const [annotation] = said.flatMap((part) => (part.type === 'output_text' ? part.annotations : []));
+  assert.equal(annotation?.type === 'url_citation' && annotation.url, page);
+  const completion = await openai.chat.completions.create({
+    ...{ model: 'of-gemini', messages: [{ role: 'user', content: search }], web_search_options: {} },
+  });
+  assert.equal(completion.choices[0]!.message.annotations?.[0]?.url_citation.url, page);
+  const anthropic = new Anthropic({ baseURL: world.gateway.origin, apiKey: key });
+  const message = anthropic.messages.stream({
+    ...{ model: 'of-responses', max_tokens: 900, messages: [{ role: 'user', content: search }] },
+    tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+  });
+  const { content } = await message.finalMessage();
+  const [use, result, text] = content;
+  assert.deepEqual(use?.type === 'server_tool_use' && use.input, { query: 'boats of Oslo' });
+  assert.ok(result?.type === 'web_search_tool_result' && Array.isArray(result.content));
+  const [cited] = (text?.type === 'text' && text.citations) || [];
+  assert.equal(cited?.type === 'web_search_result_location' && cited.url, page);
+  const google = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: world.gateway.origin } });
+  const chunks = await google.models.generateContentStream({
+    ...{ model: 'of-messages', contents: search, config: { tools: [{ googleSearch: {} }] } },
+  });
+  let grounding: unknown;
+  for await (const { candidates } of chunks)
+    grounding = candidates?.[0]?.groundingMetadata?.groundingChunks?.[0]?.web?.uri;
+  assert.equal(grounding, page);
 });
 
 test('turns over WebSocket run tools too, and the next one goes on from them', async () => {

@@ -327,6 +327,20 @@ test('money that ends in the middle of a run with searches ends it with what it 
   assert.equal((await world.charges(id, 1)).length, 1);
 });
 
+test('a run with searches that is repeated by its Idempotency-Key has the same answer, and is charged once', async () => {
+  const { id, key } = await world.account();
+  const headers = { 'idempotency-key': 'search 1' };
+  const body = clients[0]!.body('of-chat', false);
+  const text = async () => {
+    const { output }: Json = await (await world.post('/v1/responses', key, body, headers)).json();
+    return output.at(-1).content[0].text;
+  };
+  const first = await text();
+  await world.charges(id, 3);
+  assert.equal(await text(), first);
+  assert.equal((await world.charges(id, 3)).length, 3);
+});
+
 test('a function of the client with the name of the search is refused', async () => {
   const { key } = await world.account();
   const body = clients[0]!.body('of-chat', false);

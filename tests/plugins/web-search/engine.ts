@@ -12,8 +12,8 @@ interface SeenSearch {
 export interface StandInEngine {
   readonly origin: string;
   readonly seen: SeenSearch[];
-  /** `hang`: no answer at all. */
-  answer: { readonly status: number; readonly body: string } | 'hang';
+  /** `hang`: no answer at all. `after`: once this is resolved. */
+  answer: { readonly status: number; readonly body: string; readonly after?: Promise<void> } | 'hang';
   stop(): Promise<void>;
 }
 
@@ -27,7 +27,9 @@ export async function startEngine(): Promise<StandInEngine> {
       ...{ headers: request.headers, body: text === '' ? undefined : JSON.parse(text) },
     });
     const { answer } = engine;
-    if (answer !== 'hang') response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
+    if (answer === 'hang') return;
+    await answer.after;
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const engine: StandInEngine = {

@@ -40,6 +40,7 @@ async function open(usd: string, of = gateway, models?: readonly string[]) {
   await find(ledger)!.credit(id, parseUsd(usd), { kind: 'manual', reason: 'test', reference: name });
   const { key } = await find(accounts)!.createKey(id, { name, ...(models === undefined ? {} : { models }) });
   return {
+    key,
     balance: async () => formatUsd(await find(ledger)!.balance(id)),
     search: async (body: object, signal: AbortSignal | null = null) => {
       const answer = await fetch(`${of.origin}/v1/search`, {
@@ -114,6 +115,31 @@ test('a search that its client leaves, and that the engine does not answer, cost
   engine.answer = answered;
   await until('the money to be free again', async () => (await search({ query: 'boats' })).status === 200);
   await until('the charge', async () => (await balance()) === '0.00');
+});
+
+test('a search that its client leaves is charged if the engine has answered, and not if it has failed', async () => {
+  for (const [status, left, rest] of [
+    [200, '0.75', '0.50'],
+    [500, '1.00', '0.75'],
+  ] as const) {
+    const { key, balance, search } = await open('1');
+    const release = Promise.withResolvers<void>();
+    engine.answer = { ...answered, status, after: release.promise };
+    const asked = engine.seen.length;
+    const client = new AbortController();
+    const request = fetch(`${gateway.origin}/v1/search`, {
+      ...{ method: 'POST', body: '{"query":"boats"}', signal: client.signal },
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    });
+    await until('the engine is asked', async () => engine.seen.length > asked);
+    client.abort();
+    await assert.rejects(request);
+    release.resolve();
+    engine.answer = answered;
+    await until('what the search has cost', async () => (await balance()) === left);
+    assert.equal((await search({ query: 'boats' })).status, 200);
+    await until('what both have cost', async () => (await balance()) === rest);
+  }
 });
 
 test('a key that is bound to models searches if web-search is among them', async () => {
