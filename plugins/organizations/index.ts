@@ -1,13 +1,15 @@
-/** Administration of an account by a key of its own kind, in the shapes of OpenAI's organization interface: projects, members, invitations and the log. */
+/** Administration of an account by a key of its own kind, in the shapes of OpenAI's organization interface: projects, members, invitations, its own keys and the log. */
 import { definePlugin, type Endpoint, type Exchange, type Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import type { PublicOperation } from '../../core/contract/public-operation.ts';
 import { z } from '../../core/contract/schema.ts';
 import { caller } from '../common/domain/accounts.ts';
+import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { type AdministratorKey, memberAdmin, memberContacts } from '../common/domain/organizations/members.ts';
 import { projectAdmin } from '../common/domain/organizations/projects.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
+import { adminKey, adminKeys } from './admin-keys.ts';
 import { auditLogs } from './audit-logs.ts';
 import * as of from './members.ts';
 import { archived, changed, created, found, listed } from './projects.ts';
@@ -15,10 +17,10 @@ import { archived, changed, created, found, listed } from './projects.ts';
 export default definePlugin({
   name: 'organizations',
   config: z.strictObject({}),
-  services: { requires: [projectAdmin], optional: [memberAdmin, memberContacts] },
+  services: { requires: [projectAdmin, accountAdmin], optional: [memberAdmin, memberContacts] },
   requires: [caller],
   setup: (host) => ({
-    endpoints: [...projectEndpoints(host), ...memberEndpoints(host)],
+    endpoints: [...projectEndpoints(host), ...memberEndpoints(host), ...keyEndpoints(host)],
     addresses: { pathPrefixes: ['/v1'] },
   }),
 });
@@ -118,10 +120,35 @@ function memberEndpoints(host: Host): Endpoint[] {
   ];
 }
 
+const keysRoot = `${root}/admin_api_keys`;
+
+function keyEndpoints(host: Host): Endpoint[] {
+  const from = () => ({
+    keys: host.get(accountAdmin).keys,
+    now: () => host.clock.now(),
+    members: peopleOf(host),
+  });
+  const query = { ...listParameters, order: 'asc: the oldest first, which is the default; desc: the newest.' };
+  return [
+    endpoint(['GET', keysRoot], { summary: 'Lists the keys of the organization that work.', query }, (exchange, key) =>
+      adminKeys(from(), key, exchange.request.query),
+    ),
+    endpoint(['GET', `${keysRoot}/:key_id`], { summary: 'Gets a key of the organization.' }, ({ request }, key) =>
+      adminKey(from(), key, request.params['key_id'] ?? ''),
+    ),
+  ];
+}
+
 /** Without a console there are no people. */
-function membersOf(host: Host): of.Members {
+function peopleOf(host: Host): of.Members | undefined {
   const [admin, contacts] = [host.find(memberAdmin), host.find(memberContacts)];
-  if (admin !== undefined && contacts !== undefined) return { admin, contacts, now: () => host.clock.now() };
+  if (admin === undefined || contacts === undefined) return undefined;
+  return { admin, contacts, now: () => host.clock.now() };
+}
+
+function membersOf(host: Host): of.Members {
+  const members = peopleOf(host);
+  if (members !== undefined) return members;
   throw new GatewayError('not_found', 'This gateway has no members.', { shouldRetry: false });
 }
 

@@ -131,3 +131,30 @@ test('a key of the organization ends with the role of the admin who made it, and
   const { rows } = (await ada!.send('/keys')).json;
   assert.equal(rows.find((row: { id: string }) => row.id === calls).revokedAt, null);
 });
+
+test("OpenAI's client lists the keys of the organization that work with who made them, and sees no other key and no secret", async () => {
+  const { adminAPIKeys } = clientWith(own!);
+  await ada!.send('/keys', { body: { name: 'for calls' } });
+  const made = (await ada!.send('/keys', { body: { name: 'second', access: 'organization' } })).json;
+  const all = [];
+  for await (const one of adminAPIKeys.list({ limit: 1 })) all.push(one);
+  assert.deepEqual(
+    all.map(({ object, name, owner }) => [object, name, owner!.type, owner!.role]),
+    [
+      ['organization.admin_api_key', 'k', 'user', 'owner'],
+      ['organization.admin_api_key', 'second', 'user', 'owner'],
+    ],
+  );
+  const [first, second] = all as [(typeof all)[0], (typeof all)[0]];
+  assert.equal(own!.startsWith(first.redacted_value.replace('...', '')), true);
+  assert.equal(JSON.stringify(all).includes(made.key.slice(20)), false);
+  assert.ok(Math.abs(second.created_at - Date.now() / 1000) < 60);
+  assert.deepEqual(await adminAPIKeys.retrieve(second.id), second);
+  const newest = await ask(own!, '/admin_api_keys?order=desc');
+  assert.deepEqual([newest.json.first_id, newest.json.last_id, newest.json.has_more], [second.id, first.id, false]);
+  assert.equal((await ask(own!, '/admin_api_keys?order=up')).json.error.param, 'order');
+  assert.equal((await ask(strange!, `/admin_api_keys/${second.id}`)).status, 404);
+  await ada!.send(`/keys/${second.id}`, { method: 'DELETE' });
+  assert.equal((await ask(own!, `/admin_api_keys/${second.id}`)).status, 404);
+  assert.equal((await ask(made.key, '/admin_api_keys')).status, 401);
+});
