@@ -8,7 +8,7 @@ import { attempts, call, spendGuard } from '../common/domain/calls.ts';
 import { heldEstimate } from '../common/domain/ledger.ts';
 import { type Instead, instead, model, modelSwitch } from '../common/domain/models.ts';
 import type { ScopeServices } from './budgets/own.ts';
-import { PassedBudget } from './budgets/scope.ts';
+import { PassedBudget, type Scope } from './budgets/scope.ts';
 import { type Estimates, readOnIfCheap } from './estimates/unreported.ts';
 import { type HoldRules, otherTerms, termsOf } from './reservations/call-terms.ts';
 import { boundOf } from './reservations/charge.ts';
@@ -59,6 +59,7 @@ export function callWithHold(exchange: Exchange, services: CallServices, next: N
 /** Calls that another model took since a budget was passed: their answers name it. */
 const switched = new WeakSet<Exchange>();
 const mostSwitches = 3;
+const none: readonly Scope[] = [];
 
 /** Where a budget is passed that names a model for such calls, that one takes the call if it can. */
 function holdOrSwitch(exchange: Exchange, services: CallServices, at: number, isUnlimited: boolean) {
@@ -113,12 +114,19 @@ async function takeForAll(take: (terms: Terms) => Hold | Promise<Hold>, terms: T
   }
 }
 
-function settleAtEnd(exchange: Exchange, { reservations, tallies, host, estimates }: CallServices, hold: Hold): void {
+function settleAtEnd(exchange: Exchange, services: CallServices, hold: Hold): void {
+  const { reservations, tallies, book, host, estimates } = services;
+  const { revision } = book;
   const finish = (verdict: Verdict) => {
     settle(exchange, reservations, hold, verdict);
     const at = host.clock.now();
     estimates.ended(exchange, hold.terms, verdict, at);
-    if ((hold.terms.cap?.size ?? 0) === 0 && hold.spent !== undefined) tallies.charged(hold.terms, hold.spent, at);
+    if (hold.spent !== undefined) {
+      // It may lie in a budget that was set since it began.
+      const scopes =
+        revision === book.revision ? none : book.scopesOf(exchange.get(caller), { model: hold.terms.model });
+      tallies.charged(hold.terms, hold.spent, at, scopes);
+    }
     recordEnd(exchange, at, hold, verdict);
     if (verdict.kind === 'SETTLE' && verdict.impossible !== undefined)
       reportImpossible(host, exchange.find(attempts)?.at(-1));

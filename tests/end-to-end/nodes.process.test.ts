@@ -1,6 +1,6 @@
 /** Four gateway processes on one PostgreSQL: no account is spent beyond its balance, even when one of them dies; a revoked key is refused. */
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
+import { after, before, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { formatUsd, money } from '../../plugins/common/domain/money.ts';
@@ -227,33 +227,55 @@ testOnServer('a debit by command takes all money that no call holds, also leased
   assert.equal(after402.status, 402);
 });
 
+/** Ends once all four processes answer with this status, within a second and what three calls take, which is how busy the machine is. */
+async function allAnswer(t: TestContext, customer: Customer, wanted: number): Promise<void> {
+  const since = performance.now();
+  let longest = 0;
+  const isAnswered = async (index: number) => {
+    const sentAt = performance.now();
+    const { status } = await send(originOf(index), customer, 'replay', 'Hello');
+    longest = Math.max(longest, performance.now() - sentAt);
+    return status === wanted;
+  };
+  const after = await Promise.all(
+    [0, 1, 2, 3].map(async (index) => {
+      while (!(await isAnswered(index))) await pause(5);
+      return performance.now() - since;
+    }),
+  );
+  t.diagnostic(`${wanted} after ${after.map(Math.round)} ms`);
+  assert(Math.max(...after) < 1_000 + 3 * longest, `${wanted} after ${after.map(Math.round)} ms`);
+}
+
+const command = (name: string, values: Record<string, string>) =>
+  fleet.runAsCommand(({ gateway }) => gateway.gateway.commands.find((one) => one.name === name)!.run(values));
+
 testOnServer('a key revoked on one process is refused by all within a second', async (t) => {
   const customer = await fleet.runAsCommand((gateway) => gateway.customer());
   replay.play({ body: wholeAnswer });
   for (let index = 0; index < 4; index++) {
     assert.equal((await send(originOf(index), customer, 'replay', 'Hello')).status, 200);
   }
-  const revoked = await fleet.runAsCommand(async ({ gateway }) => {
-    const command = gateway.gateway.commands.find(({ name }) => name === 'keys revoke')!;
-    await command.run({ key: customer.key.slice(0, 14) });
-    return performance.now();
-  });
-  // What one call takes is how busy the machine is.
-  let longest = 0;
-  const isRefused = async (index: number) => {
-    const sentAt = performance.now();
-    const { status } = await send(originOf(index), customer, 'replay', 'Hello');
-    longest = Math.max(longest, performance.now() - sentAt);
-    return status === 401;
-  };
-  const refusedAfter = await Promise.all(
-    [0, 1, 2, 3].map(async (index) => {
-      while (!(await isRefused(index))) await pause(5);
-      return performance.now() - revoked;
-    }),
-  );
-  t.diagnostic(`refused after ${refusedAfter.map(Math.round)} ms`);
-  assert(Math.max(...refusedAfter) < 1_000 + 3 * longest, `refused after ${refusedAfter.map(Math.round)} ms`);
+  await command('keys revoke', { key: customer.key.slice(0, 14) });
+  await allAnswer(t, customer, 401);
+});
+
+testOnServer('a budget set, lowered or ended in one process is in force in all within a second', async (t) => {
+  const customer = await fleet.runAsCommand((gateway) => gateway.customer());
+  replay.play({ body: wholeAnswer });
+  const set = (usd: string) =>
+    command('budgets set', { account: customer.accountId, of: 'account', every: 'day', usd });
+  await allAnswer(t, customer, 200);
+  await set('0.000001');
+  await allAnswer(t, customer, 402);
+  await set('100');
+  await allAnswer(t, customer, 200);
+  await set('0.000001');
+  await allAnswer(t, customer, 402);
+  const { json } = await command('budgets list', { account: customer.accountId });
+  const [{ id }] = (json as { id: string | null }[]).filter((one) => one.id !== null) as [{ id: string }];
+  await command('budgets end', { account: customer.accountId, id });
+  await allAnswer(t, customer, 200);
 });
 
 testOnServer(

@@ -48,6 +48,8 @@ export class BudgetBook {
   /** By key: its next call is nearly always for the same model. */
   readonly #known = new Map<string, Known>();
   isEmpty: boolean;
+  /** Another number: calls that run may lie in other scopes than those that they were admitted in. */
+  revision = 0;
 
   constructor(settings: readonly BudgetRule[]) {
     this.#settings = sorted(settings);
@@ -61,6 +63,7 @@ export class BudgetBook {
   /** Takes changed settings, for calls that begin from now on. */
   change(settings: readonly BudgetRule[]): void {
     this.#settings = sorted(settings);
+    this.revision += 1;
     for (const [accountId, { rules, additions }] of this.#own)
       this.#own.set(accountId, { rules: this.#with(rules.filter(({ id }) => id !== undefined)), additions });
     this.#known.clear();
@@ -76,6 +79,7 @@ export class BudgetBook {
   put(accountId: string, { rules, additions }: OwnRules): void {
     this.#own.set(accountId, { rules: this.#with(rules), additions });
     this.#known.clear();
+    this.revision += 1;
   }
 
   forget(accountId: string): void {

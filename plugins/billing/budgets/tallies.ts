@@ -23,6 +23,8 @@ export interface TalliesOptions extends RoundsOptions {
 export interface ScopeShare {
   /** How many scopes it lies in. */
   readonly size: number;
+  /** Whether it is of the scope with this key. */
+  has(key: string): boolean;
   /** Whether this much more may be held. */
   covers(amount: Money): boolean;
   /** Holds this much more. */
@@ -40,6 +42,7 @@ export interface ScopeShare {
 interface Parties {
   readonly accountId: string;
   readonly keyId: string;
+  readonly cap?: ScopeShare;
 }
 
 /** How long what other processes may return is waited for: as long as for balances. */
@@ -100,9 +103,15 @@ export class Tallies {
     };
   }
 
-  /** Counts a call that ended and was admitted before its key had a cap. */
-  charged({ accountId, keyId }: Parties, cost: Money, at: number): void {
-    if (this.#tallies.size > 0) this.#tallies.get(keyOf(accountId, keyScope(keyId)))?.charge(cost, at);
+  /** Counts a call that ended in what it was admitted before: the cap of its key, and these scopes. */
+  charged({ accountId, keyId, cap }: Parties, cost: Money, at: number, scopes: readonly Scope[]): void {
+    if (this.#tallies.size === 0) return;
+    this.#chargeBeside(cap, keyOf(accountId, keyScope(keyId)), cost, at);
+    for (const { key, origin } of scopes) if (origin !== undefined) this.#chargeBeside(cap, key, cost, at);
+  }
+
+  #chargeBeside(held: ScopeShare | undefined, key: string, cost: Money, at: number): void {
+    if (held?.has(key) !== true) this.#tallies.get(key)?.charge(cost, at);
   }
 
   /**
@@ -289,6 +298,10 @@ class Share implements ScopeShare {
 
   get size(): number {
     return this.#tallies.length;
+  }
+
+  has(key: string): boolean {
+    return this.#tallies.some((tally) => tally.key === key);
   }
 
   covers(amount: Money): boolean {

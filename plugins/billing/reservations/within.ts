@@ -63,6 +63,10 @@ class BudgetedShare implements ScopeShare {
     return this.#scopes.size;
   }
 
+  has(key: string): boolean {
+    return this.#scopes.has(key);
+  }
+
   covers(amount: Money): boolean {
     return this.#budget.covers(amount) && this.#scopes.covers(amount);
   }

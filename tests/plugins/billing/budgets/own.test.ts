@@ -61,6 +61,24 @@ test('a budget that is set while the process serves refuses the next call beyond
   await assert.rejects(adminOf(world).end('alice', 'owner', set.id!), { kind: 'not_found' });
 });
 
+test('a call that runs when a budget is set counts in it from its end on, for its scopes alone', async () => {
+  await using world = await worldWith();
+  const running = callBy(inSearch);
+  await enter(world, running);
+  const set = (terms: BudgetTerms) => adminOf(world).set('alice', 'owner', terms);
+  await set(ofAccount('0.0089'));
+  await set({ of: 'person', subject: project, amount: parseUsd('0.0031'), every: 'day' });
+  await heard(world);
+  const other = { ...inSearch, attribution: { person: project } };
+  // Both have read what was spent before the first one ends.
+  assert.equal(await refusalOf(world, other), undefined);
+  await answer(running, { input: 1_000, output: 100 });
+  assert.match((await refusalOf(world))!.message, /budget of this account, 0\.0089 USD a day, has 0\.0029 USD left/);
+  await adminOf(world).set('alice', 'owner', ofAccount('1'));
+  await heard(world);
+  assert.match((await refusalOf(world, other))!.message, /budget of this person.* 0\.0001 USD left/);
+});
+
 test('a budget of a project, lowered below its spending, ends a running answer at its hold and refuses calls of this project alone', async () => {
   await using world = await worldWith({ hold: { output_tokens: 100 } });
   const terms: BudgetTerms = { of: 'project', subject: project, amount: parseUsd('1'), every: 'month' };
