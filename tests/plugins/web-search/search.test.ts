@@ -187,3 +187,27 @@ test('the sandbox is a search engine, and a gateway without one has no searches'
   await using none = await startGateway(file('{}'));
   assert.equal((await (await open('1', none)).search({ query: 'boats' })).json.error.code, 'no_search_engine');
 });
+
+test('guardrails read and mask the query before it leaves, and refuse a search that costs nothing then', async () => {
+  await using guarded = await startGateway(`
+gateway: guarded
+listen: 127.0.0.1:0
+plugins: [storage, telemetry, request-log, auth, plans, rate-limit, providers, models, guardrails, prompts, billing, web-search, route, protocol-convert]
+plans: { default: free, offers: { free: { price: 0 } } }
+providers: { vendor: { keys: k, speaks: { chat: "http://127.0.0.1:9/v1" } } }
+models: { m: { owned_by: x, targets: [vendor], price: free } }
+guardrails:
+  checks: { secret: { type: words, list: [tulip] }, mail: { type: patterns, find: [email], on: [prompt], do: mask } }
+  policies: { base: { checks: [secret, mail], uncovered: allow } }
+  apply: [{ policy: base }]
+web-search: { engine: tavily, price: 0.25, allow_private: true, api: { url: "${engine.origin}/search" } }
+`);
+  engine.answer = answered;
+  const { search, balance } = await open('1', guarded);
+  const asked = engine.seen.length;
+  assert.equal((await search({ query: 'a tulip' })).status, 400);
+  assert.equal(engine.seen.length, asked);
+  assert.equal((await search({ query: 'who is ann@example.com' })).status, 200);
+  assert.doesNotMatch(JSON.stringify(engine.seen.at(-1)!.body), /ann@/);
+  await until('one charge', async () => (await balance()) === '0.75');
+});
