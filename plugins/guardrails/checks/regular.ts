@@ -32,17 +32,20 @@ export class Regular {
     }
   }
 
-  /** The matches in parts of a text, each read in little time. */
+  /** The matches in parts of a text, each read in little time. A match that fills its part is looked for in the next one, which is longer. */
   *parts(text: string): Generator<readonly Match[]> {
+    let most = mostAtOnce;
     for (let from = 0; from < text.length; ) {
-      const part = this.#part(text, from);
+      if (most > longestPart) throw new Error('a text has a match that is too long');
+      const part = this.#part(text, from, most);
       yield part.found;
+      most = part.next === from ? most * 2 : mostAtOnce;
       from = part.next;
     }
   }
 
-  /** What fills a part may go on for long: it is read in a longer one. */
-  #part(text: string, from: number, most = mostAtOnce): Part {
+  /** A longer part ends behind its first match. */
+  #part(text: string, from: number, most: number): Part {
     const end = wholeSigns(text, from + most);
     const isOpen = end < text.length;
     const matcher = this.#compiled.matcher(isOpen ? text.slice(0, end) : text);
@@ -50,16 +53,12 @@ export class Regular {
     let at = from;
     while (at <= end && matcher.find(at)) {
       const [start, stop] = [matcher.start(), matcher.end()];
-      if (isOpen && stop === end) return start > from ? { found, next: start } : this.#longer(text, from, most * 2);
+      if (isOpen && stop === end) return { found, next: start };
       if (stop > start) found.push({ start, end: stop, text: text.slice(start, stop) });
       at = Math.max(stop, at + 1);
+      if (most > mostAtOnce) return { found, next: at };
     }
     return { found, next: isOpen ? Math.max(at, end - longestMatch) : end };
-  }
-
-  #longer(text: string, from: number, most: number): Part {
-    if (most > longestPart) throw new Error('a text has a match that is too long');
-    return this.#part(text, from, most);
   }
 
   *matches(text: string): Generator<Match> {

@@ -103,6 +103,15 @@ test('own expressions find in a text in parts what they find in it at once, and 
   const filled = new Regular('(x+)+$', true);
   assert.deepEqual([...filled.parts(`${'x'.repeat(40_000)}!`)].flat(), []);
   assert.throws(() => [...filled.parts(`${'x'.repeat(200_000)}!`)], /too long/);
+  const runs = new Regular('x+|y', true);
+  const sizes = [...runs.parts(`${'x'.repeat(20_000)} ${'y '.repeat(30_000)}`)].map(({ length }) => length);
+  // The long match has a turn for each length that is tried, and the rest is read in short parts again.
+  assert.deepEqual(sizes.slice(0, 3), [0, 0, 1]);
+  assert.ok(Math.max(...sizes) <= 8_192 / 2, String(sizes));
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size),
+    30_001,
+  );
   const parts = [...new Regular('a(b|c)*d', true).parts('ab'.repeat(100_000))];
   assert.ok(parts.length >= 200_000 / 8_192, String(parts.length));
   let turns = 0;
