@@ -142,6 +142,7 @@ function addRules(host: Host, guard: Guard): void {
           if (event.type === 'reply-start') call!.answerId = event.id;
           return restoring.event(event);
         },
+        repeats: (text) => text.replace(pattern, (match) => restored.get(match) ?? match),
       };
     },
   });

@@ -36,6 +36,8 @@ export interface AnswerTransform {
    * between events; absent: none.
    */
   room?(block: number): number;
+  /** A text of the request that the answer repeats beside its events, as the client is to read it; absent: as it comes. */
+  repeats?(text: string): string;
   /** Called after the last event; returns further ones. Not called when the answer breaks off: held events are dropped then. */
   end?(): readonly Event[] | Promise<readonly Event[]>;
   /** Takes a whole answer, which otherwise passes `event` and `end`; the same object where nothing changes. */

@@ -84,6 +84,8 @@ export interface Protocol extends WireProtocol {
   readonly ignoresLastFrame?: true;
   /** Paths of the member that names the model in whole answers and in frames of streams; absent: answers name none. */
   readonly modelPlaces?: readonly (readonly string[])[];
+  /** Members of a request that its answers' object repeats. */
+  readonly repeats?: readonly string[];
   /** The call as one of a model that makes images; absent: clients of this protocol call no such models. */
   imageCall?(call: Call, json: JsonObject): Call;
   /** The items of a request, where the gateway keeps answers that clients come back to; absent: it keeps none. */
@@ -109,7 +111,7 @@ export interface Compaction {
 
 /** The protocol of an answer; errors of a running stream are rendered by its client's protocol where that is another. */
 export type AnsweringProtocol = WireProtocol &
-  Partial<Pick<Protocol, 'streamError' | 'streamEnd' | 'idleFrame' | 'ignoresLastFrame' | 'modelPlaces'>>;
+  Partial<Pick<Protocol, 'streamError' | 'streamEnd' | 'idleFrame' | 'ignoresLastFrame' | 'modelPlaces' | 'repeats'>>;
 
 /**
  * Another protocol as a vendor speaks it at addresses of its own: the same bodies but for `members`, and the same streams but for

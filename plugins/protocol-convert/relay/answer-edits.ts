@@ -2,6 +2,7 @@
 import { asBuffer, isObject, type JsonObject } from '../../../core/json/json.ts';
 import { applyEdits, findPlace } from '../../../core/json/splice.ts';
 import type { AnsweringProtocol } from '../../common/wire/protocols.ts';
+import { jsonOfRepeated, withRepeated } from '../transforms/repeated-texts.ts';
 
 const quote = 0x22;
 const brace = 0x7b;
@@ -52,9 +53,7 @@ export function inConversation(id: string): AnswerEdit {
       const response = findPlace(json, ['response']);
       if (response !== undefined)
         return json[response.valueStart] === brace ? within(bytes, from, ['response']) : bytes;
-      const object = findPlace(json, ['object']);
-      const isWhole = object !== undefined && json.toString('latin1', object.valueStart, object.end) === '"response"';
-      return isWhole ? within(bytes, from, []) : bytes;
+      return isResponse(json) ? within(bytes, from, []) : bytes;
     },
     json(json) {
       const { response } = json;
@@ -62,6 +61,38 @@ export function inConversation(id: string): AnswerEdit {
       return json['object'] === 'response' ? { ...json, conversation: { id } } : json;
     },
   };
+}
+
+/** Texts of the request that the vendor repeats in its answer's object, written by `by`. */
+export function repeatedTexts({ repeats = [] }: AnsweringProtocol, by: (text: string) => string): AnswerEdit {
+  return {
+    bytes(bytes, from) {
+      if (!bytes.includes('"response"', from)) return bytes;
+      const text = bytes.toString('utf8', from);
+      if (by(text) === text) return bytes;
+      const within = findPlace(bytes.subarray(from), ['response']) === undefined ? [] : ['response'];
+      if (within.length === 0 && !isResponse(bytes.subarray(from))) return bytes;
+      return repeats.reduce((edited, name) => {
+        const place = findPlace(edited.subarray(from), [...within, name]);
+        if (place === undefined) return edited;
+        const [start, end] = [from + place.valueStart, from + place.end];
+        const before: unknown = JSON.parse(edited.toString('utf8', start, end));
+        const after = jsonOfRepeated(before, by);
+        return after === JSON.stringify(before) ? edited : replaced(edited, start, end, after);
+      }, bytes);
+    },
+    json(json) {
+      const within = isObject(json['response']) ? json['response'] : json;
+      if (within === json && json['object'] !== 'response') return json;
+      const edited = withRepeated(within, repeats, by);
+      return within === json ? edited : { ...json, response: edited };
+    },
+  };
+}
+
+function isResponse(json: Buffer): boolean {
+  const place = findPlace(json, ['object']);
+  return place !== undefined && json.toString('latin1', place.valueStart, place.end) === '"response"';
 }
 
 function replaced(bytes: Buffer, start: number, end: number, text: string): Buffer {

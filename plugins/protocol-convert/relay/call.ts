@@ -26,10 +26,10 @@ import { sealPrefix } from '../encoding/sealed-text.ts';
 import { withSessionKey } from '../request/session-key.ts';
 import { type AnswerTransforms, answerTransforms } from '../transforms/chain.ts';
 import { RelayedAnswer } from '../transforms/relayed-answer.ts';
-import { makerOf, withoutConversation } from '../translate/call.ts';
+import { clientRequest, makerOf } from '../translate/call.ts';
 import { ResponseTranslation } from '../translate/response-mapping.ts';
 import { foreignRefusal } from '../translate/upstream-error.ts';
-import { inConversation, requestedModel } from './answer-edits.ts';
+import { inConversation, repeatedTexts, requestedModel } from './answer-edits.ts';
 import { EditedAnswer } from './edited-answer.ts';
 import type { RelayHooks } from './hooks.ts';
 import { type RelayedCall, relayAnswer } from './relay.ts';
@@ -110,13 +110,15 @@ const unrecorded: Pick<RelayHooks, 'ended' | 'items'> = {};
 function changed(attempt: Attempt, transforms: AnswerTransforms): RelayedAnswer {
   const { exchange, opened, tools } = attempt;
   const { protocol, reshape } = opened;
+  const { repeats } = transforms;
+  const isRepeated = repeats !== undefined && protocol.repeats !== undefined;
   return new RelayedAnswer({
     codec: protocol.codec,
     transforms,
-    dialect: reshape,
+    dialect: isRepeated ? new EditedAnswer(protocol, [repeatedTexts(protocol, repeats)], reshape) : reshape,
     streamEnd: protocol.streamEnd,
     changed: tools.responseRecorder.recordTranslated(exchange, opened),
-    context: contextOf(attempt),
+    context: contextOf(attempt, transforms),
   });
 }
 
@@ -130,7 +132,7 @@ function otherForm(attempt: Attempt, transforms: AnswerTransforms | undefined): 
     upstream: codec,
     way: { names: new Map(), wrapped: new Set() },
     context: {
-      ...contextOf(attempt),
+      ...contextOf(attempt, transforms),
       continues: true,
       onResponse: tools.responseRecorder.recordTranslated(exchange, opened),
     },
@@ -144,14 +146,17 @@ function otherForm(attempt: Attempt, transforms: AnswerTransforms | undefined): 
 }
 
 /** Context for an encoder of the client's own protocol. */
-function contextOf({ exchange, opened, target, tools }: Attempt): Omit<ReplyContext, 'usage'> {
-  const { call, protocol } = opened;
-  const { codec } = protocol;
+function contextOf(
+  { exchange, opened, target, tools }: Attempt,
+  transforms: AnswerTransforms | undefined,
+): Omit<ReplyContext, 'usage'> {
+  const { call } = opened;
+  const { codec } = opened.protocol;
   const [account, maker] = [accountOf(exchange), makerOf(target)];
   return {
     exchangeId: exchange.id,
     call,
-    request: withoutConversation(opened.clientJson ?? opened.json, codec),
+    request: clientRequest(opened, transforms),
     query: exchange.request.query,
     createdAt: Math.floor(exchange.receivedAt / 1000),
     now: () => Math.floor(tools.clock.now() / 1000),

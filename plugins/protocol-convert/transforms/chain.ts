@@ -69,6 +69,13 @@ export class AnswerTransforms {
     return this.#all[0]!.transform.room?.(last.block) ?? 0;
   }
 
+  /** How texts of the request that the answer repeats are written for the client; undefined: as they come. */
+  get repeats(): ((text: string) => string) | undefined {
+    const changing = this.#all.filter(({ transform }) => transform.repeats !== undefined);
+    if (changing.length === 0) return undefined;
+    return (text) => changing.reduce((changed, { transform }) => transform.repeats!(changed), text);
+  }
+
   /** The same with less, for the one transform of most answers. */
   #alone({ name, transform }: Named, event: Event, give: (made: Event) => void): void {
     let made: readonly Event[] | Promise<readonly Event[]>;

@@ -97,10 +97,11 @@ export class RelayedAnswer implements Reshape {
   }
 
   comment(raw: Buffer): Uint8Array | undefined {
-    if (this.#isChanged || this.#dialect !== undefined) return undefined;
-    if (this.#isFinished) return raw;
+    const bytes = this.#dialect === undefined ? raw : this.#dialect.comment?.(raw);
+    if (this.#isChanged || bytes === undefined) return undefined;
+    if (this.#isFinished) return bytes;
     this.#joined.leave();
-    this.#push({ bytes: raw, json: undefined, events: [], returned: 0 });
+    this.#push({ bytes, json: undefined, events: [], returned: 0 });
     return this.#flush();
   }
 
@@ -325,9 +326,9 @@ export class RelayedAnswer implements Reshape {
     this.#waiting.take();
     // Official clients find an error object only inside a frame.
     const bare = parseFrame(raw) === undefined ? tryParse(raw.toString()) : undefined;
-    this.#out.push(
-      this.#dialect?.frame(raw) ?? (bare === undefined ? raw : Buffer.from(formatFrame(JSON.stringify(bare)))),
-    );
+    const own = bare === undefined ? raw : Buffer.from(formatFrame(JSON.stringify(bare)));
+    const converted = this.#dialect?.frame(raw);
+    this.#out.push(converted === undefined || converted === raw ? own : converted);
     return this.#flush();
   }
 

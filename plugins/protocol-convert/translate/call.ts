@@ -32,7 +32,8 @@ import { relays, type SpokenProtocol } from '../relay/variants.ts';
 import { sessionKeyOf } from '../request/session-key.ts';
 import { compactionPrompt } from '../state/compaction.ts';
 import { mustEmulate } from '../state/emulation.ts';
-import { answerTransforms, readsPrompt } from '../transforms/chain.ts';
+import { type AnswerTransforms, answerTransforms, readsPrompt } from '../transforms/chain.ts';
+import { withRepeated } from '../transforms/repeated-texts.ts';
 import { clientCallId, withVendorIds } from './call-ids.ts';
 import { ConversationDigest } from './conversation-digest.ts';
 import { defaultFetchOptions, fetchMedia } from './fetch-media.ts';
@@ -237,6 +238,7 @@ function translationOf(
   const account = accountOf(exchange);
   const maker = makerOf(target);
   const { reshape } = opened;
+  const transforms = opened.call.billable ? answerTransforms(exchange, tools.added.ofAnswers) : undefined;
   const isPlain = opened.protocol.codec.plainCallIds === true || upstream.codec.plainCallIds === true;
   return new ResponseTranslation({
     client: replyCodec(exchange, opened, tools),
@@ -245,7 +247,7 @@ function translationOf(
     context: {
       exchangeId: exchange.id,
       call: opened.call,
-      request: withoutConversation(opened.clientJson ?? opened.json, opened.protocol.codec),
+      request: clientRequest(opened, transforms),
       query: exchange.request.query,
       createdAt: Math.floor(exchange.receivedAt / 1000),
       now: () => Math.floor(tools.clock.now() / 1000),
@@ -256,15 +258,25 @@ function translationOf(
     clientStreams: opened.call.stream,
     streamType: reshape?.streamType ?? 'text/event-stream',
     idleFrame: reshape?.idleFrame ?? opened.protocol.idleFrame?.() ?? keepAliveFrame,
-    transforms: opened.call.billable ? answerTransforms(exchange, tools.added.ofAnswers) : undefined,
+    transforms,
     callId: (id) => clientCallId(id, isPlain, () => callIdMarks(exchange, target, tools)[0]),
     collector: precedent === undefined ? undefined : tools.signatureCache.collector(account, maker, precedent),
   });
 }
 
 /** What an answer may depend on of its request. The rest may be large, and would be kept as long as the answer takes. */
-export function withoutConversation(request: JsonObject, { conversation }: ClientCodec): JsonObject {
+function withoutConversation(request: JsonObject, { conversation }: ClientCodec): JsonObject {
   return { ...request, [conversation]: undefined };
+}
+
+/** What an answer repeats or depends on of its request, as the client has written it. */
+export function clientRequest(
+  { clientJson, json, protocol }: Opened,
+  transforms: AnswerTransforms | undefined,
+): JsonObject {
+  const request = withoutConversation(clientJson ?? json, protocol.codec);
+  const repeats = transforms?.repeats;
+  return repeats === undefined ? request : withRepeated(request, protocol.repeats ?? [], repeats);
 }
 
 /** The codec of the answer: the client's protocol, unless the client asked for a summary. */

@@ -60,6 +60,7 @@ export const responses: Protocol = {
   streamError,
   idleFrame: () => keepAliveLine,
   modelPlaces: [['response', 'model'], ['model']],
+  repeats: ['instructions', 'tools', 'text', 'prompt', 'metadata', 'user'],
   inputItems,
   compaction: {
     maker: compactionMaker,
