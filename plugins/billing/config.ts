@@ -75,6 +75,23 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('Sealed monthly statements of accounts, which a file of theirs proves.'),
+  credit_lines: z
+    .strictObject({
+      pay_within: duration()
+        .default(14 * 24 * 3_600_000)
+        .describe(
+          'Behind the end of a month: until then what was used in it is to be paid. Set it to the term that your invoices name.',
+        ),
+      stop_after: duration()
+        .optional()
+        .describe(
+          'So long behind that the line brings nothing more until it is paid. Set it to stop accounts that do not pay; 0s stops them at once. Default: it goes on.',
+        ),
+    })
+    .prefault({})
+    .describe(
+      'Money that operators let accounts use each month before they pay ("credit-lines set"), by months of statements.zone, or of UTC.',
+    ),
   nodes: count()
     .optional()
     .describe(

@@ -14,6 +14,7 @@ import { type Database, database } from '../common/domain/database.ts';
 import { authorization, authorizations, funds, heldEstimate, ledger, pool } from '../common/domain/ledger.ts';
 import { catalog, instead, model, modelSwitch } from '../common/domain/models.ts';
 import { budgetAdmin } from '../common/domain/organizations/budgets.ts';
+import { creditLineAdmin } from '../common/domain/organizations/credit-lines.ts';
 import { projectAdmin } from '../common/domain/organizations/projects.ts';
 import { statementAdmin } from '../common/domain/organizations/statements.ts';
 import { plan, plans, rateLimits } from '../common/domain/plans.ts';
@@ -22,6 +23,7 @@ import { sealedFiles } from '../common/domain/stored-files.ts';
 import { lookMs } from '../common/kit/pace.ts';
 import { foldEveryMs, foldSums } from '../common/rollups/fold.ts';
 import { admitted, admittedOrders } from '../common/wire/admission-rules.ts';
+import { creditTermsOf, openCreditLines } from './accounts/credit-lines.ts';
 import { openLedgerService } from './accounts/service.ts';
 import { type Archive, openArchive } from './archive/archive.ts';
 import { audit } from './audit/audit.ts';
@@ -65,7 +67,7 @@ export default definePlugin<Config>({
     ],
     provides: [
       ...[ledger, pool, funds, authorizations, ledgerQueries, movedAccounts, callRows],
-      ...[statementAdmin, budgetAdmin],
+      ...[statementAdmin, budgetAdmin, creditLineAdmin],
     ],
   },
   requires: [call, caller, model],
@@ -171,7 +173,11 @@ function provideAll(host: Host, state: State, { store, rows, files, archive, sta
   const directory = journalDirectory(host);
   const watch = rows.restores && new RestoreWatch({ host, rows: rows.restores, journal: directory });
   watch?.listen(store);
-  const ledgerService = openLedgerService({ host, database: store, store: rows, runtime: () => state.runtime, watch });
+  const credit = creditTermsOf(state.config, store);
+  const ledgerService = openLedgerService({
+    ...{ host, database: store, store: rows, runtime: () => state.runtime, watch, credit },
+  });
+  host.provide(creditLineAdmin, openCreditLines(ledgerService.changes, store, credit, host.clock));
   host.provide(ledger, { ...ledgerService.ledger, processes: store.shared === true ? state.config.nodes : undefined });
   host.provide(pool, ledgerService.pool);
   host.provide(funds, {

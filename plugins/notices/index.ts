@@ -15,6 +15,7 @@ import { requestQueries } from '../common/domain/admin/requests.ts';
 import { database } from '../common/domain/database.ts';
 import { pool } from '../common/domain/ledger.ts';
 import { budgetAdmin } from '../common/domain/organizations/budgets.ts';
+import { creditLineAdmin } from '../common/domain/organizations/credit-lines.ts';
 import { plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { openNoticeAdmin } from './admin.ts';
@@ -40,7 +41,7 @@ export default definePlugin<NoticesConfig>({
     requires: [database],
     optional: [
       ...[accountEnds, accountPeople, movedAccounts, mailers, consolePages, ledgerQueries],
-      ...[priceQueries, requestQueries, pool, plans, multipliers, budgetAdmin],
+      ...[priceQueries, requestQueries, pool, plans, multipliers, budgetAdmin, creditLineAdmin],
     ],
     provides: [noticeSender, noticeAdmin],
   },

@@ -119,6 +119,21 @@ const budgetShare: Words = {
   },
 };
 
+const creditOverdue: Words = {
+  title: {
+    en: 'A payment is overdue',
+    de: 'Eine Zahlung ist überfällig',
+    ja: 'お支払い期限を過ぎています',
+    zh: '有款项已逾期',
+  },
+  line: {
+    en: ({ month, due, due_at: dueAt }) => `$${due} for ${month} was to be paid by ${time(dueAt)}.`,
+    de: ({ month, due, due_at: dueAt }) => `${due} $ für ${month} waren bis ${time(dueAt)} zu zahlen.`,
+    ja: ({ month, due, due_at: dueAt }) => `${month} のご利用分 $${due} のお支払い期限は ${time(dueAt)} でした。`,
+    zh: ({ month, due, due_at: dueAt }) => `${month} 的用量 $${due} 应在 ${time(dueAt)} 前付清。`,
+  },
+};
+
 const windowWords: ByLanguage<Readonly<Record<string, string>>> = {
   en: { '5h': 'five hours', day: 'day', week: 'week', month: 'month' },
   de: { '5h': 'fünf Stunden', day: 'Tag', week: 'Woche', month: 'Monat' },
@@ -245,5 +260,6 @@ export const kinds: readonly NoticeKind[] = [
   kind('key_expiry', { ...days, threshold: parseUsd('7') }, keyExpiry),
   // How old a key may be is a rule of each company.
   kind('key_age', { ...days, beyond: 'above', threshold: parseUsd('90'), channels: [] }, keyAge),
+  kind('credit_overdue', change, creditOverdue),
   kind('price_change', change, priceChange),
 ];

@@ -11,9 +11,19 @@ import {
 import { requestQueries } from '../common/domain/admin/requests.ts';
 import { pool } from '../common/domain/ledger.ts';
 import { type BudgetWarning, budgetAdmin } from '../common/domain/organizations/budgets.ts';
+import { creditLineAdmin } from '../common/domain/organizations/credit-lines.ts';
 import { plans } from '../common/domain/plans.ts';
 import { inMs, instant, millisecondsOf } from '../common/kit/sql.ts';
-import { budgetShare, capSharesOf, keyAge, keyExpiry, lowBalance, planEnd, windowSharesOf } from './observations.ts';
+import {
+  budgetShare,
+  capSharesOf,
+  creditOverdue,
+  keyAge,
+  keyExpiry,
+  lowBalance,
+  planEnd,
+  windowSharesOf,
+} from './observations.ts';
 import { lookAtPrices, type PriceParts } from './price-look.ts';
 import type { NoticeRows } from './rows.ts';
 import type { Observed, Sender } from './sender.ts';
@@ -76,6 +86,7 @@ export class Look {
     await this.#lookAtMoved(taken.movement);
     if (taken.endsMs >= endsEveryMs) {
       await this.#lookAtEnds();
+      await this.#lookAtCredit();
       await lookAtPrices(this.#prices);
       const at = instant(this.#host.clock.now());
       await this.#rows.query(sql`update ${this.#rows.table('look')} set ends_at = ${at}`);
@@ -180,6 +191,21 @@ export class Look {
       found.push({ accountId, seen });
     }
     return found;
+  }
+
+  /** Months of credit lines that were not paid in time. */
+  async #lookAtCredit(): Promise<void> {
+    const lines = this.#host.find(creditLineAdmin);
+    for (let after = ''; lines !== undefined; ) {
+      const page = await lines.unpaid(after, accountsAtOnce);
+      const seen = page.map(({ accountId, months }) => ({
+        accountId,
+        seen: months.filter(({ state }) => state === 'overdue').map(creditOverdue),
+      }));
+      await this.#sender.observeAll(seen.filter(({ seen: some }) => some.length > 0));
+      if (page.length < accountsAtOnce) return;
+      after = page.at(-1)!.accountId;
+    }
   }
 
   async #lookAtEnds(): Promise<void> {

@@ -3,8 +3,9 @@
 import type { LedgerQueries } from '../common/domain/admin/ledger.ts';
 import type { AccountEnds, CappedKey, NoticeObservation, OldKey } from '../common/domain/admin/notices.ts';
 import type { WindowView } from '../common/domain/ledger.ts';
-import { formatUsd, type Money } from '../common/domain/money.ts';
+import { formatUsd, type Money, money } from '../common/domain/money.ts';
 import type { BudgetWarning } from '../common/domain/organizations/budgets.ts';
+import type { CreditMonth } from '../common/domain/organizations/credit-lines.ts';
 import { capSpend } from '../common/kit/money/cap-spend.ts';
 
 const dayMs = 86_400_000;
@@ -55,6 +56,11 @@ export function budgetShare({
     ...(until === undefined ? {} : { ends_at: new Date(until).toISOString() }),
   };
   return { kind: 'budget_share', subject: `${scope} ${share}`, period, value: spent, of: ceiling, fields };
+}
+
+export function creditOverdue({ month, used, paid, dueAt }: CreditMonth): NoticeObservation {
+  const fields = { month, due: formatUsd(money(used - paid)), due_at: new Date(dueAt).toISOString() };
+  return { kind: 'credit_overdue', subject: month, period: fields.due_at, value: used - paid, of: 1n, fields };
 }
 
 export function windowSharesOf(windows: readonly WindowView[]): NoticeObservation[] {

@@ -1,6 +1,7 @@
 /** Random histories of claims, batches and entries for a store: the same steps for each that is held against another. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Funds } from '../../plugins/billing/grants/funds.ts';
+import { creditAndPay, giveCredit, setCredit, viewCredit } from '../../plugins/billing/ledger/credit-lines.ts';
 import { refundCredit, refundRequest } from '../../plugins/billing/ledger/refunds.ts';
 import { applyDueTerms, beginTerm } from '../../plugins/billing/ledger/terms.ts';
 import type { EndRecord, JournalRecord } from '../../plugins/billing/model/records.ts';
@@ -21,6 +22,9 @@ const plan: PlanTerms = {
   windows: { '5h': money(1_500n) },
 };
 
+/** Months that end while a history goes on, and are overdue soon. */
+const creditTerms = { zone: 'Asia/Tokyo', payWithinMs: 3_600_000, stopAfterMs: 24 * 3_600_000, noticeMs: 60_000 };
+
 /** What one history does to a store, step after step; each step's answer as plain values. */
 export type Step = (store: Store) => Promise<unknown>;
 
@@ -30,7 +34,7 @@ export class Script {
   readonly #requests: string[];
   readonly #texts: { text: string; ids: string[]; applied: number; journal: string }[] = [];
   readonly #owners = new Map<string, string>();
-  #at = Date.UTC(2027, 0, 1);
+  #at = Date.UTC(2027, 0, 30);
   #applied = 0;
   #count = 0;
 
@@ -47,7 +51,7 @@ export class Script {
         .pick([
           this.#claim,
           ...[this.#batch, this.#batch, this.#batch, this.#again],
-          ...[this.#entry, this.#entry, this.#funds, this.#term, this.#back, this.#back, this.#deposit],
+          ...[this.#entry, this.#entry, this.#funds, this.#term, this.#back, this.#back, this.#deposit, this.#credit],
         ])
         .call(this);
     }
@@ -205,7 +209,8 @@ export class Script {
     this.steps.push((store) =>
       store.transact(account, at, async (entries) => {
         const { terms } = entries.tables;
-        if (fate === 0) await applyDueTerms(entries, undefined, async () => beginTerm(entries, plan, endsAt));
+        if (fate === 0)
+          await applyDueTerms(entries, undefined, { onEnded: async () => beginTerm(entries, plan, endsAt) });
         if (fate > 1 && (await entries.purchase(price, { reason: 'test', reference })))
           await beginTerm(entries, bought, endsAt);
         const running = await terms.last(at);
@@ -232,6 +237,25 @@ export class Script {
         await (of.startsWith('reference') ? refundCredit : refundRequest)(entries, of, amount, entry);
         if (fails) throw new GatewayError('conflict', 'thought better of it');
         return String(entries.balance);
+      }),
+    );
+  }
+
+  /** A decision on a credit line, a payment of what is due, or what a new month brings. */
+  #credit(): void {
+    const chance = this.#chance;
+    const [account, at, fate] = [chance.pick(accounts), this.#at, chance.below(4)];
+    const amount = money(BigInt(chance.oneIn(4) ? 0 : chance.between(1, 9_000)));
+    const grant = { kind: 'top-up', reason: 'test', reference: `payment-${chance.below(40)}` };
+    this.steps.push((store) =>
+      store.transact(account, at, async (entries) => {
+        if (fate === 0) await creditAndPay(entries, money(amount + 1n), grant, creditTerms);
+        else if (fate === 1) await giveCredit(entries, creditTerms);
+        else await setCredit(entries, amount, 'test', creditTerms);
+        const view = await viewCredit(entries, creditTerms);
+        if (fate === 3) throw new GatewayError('conflict', 'thought better of it');
+        const months = view?.months.map(({ month, used, paid, state }) => [month, String(used), String(paid), state]);
+        return [String(view?.amount), String(view?.left), view?.isStopped, view?.stopsAt, months];
       }),
     );
   }

@@ -46,8 +46,8 @@ async function rowsIn(database: TestDatabase): Promise<unknown> {
       round(extract(epoch from held_at) * 1000)::bigint) as row from ${table('calls')} order by id`),
     attempts: await read(sql`select concat_ws(' ', id, attempt->>'number', attempt->>'result') as row
       from ${table('calls')}, json_array_elements(${table('attempts_of')}(attempts, provider, target_model)) as attempt order by 1`),
-    grantBalances:
-      await read(sql`select concat_ws(' ', grants.reference, remaining) as row from ${table('grant_balances')} as known
+    grantBalances: await read(sql`select concat_ws(' ', grants.reference, remaining,
+      round(extract(epoch from known.expires_at) * 1000)::bigint) as row from ${table('grant_balances')} as known
       join ${table('grants')} as grants on grants.id = known.grant_id order by 1`),
     draws:
       await read(sql`select concat_ws(' ', allocations.amount, grants.reference, round(extract(epoch from held_at) * 1000)::bigint)
@@ -86,7 +86,7 @@ function rowsOfMemory(memory: MemoryLedger): unknown {
       .map(([key, { result }]) => words(key, result))
       .sort(),
     grantBalances: [...memory.grantBalances.byGrant]
-      .map(([id, { grant }]) => words(referenceOf(id), grant.remaining))
+      .map(([id, { grant }]) => words(referenceOf(id), grant.remaining, grant.expiresAt))
       .sort(),
     draws: memory.grantBalances.draws
       .map(({ amount, grantId, heldAt }) => words(amount, referenceOf(grantId), heldAt))

@@ -1,12 +1,14 @@
 /** One account's rows inside one transaction of the database in memory, which can be taken back. */
 
+import { type CreditRows, creditKind } from '../../plugins/billing/grants/credit-rows.ts';
 import type { PoolState } from '../../plugins/billing/grants/funds.ts';
+import type { RefundRows } from '../../plugins/billing/grants/refund-rows.ts';
 import type { GrantRow } from '../../plugins/billing/grants/rows.ts';
 import type { TermRows } from '../../plugins/billing/grants/term-rows.ts';
 import type { AuthorizationRows } from '../../plugins/billing/ledger/authorization-rows.ts';
 import type { EntryRow, EntryRows, Grant, KnownEntry } from '../../plugins/billing/ledger/entry-rows.ts';
-import type { RefundRows } from '../../plugins/billing/ledger/refund-rows.ts';
 import type { Money } from '../../plugins/common/domain/money.ts';
+import { creditRowsOf } from './memory-credit.ts';
 import type { Entry, MemoryLedger } from './memory-ledger.ts';
 import { costIn } from './memory-records.ts';
 import { dropFrom, putIn, type Transaction, type Undo } from './memory-undo.ts';
@@ -44,8 +46,9 @@ export class MemoryEntryRows implements EntryRows, Transaction {
   }
 
   async openGrant(grantId: string, amount: Money, expiresAt: number): Promise<void> {
-    const { windows } = this.#ledger.grantsById.get(grantId)!;
-    this.undo.push(this.#ledger.grantBalances.open(this.#account, { grantId, remaining: amount, expiresAt, windows }));
+    const { windows, kind } = this.#ledger.grantsById.get(grantId)!;
+    const opened = { grantId, remaining: amount, expiresAt, windows, isCredit: kind === creditKind };
+    this.undo.push(this.#ledger.grantBalances.open(this.#account, opened));
   }
 
   async emptyGrant(grantId: string): Promise<void> {
@@ -84,6 +87,10 @@ export class MemoryEntryRows implements EntryRows, Transaction {
       created_at: String(at),
       expires_at: null,
     }));
+  }
+
+  get credit(): CreditRows {
+    return creditRowsOf(this.#ledger, this.#account, this.undo);
   }
 
   get refunds(): RefundRows {

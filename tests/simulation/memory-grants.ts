@@ -52,6 +52,13 @@ export class MemoryGrants {
     };
   }
 
+  /** The function that takes it back. */
+  end(grantId: string, expiresAt: number): () => void {
+    const known = this.byGrant.get(grantId)!;
+    this.byGrant.set(grantId, { ...known, grant: { ...known.grant, expiresAt } });
+    return () => this.byGrant.set(grantId, known);
+  }
+
   draw(placed: readonly PlacedAllocation[]): () => void {
     const undo: (() => void)[] = [];
     for (const { seq, grant: given, amount, heldAt } of placed) {

@@ -72,7 +72,7 @@ export class MemoryLeases implements Leases {
   #takeOne(journal: string, call: LeaseRequest, round: Round): Promise<Leased> {
     const { grantBalances, terms, onMoved } = this.#options;
     const { accountId } = call;
-    const term = terms.newestOf(accountId);
+    const term = terms.nameOf(accountId);
     const pool = grantBalances.pools([accountId], [round.at]).get(accountId);
     const take = async (locked: bigint, lastsMs: number): Promise<Leased> => {
       const answer = this.#cut(journal, call, locked);

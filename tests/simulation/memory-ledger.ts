@@ -216,7 +216,7 @@ export class MemoryLedger implements Store {
     return new Map(
       accountIds.map((id): [string, Funds] => {
         const balance = money(this.accounts.get(id)?.balance ?? 0n);
-        return [id, { balance, pool: this.grantBalances.pools([id], [at]).get(id), term: this.terms.newestOf(id) }];
+        return [id, { balance, pool: this.grantBalances.pools([id], [at]).get(id), term: this.terms.nameOf(id) }];
       }),
     );
   }

@@ -1,4 +1,5 @@
 /** The terms of the database in memory: plans that accounts have bought. */
+import type { CreditLine } from '../../plugins/billing/grants/credit-rows.ts';
 import { clocksDifferMs, type StoredTerm, type TermRows } from '../../plugins/billing/grants/term-rows.ts';
 import type { Undo } from './memory-undo.ts';
 
@@ -7,7 +8,15 @@ type Term = { -readonly [Key in keyof StoredTerm]: StoredTerm[Key] };
 export class MemoryTerms {
   /** In the order in which they were added. */
   readonly byAccount = new Map<string, Term[]>();
+  /** Decisions on credit lines, by account. */
+  readonly lines = new Map<string, readonly CreditLine[]>();
   #count = 0;
+
+  /** Names that term, and the decision on a credit line that counts. */
+  nameOf(account: string): string | undefined {
+    const line = this.lines.get(account)?.length;
+    return line === undefined ? this.newestOf(account) : `${this.newestOf(account) ?? ''} credit ${line}`;
+  }
 
   /** Names the term that began last, by whatever time. */
   newestOf(account: string): string | undefined {

@@ -24,6 +24,7 @@ import { type ArchiveParts, archiveMutants } from './mutants-archive.ts';
 import { bridgeMutants } from './mutants-bridge.ts';
 import { cachedMutants } from './mutants-cached.ts';
 import { callerMutants } from './mutants-callers.ts';
+import { creditMutants } from './mutants-credit.ts';
 import { guardedMutants } from './mutants-guarded.ts';
 import { hedgeMutants } from './mutants-hedge.ts';
 import { journalMutants } from './mutants-journal.ts';
@@ -317,6 +318,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   ...cachedMutants,
   ...guardedMutants,
   ...tradeMutants,
+  ...creditMutants,
   ...reportMutants,
   ...runMutants,
   ...mcpMutants,

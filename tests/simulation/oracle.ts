@@ -5,12 +5,13 @@ import type { GatewayError } from '../../core/contract/errors.ts';
 import { AbsorbOracle } from './absorb-oracle.ts';
 import { type Cached, costOfCached, dueForCached } from './cached.ts';
 import { CallersOracle } from './callers-oracle.ts';
+import { CreditOracle } from './credit.ts';
 import type { CrashKind, Disk } from './disk.ts';
 import { EstimateOracle } from './estimate-oracle.ts';
 import { HedgeOracle } from './hedge-oracle.ts';
 import { KeysOracle } from './keys-oracle.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
-import type { Entry, StoredGrant } from './memory-ledger.ts';
+import type { Entry, MemoryLedger, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
 import { costOf, coverOf, type PriceList } from './tariff.ts';
 import { TasksOracle } from './tasks-oracle.ts';
@@ -57,6 +58,7 @@ export class Oracle {
   readonly callers: CallersOracle;
   readonly trade: TradeOracle;
   readonly tasks: TasksOracle;
+  readonly credit: CreditOracle;
   readonly violations: Violations;
   readonly #schedule: Schedule;
   /** Set where several nodes spend an account. */
@@ -77,7 +79,7 @@ export class Oracle {
   /** Calls that ended before their process was killed, with an end that only the machine's memory has: power may take it. */
   readonly #unsynced = new Set<Trace>();
 
-  constructor(schedule: Schedule, violations: Violations, limits: LimitsOracle) {
+  constructor(schedule: Schedule, violations: Violations, limits: LimitsOracle, ledger: MemoryLedger) {
     this.#schedule = schedule;
     this.violations = violations;
     this.limits = limits;
@@ -87,6 +89,7 @@ export class Oracle {
     this.callers = new CallersOracle(schedule, violations);
     this.trade = new TradeOracle(violations);
     this.tasks = new TasksOracle(violations);
+    this.credit = new CreditOracle(ledger, violations);
   }
 
   view(account: string): AccountView {
@@ -178,7 +181,7 @@ export class Oracle {
     const view = this.view(row.account);
     view.credited += row.amount;
     if (row.kind === 'EXPIRE') {
-      const end = grant!.expiresAt ?? Number.POSITIVE_INFINITY;
+      const end = this.credit.endOf(grant!) ?? Number.POSITIVE_INFINITY;
       const early = (row.postedAt ?? row.at) < end + lapseAfterMs;
       if (row.at !== end) this.violations.add('M12', grant!.reference, `expired at ${row.at}, ended at ${end}`);
       if (early || this.lapsed.has(grant!.id)) this.violations.add('M12', grant!.reference, 'lapsed early, or twice');
@@ -190,6 +193,7 @@ export class Oracle {
       if (left < 0n) view.excess -= left;
       return;
     }
+    if (this.credit.entry(row, grant)) return;
     if (this.tasks.entry(row) || this.trade.entry(row, grant)) {
       const left = view.credited - view.settled - view.covered + view.excess;
       if (row.amount < 0n && left < 0n)

@@ -32,6 +32,8 @@ export interface Profile {
   readonly cached: Chance | undefined;
   /** Draws what checks are to find in calls; undefined: there are none. */
   readonly guards: Chance | undefined;
+  /** Draws operators' decisions on credit lines; undefined: there are none. */
+  readonly credit: Chance | undefined;
   /** Some calls carry an Idempotency-Key. */
   readonly keys: boolean;
   readonly accounts: readonly AccountProfile[];
@@ -68,6 +70,7 @@ export interface Profile {
     readonly hold: { readonly output_tokens: number; readonly non_streaming: 'estimate' | 'max' };
     readonly journal: object;
     readonly budgets: readonly object[];
+    readonly credit_lines?: object;
   };
   /** What each account may spend, where callers are asked for keys; undefined: whatever it has. */
   readonly budget: bigint | undefined;
@@ -118,6 +121,7 @@ export interface OtherChances {
   readonly cached: Chance;
   readonly budgets: Chance;
   readonly guards: Chance;
+  readonly credit: Chance;
 }
 
 export function drawProfile(chance: Chance, others: OtherChances): Profile {
@@ -168,7 +172,9 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
     ...bridged(rest, others.bridges),
     ...(callers === undefined ? {} : calmer(rest.accounts)),
-    ...(callers === undefined ? { budget: undefined } : budgeted(rest, others.budgets)),
+    ...(callers === undefined
+      ? { budget: undefined, ...credited(rest, others.credit) }
+      : { ...budgeted(rest, others.budgets), credit: undefined }),
   };
 }
 
@@ -196,6 +202,16 @@ function budgeted(
       ],
     },
     budget,
+  };
+}
+
+/** In a quarter of the worlds accounts may use money before they pay, in some of them only while they pay in time. */
+function credited({ billing }: Pick<Profile, 'billing'>, chance: Chance): Pick<Profile, 'billing' | 'credit'> {
+  if (!chance.oneIn(4)) return { billing, credit: undefined };
+  const stops = chance.oneIn(2) ? { stop_after: chance.pick(['0s', '1d', '9d']) } : {};
+  return {
+    billing: { ...billing, credit_lines: { pay_within: chance.pick(['1d', '14d']), ...stops } },
+    credit: chance,
   };
 }
 

@@ -6,6 +6,7 @@ import { Arrivals, modelIds } from './arrivals.ts';
 import { Audit } from './audit.ts';
 import { CallerWorld } from './caller-world.ts';
 import { Chance } from './chance.ts';
+import { Credit } from './credit.ts';
 import type { DatabaseFaults } from './database.ts';
 import { Errands } from './errands.ts';
 import { LeaseOracle } from './lease-oracle.ts';
@@ -81,6 +82,7 @@ class World {
   readonly #arrivals: Arrivals;
   readonly #runs: Runs | undefined;
   readonly #trade: Trade;
+  readonly #credit: Credit | undefined;
   readonly #errands: Errands;
   readonly #mishaps: Mishaps;
   readonly #lulls: Lulls;
@@ -103,11 +105,13 @@ class World {
       cached: new Chance(seed, 1_866),
       guards: new Chance(seed, 37_882),
       budgets: new Chance(seed, 9),
+      // By this number, no world by which `mutants.test.ts` finds another mutant has credit lines.
+      credit: new Chance(seed, 40_070),
     });
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     const limitsOracle = new LimitsOracle(this.#schedule, this.#violations, limits);
-    this.#oracle = new Oracle(this.#schedule, this.#violations, limitsOracle);
+    this.#oracle = new Oracle(this.#schedule, this.#violations, limitsOracle, this.#ledger);
     for (const { id, plan } of this.#profile.accounts) {
       if (plan.grant !== undefined) this.#oracle.planGrants.set(id, plan.grant.amount);
     }
@@ -165,6 +169,7 @@ class World {
       recall: () => void this.#announce('lease wanted', ` ${chance.pick(profile.accounts).id}`).catch(() => {}),
       isOpen: () => this.#isOpen,
     });
+    this.#credit = profile.credit && new Credit({ ...places, chance: profile.credit, profile });
     this.#trade = new Trade({
       ...shared,
       errands: this.#errands,
@@ -208,6 +213,7 @@ class World {
     this.#again('trade', tradeMeanMs, () => this.#trade.happen());
     this.#again('order', this.#profile.tasks?.meanMs ?? Number.POSITIVE_INFINITY, () => this.#tasks!.orders.happen());
     this.#callers?.begin(again);
+    this.#credit?.begin(again);
     this.#archive?.begin(again, this.#nodes);
     this.#mishaps.begin(again);
     this.#lulls.begin(again);
@@ -262,6 +268,7 @@ class World {
     return (
       this.#oracle.running === 0 &&
       this.#errands.open === 0 &&
+      this.#credit?.isQuiet !== false &&
       this.#tasks?.isQuiet !== false &&
       this.#nodes.every(({ serving }) => serving !== undefined)
     );

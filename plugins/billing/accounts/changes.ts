@@ -9,6 +9,7 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { plans } from '../../common/domain/plans.ts';
 import { patienceMs, pauseBefore, type RecallTools, recallLeases } from '../leases/recall.ts';
 import { balanceUnavailable } from '../ledger/balance.ts';
+import type { CreditTerms } from '../ledger/credit-lines.ts';
 import type { Entries, Movement } from '../ledger/entries.ts';
 import { applyDueTerms, type CallPlan, expireAfterMs } from '../ledger/terms.ts';
 import type { RestoreWatch } from '../restores/watch.ts';
@@ -48,6 +49,8 @@ export interface AccountTools extends RecallTools {
   /** The running runtime, which spends from memory; undefined while the process does not serve. */
   readonly runtime: () => BillingRuntime | undefined;
   readonly watch?: RestoreWatch | undefined;
+  /** Absent: no account has a credit line. */
+  readonly credit?: CreditTerms | undefined;
 }
 
 export class AccountChanges {
@@ -267,7 +270,8 @@ export class AccountChanges {
     entries.onSale = (price) => {
       if (atMost !== undefined && price > atMost) throw new UnguardedSale(price);
     };
-    return applyDueTerms(entries, callPlan, ended && ((term) => ended(entries, term)));
+    const onEnded = ended && ((term: PlanTerm) => ended(entries, term));
+    return applyDueTerms(entries, callPlan, { onEnded, credit: this.#tools.credit });
   }
 
   async #transact<T>(accountId: string, work: Work<T>): Promise<T> {

@@ -1,6 +1,7 @@
 /** The ledger service: an account's money outside of calls. */
 import type { Ledger, Pool, Posting } from '../../common/domain/ledger.ts';
 import { type Money, money } from '../../common/domain/money.ts';
+import { type CreditTerms, creditAndPay } from '../ledger/credit-lines.ts';
 import type { Entries } from '../ledger/entries.ts';
 import { viewPool } from '../ledger/listing.ts';
 import { refundCredit, refundRequest } from '../ledger/refunds.ts';
@@ -19,7 +20,7 @@ export interface LedgerService {
 const none = money(0n);
 
 export function openLedgerService(tools: AccountTools): LedgerService {
-  const { host, store, runtime, watch } = tools;
+  const { host, store, runtime, watch, credit } = tools;
   const changes = new AccountChanges(tools);
   const admit = async () => watch?.admit();
   const change: Change = (accountId, atMost, work) =>
@@ -32,7 +33,7 @@ export function openLedgerService(tools: AccountTools): LedgerService {
     ledger: {
       credit: async (accountId, amount, options) => {
         await admit();
-        return change(accountId, none, (entries) => entries.credit(amount, options));
+        return change(accountId, none, (entries) => creditAndPay(entries, amount, options, credit));
       },
       balance: async (accountId) => {
         const running = runtime();
@@ -45,7 +46,7 @@ export function openLedgerService(tools: AccountTools): LedgerService {
       endOf: (requestId) => store.endOf(requestId),
       safe: async () => runtime()?.journal.secureAll(),
     },
-    pool: poolBy(changes, change, admit),
+    pool: poolBy(changes, change, admit, credit),
     applyDueTerms: (accountId, plan) => changes.upkeep(accountId, plan),
   };
 }
@@ -55,7 +56,12 @@ type Change = (accountId: string, atMost: Money, work: (entries: Entries) => Pro
 
 const availableOf = ({ balance, open }: Entries): Money => money(balance - open);
 
-function poolBy(changes: AccountChanges, change: Change, admit: () => Promise<void>): Pool {
+function poolBy(
+  changes: AccountChanges,
+  change: Change,
+  admit: () => Promise<void>,
+  terms: CreditTerms | undefined,
+): Pool {
   return {
     admitMoney: admit,
     view: (accountId) => changes.read(accountId, viewPool),
@@ -70,14 +76,15 @@ function poolBy(changes: AccountChanges, change: Change, admit: () => Promise<vo
       await admit();
       return change(accountId, none, (entries) => refundRequest(entries, requestId, amount, entry));
     },
-    transact: (accountId, atMost, work) => changes.change(accountId, atMost, (entries) => work(postingOf(entries))),
+    transact: (accountId, atMost, work) =>
+      changes.change(accountId, atMost, (entries) => work(postingOf(entries, terms))),
     onTermEnded: (work) => {
-      changes.onTermEnded = (entries, term) => work(postingOf(entries), term);
+      changes.onTermEnded = (entries, term) => work(postingOf(entries, terms), term);
     },
   };
 }
 
-function postingOf(entries: Entries): Posting {
+function postingOf(entries: Entries, terms: CreditTerms | undefined): Posting {
   return {
     orm: entries.runner,
     accountId: entries.accountId,
@@ -85,7 +92,7 @@ function postingOf(entries: Entries): Posting {
     get balance() {
       return availableOf(entries);
     },
-    credit: (amount, options) => entries.credit(amount, options),
+    credit: (amount, options) => creditAndPay(entries, amount, options, terms),
     purchase: (price, entry) => entries.purchase(price, entry),
     term: async () => {
       const term = await entries.tables.terms.last(entries.at);

@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { money } from '../../common/domain/money.ts';
 import { remainingIn } from '../grants/allocations.ts';
 import { allocate, type GrantBalance, type Spent } from '../grants/balances.ts';
+import { creditKind } from '../grants/credit-rows.ts';
 import { decodeLimits } from '../grants/funds.ts';
 import { millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 
@@ -27,16 +28,17 @@ export const poolChecks: readonly Check[] = [
       left join (select account_id, grant_id, amount from ${table('ledger')} where kind = 'EXPIRE') as expiries
         on expiries.account_id = grants.account_id and expiries.grant_id = grants.id
       where (grants.expires_at is not null or known.grant_id is not null or allocations.grant_id is not null)
-        and (known.remaining, known.expires_at) is distinct from
-          (grants.amount - coalesce(allocations.amount, 0) + coalesce(expiries.amount, 0), grants.expires_at)`,
+        and ((known.remaining, known.expires_at) is distinct from
+            (grants.amount - coalesce(allocations.amount, 0) + coalesce(expiries.amount, 0),
+              case when grants.kind = ${creditKind} then least(known.expires_at, grants.expires_at) else grants.expires_at end))`,
   },
   {
     rule: 'P4',
     what: 'a grant was taken back before it expired, or from another account',
     query: (table) => sql`
       select 'row ' || ledger.seq as subject from ${table('ledger')} as ledger
-      left join ${table('grants')} as grants on grants.account_id = ledger.account_id and grants.id = ledger.grant_id
-      where ledger.kind = 'EXPIRE' and (grants.expires_at is null or ledger.created_at < grants.expires_at)`,
+      left join ${table('grant_balances')} as known on known.account_id = ledger.account_id and known.grant_id = ledger.grant_id
+      where ledger.kind = 'EXPIRE' and (known.expires_at is null or ledger.created_at < known.expires_at)`,
   },
   {
     rule: 'P5',
@@ -50,7 +52,11 @@ export const poolChecks: readonly Check[] = [
       select grants.id::text from ${table('grants')} as grants
       join (select account_id, grant_id, sum(amount) as amount from ${table('ledger')} where kind = 'PAYOUT' group by 1, 2) as payouts
         on payouts.account_id = grants.account_id and payouts.grant_id = grants.id
-      where grants.amount + payouts.amount < 0`,
+      left join ${table('grant_balances')} as known on known.account_id = grants.account_id and known.grant_id = grants.id
+      left join ${table('ledger')} as expiries
+        on expiries.account_id = grants.account_id and expiries.grant_id = grants.id and expiries.kind = 'EXPIRE'
+      where payouts.amount < case when grants.kind = ${creditKind}
+        then known.remaining - coalesce(expiries.amount, 0) - grants.amount else -grants.amount end`,
   },
   {
     rule: 'M6',
@@ -89,6 +95,7 @@ interface ReplayRow {
   readonly windows: string | null;
   readonly anchor: string | null;
   readonly allocations: Record<string, string> | null;
+  readonly is_credit: boolean;
 }
 
 interface Account {
@@ -164,13 +171,20 @@ function grantBalanceOf({
   source,
   windows,
   anchor,
+  is_credit: isCredit,
 }: ReplayRow) {
   if (kind !== 'CREDIT' || grantId === null || expiresAt === null) return undefined;
   const bounds =
     windows === null
       ? undefined
       : { source: source!, anchor: Number.parseInt(anchor!, 10), limits: decodeLimits(windows) };
-  return { grantId, remaining: money(BigInt(amount)), expiresAt: Number.parseInt(expiresAt, 10), windows: bounds };
+  return {
+    grantId,
+    remaining: money(BigInt(amount)),
+    expiresAt: Number.parseInt(expiresAt, 10),
+    windows: bounds,
+    isCredit,
+  };
 }
 
 /** The rows of accounts that ever had an expiring grant, by account and number. */
@@ -186,13 +200,14 @@ function readPage(
     sql`select movements.seq::text as seq, movements.account_id, movements.kind, movements.amount::text as amount,
           movements.revenue::text as revenue, movements.grant_id::text as grant_id, source, windows::text as windows,
           ${millisecondsOf(sql`movements.created_at`)} as at, ${millisecondsOf(sql`coalesce(calls.held_at, archived.held_at)`)} as held_at,
-          ${millisecondsOf(sql`grants.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor,
+          ${millisecondsOf(sql`known.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor, coalesce(grants.kind = ${creditKind}, false) as is_credit,
           (select json_object_agg(allocations.grant_id, allocations.amount::text) from ${table('allocations')} as allocations
             where allocations.account_id = movements.account_id and allocations.seq = movements.seq) as allocations
         from ${table('movements')} as movements
         left join ${table('calls')} as calls on calls.account_id = movements.account_id and calls.id = movements.request_id
         left join ${archived} as archived on archived.account_id = movements.account_id and archived.id = movements.request_id
         left join ${table('grants')} as grants on grants.account_id = movements.account_id and grants.id = movements.grant_id
+        left join ${table('grant_balances')} as known on known.account_id = grants.account_id and known.grant_id = grants.id
         where (movements.account_id, movements.seq) > (${after.account}, ${after.seq}::bigint)
           and movements.account_id in (select account_id from ${table('grants')} where expires_at is not null)
         order by movements.account_id, movements.seq limit ${pageRows}::int`,

@@ -16,6 +16,7 @@ import { decodePrice, decodeRatio } from '../model/records.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import { type CommandTools, findAccount } from './arguments.ts';
 import { budgetCommands } from './budgets.ts';
+import { creditCommands } from './credit-lines.ts';
 import { journalCommands, movedAway } from './journal.ts';
 import { leaseCommands } from './leases.ts';
 import { moneyCommands } from './money.ts';
@@ -31,6 +32,7 @@ export function commandsOf(tools: CommandTools): Command[] {
     ...statementCommands(tools),
     ...commandsAlone,
     ...budgetCommands(tools.host),
+    ...creditCommands(tools.host),
     {
       name: 'ledger',
       summary: "Shows an account's money, what it is made of, and its last ledger rows",

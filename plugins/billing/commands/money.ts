@@ -105,7 +105,7 @@ async function balanceOf({ pool }: CommandTools, { id }: Account): Promise<strin
   return formatUsd(money(balance + held));
 }
 
-function readAmount(value: unknown): Money {
+export function readAmount(value: unknown): Money {
   try {
     return parseUsd(String(value));
   } catch (error) {

@@ -12,6 +12,8 @@ export interface GrantBalance {
   /** Wall-clock milliseconds: the grant does not pay for holds made from this time on. */
   readonly expiresAt: number;
   readonly windows?: WindowsOf | undefined;
+  /** What it pays is to be paid afterwards. */
+  readonly isCredit?: boolean | undefined;
 }
 
 /** Windows count spending over all grants of one source. */
@@ -29,10 +31,13 @@ export interface GrantAllocation {
   readonly amount: Money;
 }
 
-/** The order of spending: earliest expiry first, then by id, so that the order is the same in every process. */
+/** The order of spending: earliest expiry first, then by id, so that the order is the same in every process; credit lines last. */
 export function inOrder(grantBalances: readonly GrantBalance[]): GrantBalance[] {
   return [...grantBalances].sort(
-    (left, right) => left.expiresAt - right.expiresAt || (left.grantId < right.grantId ? -1 : 1),
+    (left, right) =>
+      (left.isCredit ? 1 : 0) - (right.isCredit ? 1 : 0) ||
+      left.expiresAt - right.expiresAt ||
+      (left.grantId < right.grantId ? -1 : 1),
   );
 }
 
@@ -116,8 +121,8 @@ export function lockedThrough(
 
 /**
  * Pays `amount`, held at `at`: first from the grants in order, each within its windows; then from the wallet, which
- * does not expire and gets no allocation; then from the grants beyond their windows, because an answered call is
- * always paid; any remainder overdraws the wallet. Changes `grants` and `spent`.
+ * does not expire and gets no allocation; then from credit lines; then from the grants beyond their windows, because
+ * an answered call is always paid; any remainder overdraws the wallet. Changes `grants` and `spent`.
  */
 export function allocate(
   grantBalances: readonly GrantBalance[],
@@ -137,8 +142,9 @@ export function allocate(
     for (const { key } of windowsAt(grantBalance, at)) spent.set(key, money((spent.get(key) ?? 0n) + part));
   };
   const valid = inOrder(grantBalances).filter(({ expiresAt }) => expiresAt > at);
-  for (const grantBalance of valid) take(grantBalance, usable(grantBalance, spent, at));
+  for (const grantBalance of valid) if (!grantBalance.isCredit) take(grantBalance, usable(grantBalance, spent, at));
   if (wallet > 0n) left -= left < wallet ? left : wallet;
+  for (const grantBalance of valid) if (grantBalance.isCredit) take(grantBalance, grantBalance.remaining);
   for (const grantBalance of valid) take(grantBalance, grantBalance.remaining);
   return Array.from(taken, ([grantBalance, part]) => ({ grant: grantBalance, amount: money(part) }));
 }

@@ -1,14 +1,15 @@
 /** Accounts' funds from the database: balances, expiring grants, and spending within their windows. */
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { type Money, money } from '../../common/domain/money.ts';
 import { jsonOf, millisecondsOf, type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
 import { type GrantBalance, inOrder, type Spent, type WindowAt, type WindowLimits, windowsAt } from './balances.ts';
+import { creditKind } from './credit-rows.ts';
 
 export interface Funds {
   readonly balance: Money;
   /** Its expiring grants with a remaining amount. */
   readonly pool?: PoolState | undefined;
-  /** The plan term that began last. */
+  /** Names the plan term that began last, and the decision on a credit line that counts. */
   readonly term?: string | undefined;
 }
 
@@ -36,8 +37,9 @@ export async function readFunds(
     runner,
     sql`select account_id, balance::text as balance,
           exists (select from ${table('grant_balances')} as known where known.account_id = balances.account_id and remaining > 0) as pooled,
-          (select id::text from ${table('terms')} as terms where terms.account_id = balances.account_id
-            order by starts_at desc limit 1) as term
+          nullif(concat(
+            (select id::text from ${table('terms')} as terms where terms.account_id = balances.account_id order by starts_at desc limit 1),
+            ${creditTermOf(table, sql`balances.account_id`)}), '') as term
         from ${table('balances')} as balances
         where account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))`,
   );
@@ -50,6 +52,11 @@ export async function readFunds(
     funds.set(accountId, entry);
   }
   return funds;
+}
+
+/** Changes with each decision on the account's credit line; null: there was none. */
+export function creditTermOf(table: ReturnType<typeof tablesOf>, accountId: SQL): SQL {
+  return sql`(select ' credit ' || max(number) from ${table('credit_lines')} as lines where lines.account_id = ${accountId})`;
 }
 
 /** Accounts behind `after` with something left of a grant that ended before `before`; the index of open grants alone is read. */
@@ -106,6 +113,7 @@ interface GrantBalanceRow {
   readonly source: string | null;
   readonly windows: string | null;
   readonly anchor: string | null;
+  readonly is_credit: boolean;
 }
 
 async function readGrantBalances(
@@ -117,7 +125,7 @@ async function readGrantBalances(
   const rows = await rowsOf<GrantBalanceRow>(
     runner,
     sql`select known.account_id, grant_id::text as grant_id, remaining::text as remaining, source, windows::text as windows,
-          ${millisecondsOf(sql`known.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor
+          ${millisecondsOf(sql`known.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor, grants.kind = ${creditKind} as is_credit
         from ${table('grant_balances')} as known join ${table('grants')} as grants
           on grants.account_id = known.account_id and grants.id = known.grant_id
         where remaining > 0 and known.account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))`,
@@ -134,13 +142,14 @@ function grantBalanceOf({
   source,
   windows,
   anchor,
+  is_credit: isCredit,
 }: GrantBalanceRow): GrantBalance {
   const bounds =
     windows === null || source === null
       ? undefined
       : { source, anchor: Number.parseInt(anchor ?? '', 10), limits: decodeLimits(windows) };
   const left = money(BigInt(remaining));
-  return { grantId, remaining: left, expiresAt: Number.parseInt(expiresAt, 10), windows: bounds };
+  return { grantId, remaining: left, expiresAt: Number.parseInt(expiresAt, 10), windows: bounds, isCredit };
 }
 
 /** The sum of the allocations in each window. */

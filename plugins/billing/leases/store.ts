@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { lockedAt, lockedThrough } from '../grants/balances.ts';
-import { type PoolState, readPools } from '../grants/funds.ts';
+import { creditTermOf, type PoolState, readPools } from '../grants/funds.ts';
 import { FencedError, lockBalances } from '../ledger/batch.ts';
 import { type LeasedMoney, leasedOf } from '../ledger/entry-rows.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
@@ -187,7 +187,8 @@ async function requestAll(
     runner,
     // In account order, the order in which batches lock them.
     sql`select account_id, owned, amount::text as amount, allowed::text as allowed, rest::text as rest,
-          elsewhere::text as elsewhere, held::text as held, nodes::text as nodes, term
+          elsewhere::text as elsewhere, held::text as held, nodes::text as nodes,
+          nullif(concat(term, ${creditTermOf(tablesOf(schema), sql`account_id`)}), '') as term
         from (select * from json_to_recordset(${jsonOf(given)}) as given
             (account text, pending bigint, keep bigint, need bigint, smallest bigint, wish bigint, locked bigint)
             order by account) as asks (account_id, pending, keep, need, smallest, wish, locked),

@@ -8,6 +8,7 @@ import type { Orm } from '../../common/domain/database.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import { type PlacedAllocation, remainingIn } from '../grants/allocations.ts';
 import { allocate, type GrantBalance } from '../grants/balances.ts';
+import { creditKind } from '../grants/credit-rows.ts';
 import type { PoolState } from '../grants/funds.ts';
 import { momentOf } from '../grants/term-rows.ts';
 import { lockBalances } from './batch.ts';
@@ -141,7 +142,7 @@ export class Entries {
     return this.#byLiving > 0n && this.#balance - this.#leased + this.#byLiving >= amount;
   }
 
-  /** Ledger rows made so far. */
+  /** Ledger rows made so far, and grants that were ended early. */
   get rows(): number {
     return this.#rows;
   }
@@ -193,7 +194,8 @@ export class Entries {
     await this.tables.openGrant(grantId, amount, expiresAt);
     const repaid = overdrawn < amount ? overdrawn : amount;
     if (repaid <= 0n) return;
-    const grantBalance: GrantBalance = { grantId, remaining: amount, expiresAt, windows };
+    const isCredit = grant.kind === creditKind;
+    const grantBalance: GrantBalance = { grantId, remaining: amount, expiresAt, windows, isCredit };
     await this.tables.allocate([
       { grant: grantBalance, amount: money(repaid), accountId: this.accountId, seq, heldAt: this.at },
     ]);
@@ -262,6 +264,12 @@ export class Entries {
     await this.tables.emptyGrant(grantId);
   }
 
+  /** Ends an expiring grant before its time. */
+  async endEarly(grantId: string, expiresAt: number): Promise<void> {
+    this.#rows += 1;
+    await this.tables.credit.end(grantId, expiresAt);
+  }
+
   /** Adds a row and updates balance and totals. Resolves with the row's number. */
   post(row: EntryRow): Promise<string> {
     this.#balance = money(this.#balance + row.amount);
@@ -308,11 +316,12 @@ function usedReference(): GatewayError {
   });
 }
 
-/** Undefined for movements that come again by themselves: a plan's grants, and expiries. */
+/** Undefined for movements that come again by themselves: what plans and credit lines bring, what is paid of these, and expiries. */
 function movementOf({ kind, amount, reference, detail }: EntryRow, { accountId, at }: Entries): Movement | undefined {
   const named = detail as Partial<Record<'kind' | 'reason' | 'reference' | 'of', string>>;
   const known = reference ?? named.reference;
-  if (known === undefined || kind === 'EXPIRE' || (kind === 'CREDIT' && named.kind === 'plan')) return undefined;
+  const isGiven = named.kind === creditKind || (kind === 'CREDIT' && named.kind === 'plan');
+  if (known === undefined || kind === 'EXPIRE' || isGiven) return undefined;
   const { reason = '', of } = named;
   return {
     reference: known,

@@ -4,12 +4,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import { type Money, money } from '../../common/domain/money.ts';
 import { type PlacedAllocation, saveAllocations } from '../grants/allocations.ts';
 import type { WindowsOf } from '../grants/balances.ts';
+import { type CreditRows, sqlCreditRows } from '../grants/credit-rows.ts';
 import { encodeLimits, type PoolState, readPools } from '../grants/funds.ts';
+import { type RefundRows, sqlRefundRows } from '../grants/refund-rows.ts';
 import { type GrantRow, readNonExpiring } from '../grants/rows.ts';
 import { sqlTermRows, type TermRows } from '../grants/term-rows.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
 import { type AuthorizationRows, sqlAuthorizationRows } from './authorization-rows.ts';
-import { type RefundRows, sqlRefundRows } from './refund-rows.ts';
 
 /** A ledger row that belongs to no call. */
 export interface EntryRow {
@@ -50,6 +51,7 @@ export interface EntryRows {
   readonly terms: TermRows;
   readonly refunds: RefundRows;
   readonly authorizations: AuthorizationRows;
+  readonly credit: CreditRows;
 }
 
 /** Entry rows in SQL. */
@@ -60,6 +62,7 @@ export class SqlEntryRows implements EntryRows {
   readonly terms: TermRows;
   readonly refunds: RefundRows;
   readonly authorizations: AuthorizationRows;
+  readonly credit: CreditRows;
 
   constructor(runner: Runner, schema: string, accountId: string) {
     this.#runner = runner;
@@ -68,6 +71,7 @@ export class SqlEntryRows implements EntryRows {
     this.terms = sqlTermRows(runner, schema, accountId);
     this.refunds = sqlRefundRows(runner, schema, accountId);
     this.authorizations = sqlAuthorizationRows(runner, schema, accountId);
+    this.credit = sqlCreditRows(runner, schema, accountId);
   }
 
   async pool(at: number): Promise<PoolState | undefined> {

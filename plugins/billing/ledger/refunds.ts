@@ -2,6 +2,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { isUuid } from '../../common/domain/database.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
+import { settleRefund } from './credit-lines.ts';
 import { checkAmount, type Entries, type Entry, notThere } from './entries.ts';
 import { listNonExpiring } from './listing.ts';
 
@@ -62,4 +63,5 @@ export async function refundRequest(entries: Entries, requestId: string, amount:
   const detail = { kind: 'refund', reason, reference, of: requestId };
   await entries.post({ kind: 'REFUND', amount, revenue: -amount, grantId, detail });
   await refunds.add(grantId, requestId, amount);
+  await settleRefund(entries, { requestId, earlier: charge.refunded }, amount, reference);
 }

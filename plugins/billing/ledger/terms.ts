@@ -6,6 +6,7 @@ import type { PlanTerms } from '../../common/domain/plans.ts';
 import type { GrantBalance, WindowLimits } from '../grants/balances.ts';
 import { calendarAnchors, periodAt } from '../grants/periods.ts';
 import { clocksDifferMs, type StoredTerm } from '../grants/term-rows.ts';
+import { type CreditTerms, giveCredit } from './credit-lines.ts';
 import type { Entries } from './entries.ts';
 
 /**
@@ -26,6 +27,13 @@ export function isRunning(term: StoredTerm | undefined, at: number): term is Sto
   return term !== undefined && (term.endsAt === undefined || term.endsAt > at);
 }
 
+/** What else may be due; absent: nothing. */
+export interface Due {
+  /** What follows an ended term. */
+  readonly onEnded?: ((term: PlanTerm) => Promise<void>) | undefined;
+  readonly credit?: CreditTerms | undefined;
+}
+
 /** Ends the running term and begins another. The remainder of the old term's grant keeps its own expiry. */
 export async function beginTerm({ tables, at }: Entries, plan: PlanTerms, endsAt: number | undefined): Promise<void> {
   await tables.terms.endAll(at);
@@ -42,7 +50,7 @@ export async function beginTerm({ tables, at }: Entries, plan: PlanTerms, endsAt
 export async function applyDueTerms(
   entries: Entries,
   callPlan: CallPlan | undefined,
-  onEnded?: (term: PlanTerm) => Promise<void>,
+  { onEnded, credit }: Due = {},
 ): Promise<number> {
   const { terms } = entries.tables;
   let term = await terms.last(entries.at);
@@ -53,7 +61,9 @@ export async function applyDueTerms(
   const next = isRunning(term, entries.at)
     ? await giveByTerm(entries, term)
     : await giveUnbought(entries, callPlan, term);
-  return Math.min(next, await bookExpired(entries));
+  // Behind the others: what an account owes is taken out of what comes first.
+  const credited = credit === undefined ? Number.POSITIVE_INFINITY : await giveCredit(entries, credit);
+  return Math.min(next, credited, await bookExpired(entries));
 }
 
 /**

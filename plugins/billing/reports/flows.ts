@@ -6,6 +6,7 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { instantText } from '../../common/kit/paging.ts';
 import { readSums } from '../../common/rollups/read.ts';
 import { column, type SumTable } from '../../common/rollups/table.ts';
+import { creditKind } from '../grants/credit-rows.ts';
 import { callSums } from '../ledger/call-sums.ts';
 import { millisecondsOf, type Runner, rowsOf, tablesOf } from '../model/sql.ts';
 import { chargeBounds, chargeSpans } from './charge-bounds.ts';
@@ -112,10 +113,10 @@ async function readEntered(runner: Runner, schema: string, span: Span): Promise<
   const parts: { readonly [Name in keyof Entered]: SQL } = {
     card: credits(sql`grants.kind = 'top-up' and grants.reference like ${cardReferences}`),
     byHand: credits(sql`grants.kind = 'top-up' and grants.reference not like ${cardReferences}`),
-    paidBack: sql`-sum(entries.amount) filter (where entries.kind = 'PAYOUT')`,
+    paidBack: sql`-sum(entries.amount) filter (where entries.kind = 'PAYOUT' and grants.kind <> ${creditKind})`,
     givenByPlans: credits(sql`grants.kind = 'plan'`),
     givenByCodes: credits(sql`grants.kind = 'code'`),
-    givenByPromotions: credits(sql`grants.kind not in ('top-up', 'plan', 'code')`),
+    givenByPromotions: credits(sql`grants.kind not in ('top-up', 'plan', 'code', ${creditKind})`),
   };
   const columns = Object.entries(parts).map(
     ([name, part]) => sql`coalesce(${part}, 0)::text as ${sql.identifier(name)}`,
@@ -159,7 +160,7 @@ async function readDrawn(runner: Runner, schema: string, span: Span): Promise<{ 
     runner,
     sql`${drawn.with}
         select coalesce(sum(draws.amount) filter (where grants.kind = 'top-up'), 0)::text as paid,
-          coalesce(sum(draws.amount) filter (where grants.kind <> 'top-up'), 0)::text as given
+          coalesce(sum(draws.amount) filter (where grants.kind not in ('top-up', ${creditKind})), 0)::text as given
         ${drawn.from} join ${tablesOf(schema)('grants')} as grants
           on grants.id = draws.grant_id and grants.account_id = draws.account_id`,
   );

@@ -4,9 +4,9 @@ import type { Orm } from '../../common/domain/database.ts';
 import { inMs, instant } from '../../common/kit/sql.ts';
 import { callsIn } from '../archive/format.ts';
 import type { ArchiveReader } from '../archive/reader.ts';
+import { monthAt } from '../grants/months.ts';
 import { rowsOf, tablesOf } from '../model/sql.ts';
 import type { Head, Row, Summary } from './format.ts';
-import { monthAt } from './months.ts';
 
 const pageRows = 1_000;
 

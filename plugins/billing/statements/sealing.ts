@@ -1,6 +1,7 @@
 /** Seals the statements of months that have ended, account by account: a bounded part, which the next round goes on with. */
+
+import { type Month, monthAfter, monthAt, monthOf } from '../grants/months.ts';
 import { StatementLines } from './format.ts';
-import { type Month, monthAfter, monthAt, monthOf } from './months.ts';
 import {
   accountAfter,
   type Bounds,

@@ -2,9 +2,9 @@
 import { isObject, objectOf, tryParse } from '../../../core/json/json.ts';
 import { zoneOf } from '../../../core/tools/time-zone.ts';
 import { cost } from '../../common/domain/money.ts';
+import { monthAt, monthOf } from '../grants/months.ts';
 import { decodePrice, decodeRatio } from '../model/records.ts';
 import { type Head, type Row, StatementLines } from './format.ts';
-import { monthAt, monthOf } from './months.ts';
 
 export interface Verdict {
   readonly ok: boolean;

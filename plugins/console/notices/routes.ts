@@ -17,7 +17,9 @@ const threshold = z
 
 const kinds = z.array(
   z.object({
-    kind: z.string().describe('low_balance, cap_share, window_share, plan_end, key_expiry, key_age, price_change …'),
+    kind: z
+      .string()
+      .describe('low_balance, cap_share, window_share, plan_end, key_expiry, key_age, credit_overdue, price_change …'),
     title: z.string(),
     unit: z.enum(['usd', 'share', 'days', 'none']),
     channels,

@@ -233,6 +233,31 @@ test('the age of a key is mailed to accounts that want it alone, once for each o
   await world.close();
 });
 
+test('a month of a credit line is mailed once when it is overdue, with the amount, and not while it is only due', async () => {
+  const world = await openWorld();
+  const { facts, mails, round, clock } = world;
+  const look = async () => {
+    clock.advance(3_600_000);
+    await round();
+    return mails.length;
+  };
+  const amounts = { used: parseUsd('7.5'), paid: parseUsd('2') };
+  const month = { month: '2026-10', until: 0, dueAt: Date.UTC(2026, 10, 15), ...amounts, state: 'due' as const };
+  facts.unpaid = [month];
+  assert.equal(await look(), 0);
+  facts.unpaid = [{ ...month, state: 'overdue' }];
+  assert.equal(await look(), 1);
+  assert.match(mails[0]!.text, /\$5\.50 for 2026-10 was to be paid by 2026-11-15 00:00 UTC\./);
+  assert.equal(await look(), 1);
+  facts.unpaid = [
+    { ...month, state: 'overdue' },
+    { ...month, month: '2026-11', dueAt: Date.UTC(2026, 11, 15), state: 'overdue' },
+  ];
+  assert.equal(await look(), 2);
+  assert.match(mails[1]!.text, /2026-11/);
+  await world.close();
+});
+
 test('movements are read in parts, and the place among them is kept', async () => {
   const world = await openWorld();
   const { facts, mails, round, store } = world;

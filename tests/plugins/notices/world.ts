@@ -18,6 +18,11 @@ import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts
 import { database } from '../../../plugins/common/domain/database.ts';
 import { pool, type WindowView } from '../../../plugins/common/domain/ledger.ts';
 import { type Money, parseRatio, parseUsd, type Ratio } from '../../../plugins/common/domain/money.ts';
+import {
+  type CreditLineAdmin,
+  type CreditMonth,
+  creditLineAdmin,
+} from '../../../plugins/common/domain/organizations/credit-lines.ts';
 import { plans } from '../../../plugins/common/domain/plans.ts';
 import { tableOf } from '../../../plugins/common/kit/sql.ts';
 import notices from '../../../plugins/notices/index.ts';
@@ -39,6 +44,8 @@ interface Facts {
   /** Since when a key has its secret. */
   keySince: number | undefined;
   planEndsAt: number | undefined;
+  /** Months of ada's credit line that have ended and are not paid. */
+  unpaid: CreditMonth[];
   models: PricedModel[];
   /** Accounts that have used the models. */
   users: string[];
@@ -72,6 +79,7 @@ export async function openWorld(section: object = {}) {
       keyEndsAt: undefined,
       keySince: undefined,
       planEndsAt: undefined,
+      unpaid: [],
       models: [],
       users: [],
       written: 0,
@@ -124,6 +132,10 @@ async function openNode(
   });
   host.provide(consolePages, { address: (path) => `https://gateway.test/console${path}` });
   host.provide(mailers, { find: () => ({ send: async (mail) => void mails.push(mail) }) });
+  const unpaid = (after: string) => (after === '' ? [{ accountId: ada, months: facts.unpaid }] : []);
+  host.provide(creditLineAdmin, {
+    unpaid: async (after) => unpaid(after),
+  } as Partial<CreditLineAdmin> as CreditLineAdmin);
   provideEnds(host, facts);
   provideMoney(host, facts);
   const part = await setUp(notices, host, section as never);

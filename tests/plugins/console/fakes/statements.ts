@@ -1,7 +1,8 @@
 /** Two sealed statements of one account, in memory, by the lines that real ones are made of. */
+
+import { monthOf } from '../../../../plugins/billing/grants/months.ts';
 import { type Head, type Row, StatementLines } from '../../../../plugins/billing/statements/format.ts';
 import { inForm } from '../../../../plugins/billing/statements/forms.ts';
-import { monthOf } from '../../../../plugins/billing/statements/months.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import type { StatementAdmin, StatementDetail } from '../../../../plugins/common/domain/organizations/statements.ts';
 import { paged } from './lists.ts';
