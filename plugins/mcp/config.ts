@@ -66,6 +66,39 @@ const oauthSchema = z.strictObject({
     .describe('The token service may be in a private network or on this machine. Set it for a service of your own.'),
 });
 
+const connectSchema = z.strictObject({
+  per: z
+    .enum(['person', 'account'])
+    .default('person')
+    .describe(
+      'Whether each person connects the server for their own keys, or one connection serves all keys of an account. Change it for servers with accounts of teams.',
+    ),
+  client: z
+    .string()
+    .min(1)
+    .max(512)
+    .optional()
+    .describe('The client id that the gateway has there; by default it registers itself. Set it where it must not.'),
+  secret: secretText()
+    .min(1)
+    .max(4_096)
+    .optional()
+    .describe('Secret of that client. Set it, from a variable, where the client has one.'),
+  scope: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,1024}$/, 'must be names with blanks between them')
+    .optional()
+    .describe(
+      'Scopes to ask for, with blanks between them; by default those that the server names. Set it to ask for fewer.',
+    ),
+  allow_private: z
+    .boolean()
+    .default(false)
+    .describe(
+      'The service that gives tokens may be in a private network or on this machine, without TLS. Set it for a service of your own.',
+    ),
+});
+
 const serverSchema = z.strictObject({
   url: z
     .string()
@@ -103,6 +136,11 @@ const serverSchema = z.strictObject({
     .optional()
     .describe(
       'Access tokens of OAuth for requests to the server, by the client credentials of the gateway. Set it where the server asks for tokens instead of a key.',
+    ),
+  connect: connectSchema
+    .optional()
+    .describe(
+      "People connect the server with their own account there, by OAuth, on the console's page of tools. Set it where the server asks people to sign in.",
     ),
   tools: z
     .array(pattern)

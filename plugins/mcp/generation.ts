@@ -1,6 +1,7 @@
 /** The servers of one configuration: opened by the first request that needs them, closed when the last one that uses them has ended. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
 import type { McpConfig } from './config.ts';
+import type { Connecting } from './connect/connected.ts';
 import type { ListedServer, Servers } from './servers.ts';
 
 /** What needs the library of the protocol, which takes a moment to load: most processes that start serve no request to tools at first. */
@@ -13,8 +14,11 @@ export class Generation {
   #users = 0;
   #isRetired = false;
 
-  constructor(host: Host, config: McpConfig) {
+  readonly #connecting: () => Promise<Connecting> | undefined;
+
+  constructor(host: Host, config: McpConfig, connecting: () => Promise<Connecting> | undefined) {
     this.#host = host;
+    this.#connecting = connecting;
     this.config = config;
   }
 
@@ -26,6 +30,11 @@ export class Generation {
       if (this.#isRetired) return this.#closeUnused();
     });
     return this.#opened();
+  }
+
+  /** The connection of this owner to the server has changed. */
+  async changed(server: string, owner: string): Promise<void> {
+    (await this.#servers)?.changed(server, owner);
   }
 
   /** For pages: nothing is loaded where there is no server. */
@@ -45,7 +54,9 @@ export class Generation {
   }
 
   #opened(): Promise<Servers> {
-    this.#servers ??= loaded().then(({ Servers }) => new Servers(this.#host, this.config));
+    this.#servers ??= loaded().then(
+      async ({ Servers }) => new Servers(this.#host, this.config, await this.#connecting()),
+    );
     return this.#servers;
   }
 

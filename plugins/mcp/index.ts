@@ -14,8 +14,10 @@ import type { Answer } from '../../core/contract/message.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { accountAdmin } from '../common/domain/admin/accounts.ts';
 import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
+import { consolePages } from '../common/domain/admin/alerts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { attempts, call, spendGuard, usageReport } from '../common/domain/calls.ts';
+import { database } from '../common/domain/database.ts';
 import { pool } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { consoleSite } from '../common/domain/pages/console-site.ts';
@@ -23,6 +25,7 @@ import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
+import { Connections } from './connect/connections.ts';
 import { serverFaults } from './faults.ts';
 import { Generation, loaded } from './generation.ts';
 import { ownEndpoint } from './own/endpoint.ts';
@@ -34,21 +37,36 @@ import { Running } from './running.ts';
 export default definePlugin<McpConfig>({
   name: 'mcp',
   config: mcpSchema,
-  services: { optional: [accountAdmin, localUpstreams, ledgerQueries, pool, catalog, plans, multipliers, consoleSite] },
+  services: {
+    optional: [
+      accountAdmin,
+      consolePages,
+      database,
+      localUpstreams,
+      ledgerQueries,
+      pool,
+      catalog,
+      plans,
+      multipliers,
+      consoleSite,
+    ],
+  },
   mayExtend: [adminPages, clientPages],
   requires: [call, caller, asked],
   optional: [plan, model, spendGuard],
   sets: [attempts, usageReport, upstreamRequest],
   async setup(host, config) {
     const faults = host.mode === 'command' ? [] : await serverFaults(config, host);
-    let servers = new Generation(host, config);
+    await host.find(database)?.migrate('mcp', new URL('./migrations/', import.meta.url));
+    const connections: Connections = new Connections(host, () => servers);
+    let servers = new Generation(host, config, connections.opened);
     host.extend(
       adminPages,
       operatorPage(host, () => servers),
     );
     host.extend(
       clientPages,
-      clientPage(() => servers),
+      clientPage(() => servers, connections),
     );
     const running = new Running();
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers, errorsOf(host)));
@@ -66,7 +84,7 @@ export default definePlugin<McpConfig>({
           return () => {
             if (isDeepStrictEqual(changed, servers.config)) return;
             servers.retire();
-            servers = new Generation(host, changed);
+            servers = new Generation(host, changed, connections.opened);
           };
         },
       },

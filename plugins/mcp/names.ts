@@ -1,6 +1,7 @@
 /** Names of tools as clients see them, and which tools a request may use. Pure. */
 import { hash } from 'node:crypto';
 import { isLike } from '../../core/tools/wildcard.ts';
+import type { Who } from './connect/owner.ts';
 
 const longestName = 64;
 const hashLength = 8;
@@ -42,10 +43,13 @@ export class Allowed {
 
 /** What every one of several lists allows. */
 export class View {
+  /** For whom. */
+  readonly who: Who;
   readonly #lists: readonly Allowed[];
 
-  constructor(lists: readonly Allowed[]) {
+  constructor(lists: readonly Allowed[], who: Who) {
     this.#lists = lists;
+    this.who = who;
   }
 
   tool(server: string, name: string): boolean {

@@ -18,7 +18,7 @@ import type { ServerConfig } from './config.ts';
 import { refuseLeft, Unavailable } from './errors.ts';
 import { Kept } from './kept.ts';
 import { Program } from './program.ts';
-import { type Tokens, tokensOf, withToken } from './tokens.ts';
+import { type TokenSource, tokensOf, withToken } from './tokens.ts';
 import {
   type Listed,
   mostListed,
@@ -35,16 +35,20 @@ export class ProtocolServer implements Upstream {
   readonly settings: ServerConfig;
   readonly #host: Host;
   readonly #lists: { readonly [K in keyof Listed]: Kept<Listed[K]> };
-  readonly #tokens: Tokens | undefined;
+  readonly #tokens: TokenSource | undefined;
   readonly #program: Program | undefined;
   #connecting: Promise<Client> | undefined;
+  /** Why the last request had no token. */
+  #tokenFault: Unavailable | undefined;
   #connected: Client | undefined;
 
-  constructor(host: Host, name: string, settings: ServerConfig, keepMs: number) {
+  /** `tokens`: of those who have connected it. */
+  constructor(host: Host, name: string, settings: ServerConfig, more: { keepMs: number; tokens?: TokenSource }) {
+    const { keepMs, tokens } = more;
     this.name = name;
     this.settings = settings;
     this.#host = host;
-    this.#tokens = tokensOf(host, name, settings, settings.url);
+    this.#tokens = tokens ?? tokensOf(host, name, settings, settings.url);
     this.#program = settings.command === undefined ? undefined : new Program(host, name, settings);
     const kept = <T>(load: () => Promise<T>) => new Kept(load, host.clock, keepMs);
     this.#lists = {
@@ -123,6 +127,8 @@ export class ProtocolServer implements Upstream {
       await client.connect(transport, { timeout: within });
     } catch (error) {
       await client.close().catch(() => {});
+      // A missing connection says where to make it; the library gives an error of its own.
+      if (this.#tokenFault !== undefined) throw this.#tokenFault;
       throw new Unavailable('The server of this tool cannot be reached now.', false, error);
     }
     this.#connected = client;
@@ -145,7 +151,7 @@ export class ProtocolServer implements Upstream {
     // Nothing listens to messages of servers that belong to no request.
     if (method !== 'POST' && method !== 'DELETE') return new Response(null, { status: 405 });
     const { settings } = this;
-    return withToken(this.#tokens, (authorization) =>
+    const send = (authorization: { readonly authorization?: string }) =>
       this.#host.fetch(String(url), {
         method,
         headers: { ...Object.fromEntries(new Headers(init.headers)), ...settings.headers, ...authorization },
@@ -154,8 +160,15 @@ export class ProtocolServer implements Upstream {
         timeoutMs: settings.within + 1_000,
         maxBytes: settings.answer,
         allowPrivate: settings.allow_private || !/^https?:/.test(settings.url ?? ''),
-      }),
-    );
+      });
+    try {
+      const answer = await withToken(this.#tokens, send);
+      this.#tokenFault = undefined;
+      return answer;
+    } catch (error) {
+      this.#tokenFault = error instanceof Unavailable ? error : undefined;
+      throw error;
+    }
   };
 
   async #listed<K extends 'tools' | 'resources' | 'prompts'>(

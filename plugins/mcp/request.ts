@@ -8,6 +8,7 @@ import { type Call, call } from '../common/domain/calls.ts';
 import { model } from '../common/domain/models.ts';
 import { plan } from '../common/domain/plans.ts';
 import { flatBook } from '../common/domain/prices.ts';
+import { whoIs } from './connect/owner.ts';
 import { Unavailable } from './errors.ts';
 import { type Allowed, View } from './names.ts';
 import type { FoundTool, Servers } from './servers.ts';
@@ -78,7 +79,8 @@ function viewOf(exchange: Exchange, servers: Servers, bundle: string | undefined
     exchange.find(caller)?.models,
     exchange.find(plan)?.models,
   ];
-  return new View(lists.flatMap((list): Allowed[] => (list === undefined ? [] : [servers.allowed(list)])));
+  const allowed = lists.flatMap((list): Allowed[] => (list === undefined ? [] : [servers.allowed(list)]));
+  return new View(allowed, whoIs(exchange.get(caller)));
 }
 
 function wordsOf(header: string): string[] {

@@ -5,6 +5,7 @@ import type { Model } from '../common/domain/models.ts';
 import { formatUsd, type Money } from '../common/domain/money.ts';
 import { flatBook } from '../common/domain/prices.ts';
 import type { McpConfig, ServerConfig } from './config.ts';
+import { ConnectedServer, type Connecting } from './connect/connected.ts';
 import { HttpApi } from './http-api/api.ts';
 import { Allowed, shownName, shownUri, uriParts, type View } from './names.ts';
 import { ProtocolServer } from './protocol-server.ts';
@@ -40,11 +41,16 @@ export class Servers {
   readonly #upstreams: readonly Upstream[];
   readonly #health: ReadonlyMap<Upstream, ServerHealth>;
 
-  constructor(host: Host, config: McpConfig) {
+  /** `connecting`: for servers that people connect. */
+  constructor(host: Host, config: McpConfig, connecting: Connecting | undefined) {
     this.config = config;
     this.#upstreams = Object.entries(config.servers)
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([name, settings]) => opened(host, name, settings, config.lists));
+      .map(([name, settings]) => {
+        const { lists: keepMs } = config;
+        if (settings.connect === undefined || connecting === undefined) return opened(host, name, settings, keepMs);
+        return new ConnectedServer(host, name, settings, { keepMs, connecting });
+      });
     this.#health = new Map(this.#upstreams.map((one) => [one, { calls: 0, failed: 0, lastFailureAt: undefined }]));
   }
 
@@ -54,7 +60,7 @@ export class Servers {
 
   /** In the order of servers and names. A server that cannot be reached adds what was last known of it. */
   async tools(view: View): Promise<Tool[]> {
-    const all = await this.#all('tools', this.#upstreams);
+    const all = await this.#all('tools', this.#for(view, this.#upstreams));
     return all.flatMap(([{ name: server }, tools]) =>
       tools
         .filter(({ name }) => view.tool(server, name))
@@ -81,12 +87,13 @@ export class Servers {
 
   /** undefined: the request may use no such tool. Rejects with Unavailable. */
   async findTool(shown: string, view: View): Promise<FoundTool | undefined> {
-    const upstream = this.#named(shown);
-    if (upstream === undefined) return undefined;
+    const named = this.#named(shown);
+    if (named === undefined) return undefined;
+    const upstream = named.as?.(view.who) ?? named;
     const tools = await upstream.list('tools');
     const tool = tools.find(({ name }) => shownName(upstream.name, name) === shown);
     if (tool === undefined || !view.tool(upstream.name, tool.name)) return undefined;
-    return { upstream, tool, entry: entryOf(upstream, tool.name, shown), health: this.#health.get(upstream)! };
+    return { upstream, tool, entry: entryOf(upstream, tool.name, shown), health: this.#health.get(named)! };
   }
 
   /** All servers with what they offer, whatever a key may use of it. */
@@ -103,8 +110,9 @@ export class Servers {
   }
 
   async findPrompt(shown: string, view: View): Promise<readonly [Upstream, name: string] | undefined> {
-    const upstream = this.#named(shown);
-    if (upstream === undefined || !view.whole(upstream.name)) return undefined;
+    const named = this.#named(shown);
+    if (named === undefined || !view.whole(named.name)) return undefined;
+    const upstream = named.as?.(view.who) ?? named;
     const prompts = await upstream.list('prompts');
     const prompt = prompts.find(({ name }) => shownName(upstream.name, name) === shown);
     return prompt === undefined ? undefined : [upstream, prompt.name];
@@ -112,8 +120,14 @@ export class Servers {
 
   findResource(shown: string, view: View): readonly [Upstream, uri: string] | undefined {
     const [server, uri] = uriParts(shown) ?? [];
+    const named = this.#upstreams.find(({ name }) => name === server);
+    return named === undefined || !view.whole(named.name) ? undefined : [named.as?.(view.who) ?? named, uri!];
+  }
+
+  /** The connection of this owner to the server has changed. */
+  changed(server: string, owner: string): void {
     const upstream = this.#upstreams.find(({ name }) => name === server);
-    return upstream === undefined || !view.whole(upstream.name) ? undefined : [upstream, uri!];
+    if (upstream instanceof ConnectedServer) upstream.forget(owner);
   }
 
   async close(): Promise<void> {
@@ -127,7 +141,14 @@ export class Servers {
   }
 
   #whole(view: View): Upstream[] {
-    return this.#upstreams.filter(({ name }) => view.whole(name));
+    return this.#for(
+      view,
+      this.#upstreams.filter(({ name }) => view.whole(name)),
+    );
+  }
+
+  #for({ who }: View, upstreams: readonly Upstream[]): Upstream[] {
+    return upstreams.map((one) => one.as?.(who) ?? one);
   }
 
   async #all<K extends keyof Listed>(kind: K, upstreams: readonly Upstream[]) {
@@ -140,7 +161,7 @@ export class Servers {
 
 function opened(host: Host, name: string, settings: ServerConfig, keepMs: number): Upstream {
   if (settings.openapi !== undefined) return new HttpApi(host, name, settings, keepMs);
-  return new ProtocolServer(host, name, settings, keepMs);
+  return new ProtocolServer(host, name, settings, { keepMs });
 }
 
 /** What it costs and is called in rows, as the catalogue says it of a model. */

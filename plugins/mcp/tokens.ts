@@ -21,7 +21,15 @@ interface Token {
   readonly until: number;
 }
 
-export class Tokens {
+/** Gives the header `authorization` of requests to a server. */
+export interface TokenSource {
+  /** Rejects with Unavailable. */
+  header(): Promise<string>;
+  /** The server takes it no more. */
+  refused(header: string): void;
+}
+
+export class Tokens implements TokenSource {
   readonly #host: Host;
   readonly #server: string;
   readonly #settings: OauthConfig;
@@ -106,7 +114,7 @@ export function tokensOf(host: Host, server: string, { oauth }: ServerConfig, re
 
 /** A request that is refused for its token was not executed: it is sent once more with another one. */
 export async function withToken(
-  tokens: Tokens | undefined,
+  tokens: TokenSource | undefined,
   send: (authorization: { readonly authorization?: string }) => Promise<Response>,
 ): Promise<Response> {
   if (tokens === undefined) return send({});

@@ -3,6 +3,7 @@ import type { Progress, Prompt, Resource, ResourceTemplateType, Tool } from '@mo
 import type { Log } from '../../core/contract/contract.ts';
 import { isLike } from '../../core/tools/wildcard.ts';
 import type { ServerConfig } from './config.ts';
+import type { Who } from './connect/owner.ts';
 
 /** A server offers at most so many of a kind; more are left out. */
 export const mostListed = 512;
@@ -34,6 +35,8 @@ export interface Upstream {
   /** Rejects with a ProtocolError, with Unavailable, or with WrongArguments. */
   request(method: UpstreamMethod, params: object, options: RequestOptions): Promise<object>;
   close(): Promise<void>;
+  /** The server as the one who asks has connected it; absent: it is the same for all. */
+  as?(who: Who): Upstream;
 }
 
 /** The tools that the settings choose, in the order of their names. */

@@ -2,6 +2,17 @@
 
 const texts = {
   en: {
+    connections: 'Connections',
+    connectHint: 'Servers that ask you to sign in there. Your keys use their tools once you have connected them.',
+    server: 'Server',
+    state: 'State',
+    connected: 'connected',
+    unconnected: 'not connected',
+    ended: 'connect it again',
+    ofAccount: 'for the whole account',
+    connect: 'Connect',
+    disconnect: 'Disconnect',
+    nowConnected: 'The server is connected.',
     tools: 'Tools',
     tool: 'Tool',
     price: 'USD a call',
@@ -16,6 +27,18 @@ const texts = {
     model: 'A model, with the gateway making the calls',
   },
   de: {
+    connections: 'Verbindungen',
+    connectHint:
+      'Server, bei denen Sie sich selbst anmelden. Ihre Schlüssel nutzen deren Werkzeuge, sobald Sie verbunden sind.',
+    server: 'Server',
+    state: 'Zustand',
+    connected: 'verbunden',
+    unconnected: 'nicht verbunden',
+    ended: 'bitte neu verbinden',
+    ofAccount: 'für das ganze Konto',
+    connect: 'Verbinden',
+    disconnect: 'Trennen',
+    nowConnected: 'Der Server ist verbunden.',
     tools: 'Werkzeuge',
     tool: 'Werkzeug',
     price: 'USD je Aufruf',
@@ -30,6 +53,17 @@ const texts = {
     model: 'Ein Modell, für das das Gateway die Aufrufe macht',
   },
   ja: {
+    connections: '接続',
+    connectHint: 'ご自身でのサインインを求めるサーバーです。接続すると、キーでそのツールを使えます。',
+    server: 'サーバー',
+    state: '状態',
+    connected: '接続済み',
+    unconnected: '未接続',
+    ended: '再接続が必要です',
+    ofAccount: 'アカウント全体',
+    connect: '接続する',
+    disconnect: '切断する',
+    nowConnected: 'サーバーに接続しました。',
     tools: 'ツール',
     tool: 'ツール',
     price: '1 回の料金 (USD)',
@@ -44,6 +78,17 @@ const texts = {
     model: 'モデル (呼び出しはゲートウェイが行います)',
   },
   zh: {
+    connections: '连接',
+    connectHint: '需要您自行登录的服务器。连接后，您的密钥即可使用其工具。',
+    server: '服务器',
+    state: '状态',
+    connected: '已连接',
+    unconnected: '未连接',
+    ended: '请重新连接',
+    ofAccount: '用于整个账户',
+    connect: '连接',
+    disconnect: '断开',
+    nowConnected: '服务器已连接。',
     tools: '工具',
     tool: '工具',
     price: '每次调用 (USD)',
@@ -83,6 +128,12 @@ const modelCall = (origin, name) =>
 /** @param {HTMLElement} place @param {import('model-gateway/domain').AdminPageConsole} console */
 export async function mount(place, console) {
   const text = texts[console.language] ?? texts.en;
+  const said = make('p');
+  said.setAttribute('role', 'status');
+  await finish(console, said, text);
+  const { connections } = await console.request('GET', '/pages/tools/connections');
+  if (said.textContent !== '') place.append(said);
+  if (connections.length > 0) place.append(...connected(connections, console, text));
   const { tools, bundles } = await console.request('GET', '/pages/tools');
   if (tools.length === 0) {
     place.append(make('p', text.none));
@@ -91,6 +142,64 @@ export async function mount(place, console) {
   place.append(make('h2', text.setUp), make('p', text.hint), ...setUp(tools, bundles, text));
   const rows = tools.map(({ name, description, price }) => [[make('strong', name), make('br'), description], [price]]);
   place.append(make('h2', text.tools), table([text.tool, text.price], rows));
+}
+
+/** The browser comes back from a server with an answer in its address, which is not left there. */
+async function finish(console, said, text) {
+  const answer = new URLSearchParams(location.search);
+  const state = answer.get('state');
+  if (state === null) return;
+  history.replaceState(history.state, '', location.pathname);
+  const given = Object.fromEntries(
+    ['code', 'iss'].flatMap((name) => (answer.has(name) ? [[name, answer.get(name)]] : [])),
+  );
+  try {
+    await console.request('POST', '/pages/tools/answers', { state, ...given });
+    said.textContent = text.nowConnected;
+  } catch (error) {
+    said.textContent = error.message;
+  }
+}
+
+function connected(connections, console, text) {
+  const words = { connected: text.connected, none: text.unconnected, ended: text.ended };
+  const problem = make('p');
+  problem.setAttribute('role', 'alert');
+  const act = (label, server, work) => {
+    const button = make('button', label);
+    button.type = 'button';
+    button.setAttribute('aria-label', `${label} ${server}`);
+    button.addEventListener('click', async () => {
+      button.disabled = true;
+      try {
+        await work();
+      } catch (error) {
+        problem.textContent = error.message;
+        button.disabled = false;
+      }
+    });
+    return button;
+  };
+  const rows = connections.map(({ server, per, state }) => {
+    const cell = make('span', words[state] + (per === 'account' ? ` (${text.ofAccount})` : ''));
+    const connect = act(text.connect, server, async () => {
+      const { origin } = location;
+      const { location: away } = await console.request('POST', `/pages/tools/connections/${server}`, { origin });
+      location.assign(away);
+    });
+    const disconnect = act(text.disconnect, server, async () => {
+      await console.request('DELETE', `/pages/tools/connections/${server}`);
+      cell.textContent = words.none;
+      disconnect.replaceWith(connect);
+    });
+    return [[make('strong', server)], [cell], [state === 'connected' ? disconnect : connect]];
+  });
+  return [
+    make('h2', text.connections),
+    make('p', text.connectHint),
+    table([text.server, text.state, ''], rows),
+    problem,
+  ];
 }
 
 function setUp(tools, bundles, text) {

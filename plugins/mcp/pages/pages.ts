@@ -1,9 +1,17 @@
 /** The pages of tools in the console: servers, health and what tools have cost for operators; tools, prices and settings of programs for clients. */
 import type { Host } from '../../../core/contract/contract.ts';
 import { z } from '../../../core/contract/schema.ts';
-import { type AdminPage, adminRoute, type ClientPage, clientPageRoute } from '../../common/domain/admin/admin-pages.ts';
+import {
+  type AdminPage,
+  adminRoute,
+  type ClientPage,
+  type ClientPageRequest,
+  type ClientPageRoute,
+  clientPageRoute,
+} from '../../common/domain/admin/admin-pages.ts';
 import { ledgerQueries } from '../../common/domain/admin/ledger.ts';
 import { formatUsd } from '../../common/domain/money.ts';
+import type { Connections, Person } from '../connect/connections.ts';
 import type { Generation } from '../generation.ts';
 import type { ListedServer } from '../servers.ts';
 
@@ -47,7 +55,59 @@ export function operatorPage(host: Host, servers: () => Generation): AdminPage {
   };
 }
 
-export function clientPage(servers: () => Generation): ClientPage {
+const personOf = ({ accountId, actor }: ClientPageRequest): Person => ({ accountId, person: actor.id });
+
+function connectionRoutes(connections: Connections): ClientPageRoute[] {
+  return [
+    clientPageRoute({
+      method: 'GET',
+      path: '/connections',
+      summary: 'The servers that people connect with their own account there, and whether this one has',
+      answer: z.object({
+        connections: z.array(
+          z.object({
+            server: z.string(),
+            per: z.enum(['person', 'account']),
+            state: z.enum(['connected', 'ended', 'none']),
+            since: z.string().nullable(),
+          }),
+        ),
+      }),
+      handle: async (request) => ({ connections: await connections.list(personOf(request)) }),
+    }),
+    clientPageRoute({
+      method: 'POST',
+      path: '/connections/:server',
+      summary: 'Begins to connect a server: the browser goes to `location`, and comes back to the page of tools',
+      body: z.strictObject({ origin: z.string().regex(/^https?:\/\/[^/?#@\s]{1,255}$/) }),
+      answer: z.object({ location: z.string() }),
+      handle: async (request) => ({
+        location: await connections.begin(personOf(request), request.params['server']!, request.body.origin),
+      }),
+    }),
+    clientPageRoute({
+      method: 'POST',
+      path: '/answers',
+      summary: 'Connects a server with what the browser has brought back from it',
+      body: z.strictObject({
+        state: z.string().min(1).max(200),
+        code: z.string().min(1).max(4_096).optional(),
+        iss: z.string().max(2_048).optional(),
+      }),
+      answer: z.object({ server: z.string() }),
+      subject: () => 'connection',
+      handle: async (request) => ({ server: await connections.finish(personOf(request), request.body) }),
+    }),
+    clientPageRoute({
+      method: 'DELETE',
+      path: '/connections/:server',
+      summary: 'Takes a connection away, and its tokens back from the server where that has a way',
+      handle: async (request) => connections.remove(personOf(request), request.params['server']!),
+    }),
+  ];
+}
+
+export function clientPage(servers: () => Generation, connections: Connections): ClientPage {
   return {
     name: 'tools',
     title: { en: 'Tools', de: 'Werkzeuge', ja: 'ツール', zh: '工具' },
@@ -69,6 +129,7 @@ export function clientPage(servers: () => Generation): ClientPage {
           bundles: Object.keys(servers().config.bundles),
         }),
       }),
+      ...connectionRoutes(connections),
     ],
   };
 }

@@ -4,13 +4,13 @@ import type { Command, Host } from '../../../core/contract/contract.ts';
 import type { RotatedSecret, SecretSource } from '../../../core/contract/secret.ts';
 import { vendorSecrets } from '../../common/domain/admin/vendor-secrets.ts';
 import type { Database } from '../../common/domain/database.ts';
+import { KeySource } from '../../common/kit/secrets/key-source.ts';
+import { howToOpen } from '../../common/kit/secrets/sealing.ts';
 import type { ProvidersConfig } from '../config.ts';
 import { secretCommands } from './commands.ts';
-import { KeySource } from './key-source.ts';
 import { readNames } from './names-file.ts';
 import { namesAny, storedSource } from './reference-text.ts';
 import type { SecretLookup } from './references.ts';
-import { howToOpen } from './sealing.ts';
 import { lookupByNames, lookupIn, NamesWriter, namesOf, openVendorSecrets, rotatedSecrets } from './service.ts';
 import { SecretStore } from './store.ts';
 

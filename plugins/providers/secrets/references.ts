@@ -2,9 +2,9 @@
 import type { Notice } from '../../../core/contract/contract.ts';
 import { isUsable } from '../../../core/tools/network-config.ts';
 import type { VendorSecretView } from '../../common/domain/admin/vendor-secrets.ts';
+import { howToOpen } from '../../common/kit/secrets/sealing.ts';
 import type { ProviderConfig, ProvidersConfig } from '../config.ts';
 import { referenceIn } from './reference-text.ts';
-import { howToOpen } from './sealing.ts';
 
 export interface SecretLookup {
   /** The texts that a name stands for now, the first preferred; none: it is not stored, or cannot be decrypted. */

@@ -2,12 +2,12 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { RotatedSecret } from '../../../core/contract/secret.ts';
 import type { VendorSecrets, VendorSecretView } from '../../common/domain/admin/vendor-secrets.ts';
+import { keyVariable } from '../../common/kit/secrets/key-source.ts';
+import { fingerprintOf } from '../../common/kit/secrets/sealing.ts';
 import { keyText, type ProvidersConfig } from '../config.ts';
-import { keyVariable } from './key-source.ts';
 import { type SecretNames, writeNames } from './names-file.ts';
 import { namedIn, nameProblem, referenceIn } from './reference-text.ts';
 import { namesIn, type SecretLookup } from './references.ts';
-import { fingerprintOf } from './sealing.ts';
 import type { SecretStore, StoredSecret } from './store.ts';
 
 /** Before the database is opened: names alone, and no texts but the references themselves. */

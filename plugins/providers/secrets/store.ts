@@ -4,8 +4,15 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Log, Random } from '../../../core/contract/host-tools.ts';
 import type { SecretOverlap } from '../../common/domain/admin/vendor-secrets.ts';
 import type { Database, Orm } from '../../common/domain/database.ts';
-import type { KeySource } from './key-source.ts';
-import { howToOpen, nonceBytes, type SealedPlace, type SealingKey, seal, unseal } from './sealing.ts';
+import type { KeySource } from '../../common/kit/secrets/key-source.ts';
+import {
+  howToOpen,
+  nonceBytes,
+  type SealedPlace,
+  type SealingKey,
+  seal,
+  unseal,
+} from '../../common/kit/secrets/sealing.ts';
 
 const topic = 'vendor secret';
 const mostNames = 1_000;

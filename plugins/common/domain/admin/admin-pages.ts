@@ -18,7 +18,8 @@ export interface AdminRequest<Query = unknown, Body = unknown> {
 export interface ClientPageRequest<Query = unknown, Body = unknown> extends Omit<AdminRequest<Query, Body>, 'actor'> {
   /** The account that the person has chosen: what the route reads and changes is its own. */
   readonly accountId: string;
-  readonly actor: { readonly label: string };
+  /** `id`: of the person, for what is their own within the account. */
+  readonly actor: { readonly label: string; readonly id: string };
 }
 
 /** A change (any method but GET) gets a row in the audit log, with `reason` of its body. */

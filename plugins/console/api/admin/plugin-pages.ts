@@ -72,11 +72,11 @@ function requestOf(one: AddedRoute, input: InputOf<Declared>, accountId: string 
   const { c, param, query, json } = input as unknown as Record<'param' | 'query' | 'json', unknown> & {
     c: RequestContext;
   };
-  const { label, role } = actorOf(c);
+  const { label, role, id } = actorOf(c);
   return {
     params: (param ?? {}) as AnyRequest['params'],
     query: one.query === undefined ? undefined : query,
     body: one.body === undefined ? undefined : json,
-    ...(accountId === undefined ? { actor: { label, role } } : { accountId, actor: { label } }),
+    ...(accountId === undefined ? { actor: { label, role } } : { accountId, actor: { label, id } }),
   } as AnyRequest;
 }

@@ -1,7 +1,7 @@
 /** The gateway's own keys for sealing: from the environment, else from a file in the data directory that is made at first use. */
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Random } from '../../../core/contract/host-tools.ts';
+import type { Random } from '../../../../core/contract/host-tools.ts';
 import { leastKeyCharacters, type SealingKey, sealingKey } from './sealing.ts';
 
 export const keyVariable = 'GATEWAY_SECRETS_KEY';

@@ -1,0 +1,181 @@
+/** People connect servers with their own accounts there: each calls tools as who they are, and no answer of a server connects another one's. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { Browser } from '../console/browser.ts';
+import { type GuardedServer, startGuardedServer } from './guarded-server.ts';
+import { openWorld, type World } from './world.ts';
+
+interface Person {
+  readonly browser: Browser;
+  readonly key: string;
+}
+
+let server: GuardedServer;
+let world: World;
+let [ada, bob] = [] as unknown as [Person, Person];
+
+before(async () => {
+  server = await startGuardedServer();
+  const at = `url: "${server.origin}/mcp", allow_private: true, price: { call: 0, failed: true }`;
+  world = await openWorld({
+    below: ', console',
+    more: 'console: { sign_up: open }',
+    apis:
+      `    notes: { ${at}, connect: { allow_private: true } }\n` +
+      `    team: { ${at}, connect: { per: account, allow_private: true } }\n` +
+      `    strict: { ${at}, connect: {} }\n`,
+  });
+  [ada, bob] = [await personOf('ada'), await personOf('bob')];
+});
+after(async () => {
+  await world.stop();
+  await server.stop();
+});
+beforeEach(() => {
+  server.grants.length = 0;
+  server.faults.length = 0;
+  Object.assign(server, { life: 3_600, tokenStatus: undefined, metadata: {}, resource: {}, person: 'ada' });
+});
+
+async function personOf(name: string): Promise<Person> {
+  const browser = new Browser(world.gateway.origin);
+  const body = { email: `${name}@example.test`, password: 'a long enough password', name };
+  assert.equal((await browser.send('/auth/sign-up/email', { body })).status, 200);
+  return { browser, key: (await browser.send('/keys', { body: { name } })).json.key };
+}
+
+const begin = async ({ browser }: Person, name = 'notes') =>
+  browser.send(`/pages/tools/connections/${name}`, { body: { origin: world.gateway.origin } });
+
+/** What the browser brings back from the server. */
+async function allowed(location: string): Promise<Record<string, string>> {
+  const answer = await fetch(location, { redirect: 'manual' });
+  const back = new URL(answer.headers.get('location')!);
+  assert.equal(back.origin + back.pathname, `${world.gateway.origin}/console/pages/tools`);
+  return Object.fromEntries(back.searchParams);
+}
+
+const finish = ({ browser }: Person, body: object) => browser.send('/pages/tools/answers', { body });
+
+async function connect(person: Person, name = 'notes') {
+  const { json } = await begin(person, name);
+  return finish(person, await allowed(json.location));
+}
+
+async function whoami(key: string, name = 'notes'): Promise<string> {
+  const client = await world.client(key, 'legacy');
+  try {
+    const { content } = await client.callTool({ name: `${name}__whoami` });
+    return (content[0] as { text: string }).text;
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await client.close();
+  }
+}
+
+const states = async ({ browser }: Person) =>
+  Object.fromEntries(
+    (await browser.send('/pages/tools/connections')).json.connections.map((one: Record<string, string>) => [
+      one['server'],
+      one['state'],
+    ]),
+  );
+
+test('a person connects a server and calls it as who they are there; without a connection a call says where to connect', async () => {
+  assert.match(await whoami(ada.key), /not connected: connect "notes" at http:.*\/console\/pages\/tools/);
+  assert.equal((await connect(ada)).status, 200);
+  assert.equal(await whoami(ada.key), 'ada');
+  assert.match(await whoami(bob.key), /not connected/);
+  server.person = 'bob';
+  assert.equal((await connect(bob)).status, 200);
+  assert.deepEqual([await whoami(ada.key), await whoami(bob.key)], ['ada', 'bob']);
+  assert.deepEqual(await states(ada), { notes: 'connected', team: 'none', strict: 'none' });
+  const service = await world.account('1');
+  assert.match(await whoami(service.key), /this key belongs to none/);
+  assert.deepEqual(server.faults, []);
+  // Neither tokens nor what they are asked for with stand in the rows or in the log.
+  const { orm, schema } = world.gateway.gateway.find(database)!;
+  const rows = JSON.stringify(await orm.execute(sql.raw(`select sealed from ${schema}.mcp_connections`)));
+  assert.doesNotMatch(rows + world.gateway.lines.join('\n'), /at-[0-9a-f]{8}|rt-[0-9a-f]{8}/);
+});
+
+test('a connection of an account serves all of its keys, and no other account', async () => {
+  await connect(ada, 'team');
+  assert.equal(await whoami(ada.key, 'team'), 'ada');
+  assert.match(await whoami(bob.key, 'team'), /not connected/);
+});
+
+test('an answer that another person has begun, is brought twice, comes from another issuer or was not allowed connects nothing', async () => {
+  await bob.browser.send('/pages/tools/connections/notes', { method: 'DELETE' });
+  // Somebody is led to allow what another one has begun.
+  const begun = await allowed((await begin(ada)).json.location);
+  const stolen = await finish(bob, begun);
+  assert.deepEqual([stolen.status, stolen.json.error.field], [404, 'state']);
+  assert.equal((await finish(bob, { ...begun, state: 'made up' })).status, 404);
+  assert.equal((await finish(ada, begun)).status, 200);
+  assert.equal((await finish(ada, begun)).status, 404);
+  const mixed = await allowed((await begin(bob)).json.location);
+  assert.equal((await finish(bob, { ...mixed, iss: 'https://other.example' })).json.error.code, 'not_connected');
+  const { iss: _, ...without } = await allowed((await begin(bob)).json.location);
+  assert.equal((await finish(bob, without)).json.error.code, 'not_connected');
+  const { state } = await allowed((await begin(bob)).json.location);
+  assert.equal((await finish(bob, { state })).status, 409);
+  assert.equal((await states(bob))['notes'], 'none');
+  assert.ok(!server.grants.includes('refresh_token'));
+});
+
+test('a server whose metadata lead elsewhere, or to no https address, is not connected', async () => {
+  const refused: [Partial<GuardedServer>, name?: string][] = [
+    [{ resource: { resource: 'https://other.example/mcp' } }],
+    [{ metadata: { issuer: 'https://other.example' } }],
+    [{ metadata: { authorization_endpoint: 'javascript:alert(1)' } }],
+    [{ metadata: { code_challenge_methods_supported: ['plain'] } }],
+    [{ resource: { authorization_servers: ['http://169.254.169.254/'] } }],
+    // The operator has not allowed a service on this machine.
+    [{}, 'strict'],
+  ];
+  for (const [knobs, name] of refused) {
+    Object.assign(server, { metadata: {}, resource: {}, ...knobs });
+    const { status, json } = await begin(bob, name);
+    assert.deepEqual([status, json.error.code], [502, 'not_connected'], JSON.stringify(knobs));
+  }
+  assert.equal((await begin(bob, 'new')).status, 404);
+  assert.equal((await begin(bob, 'constructor')).status, 404);
+});
+
+test('a token that ends is replaced once for all calls that wait, and a service that is away ends no connection', async () => {
+  server.expire();
+  assert.deepEqual(await Promise.all(Array.from({ length: 20 }, () => whoami(ada.key))), Array(20).fill('ada'));
+  assert.deepEqual(server.grants, ['refresh_token']);
+  server.expire();
+  server.tokenStatus = 503;
+  assert.match(await whoami(ada.key), /cannot be reached now/);
+  assert.equal((await states(ada))['notes'], 'connected');
+  server.tokenStatus = undefined;
+  assert.equal(await whoami(ada.key), 'ada');
+});
+
+test('a connection that the server has ended says so, and is made again', async () => {
+  server.forget();
+  assert.match(await whoami(ada.key), /not connected: connect "notes" at/);
+  assert.equal((await states(ada))['notes'], 'ended');
+  assert.equal((await connect(ada)).status, 200);
+  assert.equal(await whoami(ada.key), 'ada');
+});
+
+test('a person takes a connection away, and its tokens back', async () => {
+  const count = server.revoked.length;
+  assert.equal((await ada.browser.send('/pages/tools/connections/notes', { method: 'DELETE' })).status, 200);
+  assert.match(server.revoked.slice(count).join(), /^rt-/);
+  assert.match(await whoami(ada.key), /not connected/);
+  assert.equal((await states(ada))['notes'], 'none');
+});
+
+test('browsers that are on their way are bounded for each owner', async () => {
+  const statuses: number[] = [];
+  for (let count = 0; count < 24; count++) statuses.push((await begin(ada, 'team')).status);
+  assert.ok(statuses.slice(0, 10).every((status) => status === 200) && statuses.at(-1) === 429, statuses.join());
+});
