@@ -361,14 +361,14 @@ testOnServer(
       'the vendor ran calls that the ledger does not have',
     );
     if (guessed + unknown!.count === 0) assert.equal(inLedger, billed);
-    assert(acknowledged.size > 100, `only ${acknowledged.size} answers`);
+    assert(acknowledged.size > 20, `only ${acknowledged.size} answers`);
   },
 );
 
 testOnServer('a drain returns the leases at once, while its streams continue; the audit finds nothing', async () => {
   const customer = await fleet.runAsCommand((gateway) => gateway.customer());
   const drained = fleet.nodes[0]!;
-  const stream = send(drained.origin, customer, 'sandbox', '[[sandbox: tokens=30 chunk_delay=100ms]]', {
+  const stream = send(drained.origin, customer, 'sandbox', '[[sandbox: tokens=60 chunk_delay=100ms]]', {
     stream: true,
   });
   const ofCustomer = async () => (await leases()).filter(({ account_id: id }) => id === customer.accountId);
@@ -380,7 +380,7 @@ testOnServer('a drain returns the leases at once, while its streams continue; th
     async () => {
       return (await ofCustomer()).every(({ amount, open }) => amount === open);
     },
-    1_000,
+    4_000,
   );
   const other = await send(originOf(1), customer, 'sandbox', 'Hello');
   assert.equal(other.status, 200);
