@@ -171,7 +171,7 @@ for (const [cloud, keys] of Object.entries(clouds)) {
       const client: DialectName = cloud === 'bedrock' || cloud === 'vertex' ? 'messages' : 'chat';
       const records: [string, Customer, bigint, bigint][] = [];
       for (const model of sold) {
-        for (let round = 0; round < 4; round += 1) {
+        for (let round = 0; round < 2; round += 1) {
           // As much as a call of this size can have consumed.
           const [input, read, output] = [4_000, 4_000, 300].map((most) => random.next().value % most);
           counts = { input: input!, cache_read: read!, output: output! };
