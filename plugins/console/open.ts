@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { configFiles } from '../../core/contract/config-files.ts';
 import type { Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Database } from '../common/domain/database.ts';
 import type { MemberContacts } from '../common/domain/organizations/members.ts';
 import { includes } from '../common/domain/organizations/rights.ts';
@@ -12,6 +13,8 @@ import type { ConsoleServices } from './api/routing/router.ts';
 import { brandOf, legalAddresses, mailFoot } from './brand/brand.ts';
 import { openCompanies } from './company/companies.ts';
 import { joinsCompanies } from './company/joining.ts';
+import { openScimStore } from './company/scim/store.ts';
+import { scimTables } from './company/scim/tables.ts';
 import { openCompanyStore } from './company/store.ts';
 import { companyTables } from './company/tables.ts';
 import type { ConsoleConfig } from './config.ts';
@@ -205,6 +208,7 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     views: openViews(orm, ownTables, clock),
     keyRequests: openKeyRequests(orm, ownTables, { clock, random }),
     audit: openAudit(orm, ownTables, { clock, newId }),
+    scimStore: openScimStore(orm, scimTables(schema), tables),
     companyStore: openCompanyStore(orm, companyTables(schema), tables),
     random,
     throttle: new Throttle(clock),
@@ -230,7 +234,13 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
   const mailer = smtp.host === '' ? undefined : await openMailer(smtp, log, mailFoot(name, origin, brand));
   const domains = mailDomains(settings);
   const secrets = () => ground.sealing.secrets;
-  const companies = openCompanies({ ...ground, store: ground.companyStore, secrets, settings });
+  const companies = openCompanies({
+    ...ground,
+    store: ground.companyStore,
+    secrets,
+    settings,
+    makePerson: makes(ground, settings),
+  });
   const people = openPeople({ ...ground, store: peopleStore, mailer, domains, settings: { name, origin } });
   const services: ConsoleServices = {
     find: (service) => forPages(host.find(service)),
@@ -239,6 +249,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     invitations: openInvitations({ ...ground, store: peopleStore, mailer, settings: { name, origin } }),
     providers: providerAdmin(settings, host.fetch),
     companies,
+    log,
     tokens,
     views: ground.views,
     keyRequests: ground.keyRequests,
@@ -263,6 +274,17 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
   return { services, mailer, site: createSite({ services, signIn, files, origin }) };
 }
 
+/** People whom the directory of a company has named, before they come. */
+const makes =
+  ({ peopleStore, orm, newId, clock }: Ground, { sign_up }: ConsoleConfig) =>
+  async (email: string, name: string) => {
+    if (sign_up === 'closed') throw new GatewayError('forbidden', 'This gateway takes no new people.');
+    const row = { id: newId(), email, name, role: 'client', at: new Date(clock.now()) } as const;
+    const made = await peopleStore.insert(orm, row);
+    if (made !== undefined) return made;
+    throw new GatewayError('conflict', 'Somebody has this address already.', { field: 'email' });
+  };
+
 interface SignInGiven extends Pick<SignInParts, 'mailer' | 'domains' | 'companies'> {
   readonly people: ReturnType<typeof openPeople>;
   readonly name: string;
@@ -275,7 +297,7 @@ function signInOf(ground: Ground, settings: ConsoleConfig, { name, ...given }: S
     ...ground,
     ...given,
     oidc: settings.oidc,
-    joinCompany: joinsCompanies({ host, audit, store: companyStore }),
+    joinCompany: joinsCompanies({ host, audit, store: companyStore, scim: ground.scimStore }),
     fetch: host.fetch,
     applyPlan: given.people.applyPlan,
     store: peopleStore,

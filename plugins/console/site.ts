@@ -16,6 +16,7 @@ import { addressHeader, authPath } from './people/auth-names.ts';
 import type { SignIn } from './people/sign-in.ts';
 
 const apiPath = '/console/api';
+const scimPath = '/console/scim/v2';
 const bodyLimit = 64 * 1024;
 const configLimit = 2 * 1024 * 1024;
 /** Whatever a client says of these is not believed, or not wanted. */
@@ -45,7 +46,11 @@ export function createSite({ services, signIn, files, origin: configured }: Site
       if (elsewhere !== undefined) answer = elsewhere;
       else if (path === authPath || path.startsWith(`${authPath}/`))
         answer = await toAnswer(await signIn(toRequest(exchange, origin, path), origin));
-      else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
+      else if (path.startsWith(`${scimPath}/`)) {
+        const { answerScim } = await import('./company/scim/answer.ts');
+        const asked = { origin, address: plainAddress(request.remoteAddress) };
+        answer = await toAnswer(await answerScim(services, toRequest(exchange, origin, path), asked));
+      } else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
         const web = toRequest(exchange, origin, path.slice(apiPath.length) || '/');
         const address = plainAddress(request.remoteAddress);
         api ??= createApi(services);

@@ -38,6 +38,7 @@ import { meRoutes } from './me.ts';
 import { memberAuditRoutes } from './organizations/audit.ts';
 import { budgetRoutes } from './organizations/budgets.ts';
 import { companyRoutes } from './organizations/company.ts';
+import { directoryRoutes } from './organizations/directory.ts';
 import { invitationRoutes } from './organizations/invitations.ts';
 import { memberRoutes } from './organizations/members.ts';
 import { ownProjectRoutes } from './organizations/projects.ts';
@@ -80,6 +81,7 @@ const topics = [
   memberRoutes,
   invitationRoutes,
   companyRoutes,
+  directoryRoutes,
   memberAuditRoutes,
   budgetRoutes,
   trafficRoutes,

@@ -1,16 +1,28 @@
 /** The sign-in of companies, put together: their domains and providers, and how people join. */
 import type { Host } from '../../../core/contract/contract.ts';
+import { hashSecret, makeSecret } from '../people/secrets.ts';
 import { companyDomains } from './domains.ts';
 import { type CompanyParts, companyProviders, guardedFetch } from './providers.ts';
+import type { ScimStore } from './scim/store.ts';
+import type { Company } from './types.ts';
 
 export type Companies = ReturnType<typeof openCompanies>;
 
-export function openCompanies(parts: CompanyParts) {
+interface Parts extends CompanyParts {
+  readonly scimStore: ScimStore;
+  readonly newId: () => string;
+  /** Resolves with the id of a person who is new here. */
+  readonly makePerson: (email: string, name: string) => Promise<string>;
+}
+
+export function openCompanies(parts: Parts) {
   const { store, settings, host } = parts;
+  const providers = companyProviders(parts);
   const fetch: Host['fetch'] = guardedFetch(host.fetch, settings.companies.private_providers);
   return {
-    ...companyProviders(parts),
+    ...providers,
     domains: companyDomains(parts),
+    scim: scimOf(parts, providers),
     fetch,
     /** Project that keys of a member are for; undefined: any. */
     async projectOf(accountId: string, personId: string): Promise<string | undefined> {
@@ -18,5 +30,35 @@ export function openCompanies(parts: CompanyParts) {
     },
     /** Whether owners may set up one. */
     isOffered: settings.companies.sign_in,
+  };
+}
+
+/** The directory of a company: its token, and what its requests need. */
+function scimOf(parts: Parts, providers: ReturnType<typeof companyProviders>) {
+  const { store, scimStore, clock, random, newId, makePerson, settings } = parts;
+  const now = () => new Date(clock.now());
+  return {
+    store: scimStore,
+    claimed: store,
+    newId,
+    makePerson,
+    /** Another one, which takes the place of the one before; it is returned only here. */
+    async renew(accountId: string): Promise<string> {
+      const token = makeSecret(random, 'scim-');
+      await scimStore.setToken(accountId, hashSecret(token), now());
+      return token;
+    },
+    remove: (accountId: string) => scimStore.removeToken(accountId),
+    token: (accountId: string) => scimStore.tokenOf(accountId),
+    accountOf: async (token: string) =>
+      settings.companies.sign_in ? scimStore.used(hashSecret(token), now()) : undefined,
+    async domains(accountId: string): Promise<readonly string[]> {
+      const found = await store.domainsOf(accountId);
+      return found.filter(({ verifiedAt }) => verifiedAt !== undefined).map(({ domain }) => domain);
+    },
+    async rules(accountId: string): Promise<Pick<Company, 'groups' | 'role'>> {
+      const { groups = [], role = 'developer' } = (await providers.of(accountId)) ?? {};
+      return { groups, role };
+    },
   };
 }

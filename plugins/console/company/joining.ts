@@ -1,19 +1,18 @@
-/** Whom a company's provider has signed in becomes a member of its account; role and project follow a change of their groups. */
+/** Whom a company's provider has signed in becomes a member of its account, unless its directory says that they have left. */
 import { APIError } from 'better-auth/api';
 import type { Host } from '../../../core/contract/contract.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
-import type { MemberAdmin } from '../../common/domain/organizations/members.ts';
-import type { MemberRole } from '../../common/domain/organizations/rights.ts';
 import { type Claims, firstMatch } from '../people/providers/claims.ts';
-import type { Audit, AuditChange } from '../people.ts';
 import { memberAdmin } from '../services.ts';
+import { type ApplyParts, applyGiven, type Given, givenByNames } from './apply.ts';
+import type { ScimStore } from './scim/store.ts';
 import type { CompanyStore } from './store.ts';
 import type { Company } from './types.ts';
 
-interface Parts {
+interface Parts extends ApplyParts {
   readonly host: Pick<Host, 'find'>;
   readonly store: CompanyStore;
-  readonly audit: Audit;
+  readonly scim: Pick<ScimStore, 'userOf' | 'groupsOf'>;
 }
 
 interface Arriving {
@@ -26,71 +25,39 @@ interface Arriving {
   readonly address: string;
 }
 
-/** Owners are changed by people alone. */
-const by = { role: 'admin' } as const;
-
 export type JoinCompany = (arriving: Arriving) => Promise<void>;
 
 export function joinsCompanies(parts: Parts): JoinCompany {
   return async (arriving) => {
     const members = parts.host.find(memberAdmin);
     if (members === undefined) throw refusal('no_account');
-    const { personId, company, claims } = arriving;
+    const { personId, email, company, by: reason, address } = arriving;
     const { accountId } = company;
-    const [before, claimed] = await Promise.all([
-      members.roleOf(accountId, personId),
-      parts.store.claimed(accountId, personId),
-    ]);
-    const { role, project } = givenBy(company, claims, claimed);
-    if (before === undefined) await join(parts, members, arriving, role);
-    else if (before !== 'owner' && claimed !== undefined && claimed.role !== role && before !== role)
-      await noted(parts, arriving, 'member.change', [{ field: 'role', before, after: role }], () =>
-        members.setRole(accountId, personId, role, by),
-      );
-    if (claimed === undefined || claimed.role !== role || claimed.project !== project)
-      await parts.store.noteClaimed(accountId, personId, { role, project });
+    const given = await givenTo(parts, arriving);
+    const actor = { kind: 'person', id: personId, label: email, role: 'client' } as const;
+    try {
+      await applyGiven(parts, members, { accountId, personId, email, actor, reason, address }, given);
+    } catch (error) {
+      throw toGatewayError(error).kind === 'conflict' ? refusal('account_full') : error;
+    }
   };
 }
 
-type Claimed = Awaited<ReturnType<CompanyStore['claimed']>>;
-interface Given {
-  readonly role: MemberRole;
-  readonly project: string | null;
-}
-
-/** Groups that the provider has left out, as they are too many, take nothing away and give nothing. */
-function givenBy({ groups, role }: Company, claims: Claims, before: Claimed): Given {
-  const match = firstMatch(groups, claims);
-  if (match === 'unknown') return { role: before?.role ?? role, project: before?.project ?? null };
-  return { role: match?.role ?? role, project: match?.project ?? null };
-}
-
-function join(parts: Parts, members: MemberAdmin, arriving: Arriving, role: MemberRole): Promise<void> {
-  const { personId, company } = arriving;
-  return noted(parts, arriving, 'member.join', [{ field: 'role', before: null, after: role }], () =>
-    members.join(company.accountId, personId, role),
-  );
-}
-
-async function noted(
-  { audit }: Parts,
-  { personId, email, company, by: provider, address }: Arriving,
-  action: string,
-  changes: readonly AuditChange[],
-  work: () => Promise<void>,
-): Promise<void> {
-  const actor = { kind: 'person', id: personId, label: email, role: 'client' } as const;
-  const row = { actor, action, subject: email, reason: provider, address, accountId: company.accountId, changes };
-  const end = await audit.begin(row);
-  try {
-    await work();
-    await end('done');
-  } catch (error) {
-    const { code, kind } = toGatewayError(error);
-    await end(code ?? kind);
-    throw kind === 'conflict' ? refusal('account_full') : error;
+/** Groups of the company's directory count before those that the provider names. */
+async function givenTo({ scim, store }: Parts, { company, personId, claims }: Arriving): Promise<Given> {
+  const { accountId } = company;
+  const user = await scim.userOf(accountId, personId);
+  if (user !== undefined && (!user.active || user.deletedAt !== null)) throw refusal('deprovisioned');
+  if (user !== undefined) {
+    const { any, names } = await scim.groupsOf(accountId, user.id);
+    if (any) return givenByNames(company, names);
   }
+  const match = firstMatch(company.groups, claims);
+  if (match !== 'unknown') return { role: match?.role ?? company.role, project: match?.project ?? null };
+  // Groups that the provider has left out, as they are too many, take nothing away and give nothing.
+  const before = await store.claimed(accountId, personId);
+  return { role: before?.role ?? company.role, project: before?.project ?? null };
 }
 
 const refusal = (code: string) =>
-  new APIError('FORBIDDEN', { code, message: 'The account of this provider takes no more people.' });
+  new APIError('FORBIDDEN', { code, message: 'The account of this provider does not take this person.' });

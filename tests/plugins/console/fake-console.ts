@@ -87,6 +87,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     people,
     invitations: fakeInvitations(world, people),
     companies: fakeCompanies(clock.now),
+    log: host.log,
     providers: providerAdmin({ oidc: [acmeProvider], domains: [], origin: 'https://gateway.example' }, host.fetch),
     tokens: fakeTokens(world),
     views: fakeViews(),

@@ -20,7 +20,7 @@ import { lineOf } from '../billing/world.ts';
 const small = words(`
   accounts alert_lease alert_messages alert_mutes alert_reports alert_tests alerts archive_state auth_settings body_recordings call_sums_state changes codes
   console_audit console_company_domains console_company_people console_company_providers console_config_nodes console_config_texts console_config_versions console_identities console_key_requests console_links console_passkeys
-  console_people console_sessions console_settings console_tokens console_two_factors console_verifications console_views disabled_upstreams
+  console_people console_scim_group_members console_scim_groups console_scim_tokens console_scim_users console_sessions console_settings console_tokens console_two_factors console_verifications console_views disabled_upstreams
   facts_forgotten file_settings guardrail_digest_key identity journal_cursor key_digests keys mcp_connections mcp_visits member_invitations members migrations notice_announcements notice_look notice_prices payment_orders payment_takings
   payment_withdrawals projects redemptions replaced_secrets request_sums_state restores seal_settings statement_state task_secret vendor_secrets`);
 

@@ -19,8 +19,8 @@ interface OwnMembership {
   readonly role: MemberRole;
 }
 
-/** Who changes members: a person, or a key of the organization, which may what an admin may. */
-export type MembersChanger = { readonly person: string } | { readonly role: 'admin' };
+/** Who changes members: a person, a key of the organization, which may what an admin may, or a company's directory, which may what owners may. */
+export type MembersChanger = { readonly person: string } | { readonly role: 'admin' | 'owner' };
 
 /** What becomes of the keys of somebody who goes. */
 export type LeftKeys = 'revoke' | { readonly handTo: string };

@@ -48,6 +48,15 @@ const view = z
     offered: z.boolean().describe('false: this gateway lets owners set up no provider.'),
     redirectUri: z.string().describe('What is registered at the provider.'),
     domains: z.array(domainView),
+    directory: z
+      .object({
+        address: z.string(),
+        token: z
+          .object({ createdAt: instant, lastUsedAt: instant.nullable() })
+          .nullable()
+          .describe('null: there is none, and no directory is taken.'),
+      })
+      .describe('SCIM 2.0: where the directory of the company says who is in the account.'),
     provider: providerInput.omit({ clientSecret: true }).nullable().openapi('CompanyProvider'),
   })
   .openapi('CompanySignIn');
@@ -106,6 +115,7 @@ export function companyRoutes(services: ConsoleServices) {
       offered: companies.isOffered,
       redirectUri: `${c.env.origin}${authPath}/callback/${providerIdOf(accountId)}`,
       domains: domains.map(domainJson),
+      directory: await directoryJson(services, accountId, c.env.origin),
       provider: provider === undefined ? null : providerJson(provider),
     };
   };
@@ -154,7 +164,7 @@ export function companyRoutes(services: ConsoleServices) {
 /** What asks DNS or a provider is asked so often in a minute at most. */
 const mostTurns = 30;
 
-async function turnOf(services: ConsoleServices, c: RequestContext): Promise<string> {
+export async function turnOf(services: ConsoleServices, c: RequestContext): Promise<string> {
   const accountId = await ownAccount(services, c);
   const retryAfterMs = services.throttle.take(`company:${accountId}`, mostTurns, 60_000);
   if (retryAfterMs === 0) return accountId;
@@ -165,6 +175,15 @@ const withoutNull = ({ project, ...rule }: z.output<typeof group>) => ({
   ...rule,
   ...(project === null || project === undefined ? {} : { project }),
 });
+
+async function directoryJson({ companies }: ConsoleServices, accountId: string, origin: string) {
+  const token = await companies.scim.token(accountId);
+  const times = token && {
+    createdAt: token.createdAt.toISOString(),
+    lastUsedAt: token.lastUsedAt?.toISOString() ?? null,
+  };
+  return { address: `${origin}/console/scim/v2`, token: times ?? null };
+}
 
 const domainJson = (one: DomainView) => ({
   domain: one.domain,

@@ -46,6 +46,8 @@ export const access: Readonly<Record<string, Access>> = table({
   'DELETE /members/sign-in/domains/:domain': 'own:signIn',
   'POST /members/sign-in/provider': 'own:signIn',
   'DELETE /members/sign-in/provider': 'own:signIn',
+  'POST /members/sign-in/directory': 'own:signIn',
+  'DELETE /members/sign-in/directory': 'own:signIn',
   'POST /members/sign-in/test': 'own:signIn',
   'POST /company-sign-in': 'public',
   'POST /members/leave': 'own:member',

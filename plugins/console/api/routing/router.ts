@@ -4,7 +4,7 @@ import type { OpenAPIHonoOptions } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Exchange, Host, Service, UpstreamRequest } from '../../../../core/contract/contract.ts';
 import { GatewayError } from '../../../../core/contract/errors.ts';
-import type { Clock } from '../../../../core/contract/host-tools.ts';
+import type { Clock, Log } from '../../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
 import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import { type AccountRight, includes } from '../../../common/domain/organizations/rights.ts';
@@ -27,6 +27,7 @@ export interface ConsoleServices {
   readonly providers: ProviderAdmin;
   readonly invitations: Invitations;
   readonly companies: Companies;
+  readonly log: Pick<Log, 'error'>;
   readonly tokens: Tokens;
   readonly views: Views;
   readonly keyRequests: KeyRequests;

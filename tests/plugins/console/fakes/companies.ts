@@ -6,6 +6,7 @@ import type { DomainView, ProviderOfAccount } from '../../../../plugins/console/
 export function fakeCompanies(now: () => number): Companies {
   const domains = new Map<string, DomainView>();
   let provider: ProviderOfAccount | undefined;
+  let token: Awaited<ReturnType<Companies['scim']['token']>>;
   const asked = new Set<string>();
   return {
     isOffered: true,
@@ -26,6 +27,16 @@ export function fakeCompanies(now: () => number): Companies {
         domains.delete(domain);
       },
     },
+    scim: {
+      token: async () => token,
+      async renew() {
+        token = { accountId: '', hash: '', createdAt: new Date(now()), lastUsedAt: null };
+        return 'scim-a-token-of-this-test';
+      },
+      async remove() {
+        token = undefined;
+      },
+    } as Partial<Companies['scim']> as Companies['scim'],
     of: async () => provider,
     async save(_accountId, wanted) {
       provider = { ...wanted, id: 'company-0123456789abcdef' };

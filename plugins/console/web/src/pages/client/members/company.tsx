@@ -12,6 +12,7 @@ import { Panel } from '../../../parts/page.tsx';
 import { type Column, RowsTable } from '../../../parts/rows-table.tsx';
 import { ErrorState } from '../../../parts/states.tsx';
 import { useWork } from '../../../parts/use-work.ts';
+import { Directory } from './company-directory.tsx';
 import { ProviderForm } from './company-provider.tsx';
 import type { CompanyChange as Change } from './keys.ts';
 import '../../../parts/company-texts.ts';
@@ -38,6 +39,7 @@ export default function Company() {
       <Panel title={t('client.company.provider')}>
         <ProviderForm of={found.data} change={change} />
       </Panel>
+      <Directory of={found.data.directory} onChanged={() => found.refetch()} />
     </Stack>
   );
 }
