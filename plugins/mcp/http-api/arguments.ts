@@ -1,12 +1,14 @@
 /** The arguments of a call as a request to the API. Pure. */
 import { isObject, type JsonObject } from '../../../core/json/json.ts';
 import { WrongArguments } from '../errors.ts';
-import { bodyArgument, type Operation, type Parameter } from './operations.ts';
+import { bodyArgument } from './document.ts';
+import { multipart } from './multipart.ts';
+import type { Operation, Parameter } from './operations.ts';
 
 export interface ApiRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
+  readonly body: string | Uint8Array | undefined;
 }
 
 const longestHeader = 8_192;
@@ -30,11 +32,12 @@ export function requestOf(
   const content = given[bodyArgument];
   const hasBody = body !== undefined && content !== undefined;
   if (body?.required === true && !hasBody) throw missing(bodyArgument);
-  const own = hasBody ? { 'content-type': body.type } : {};
+  const sent = hasBody ? contentOf(body, content) : undefined;
+  const own = sent === undefined ? {} : { 'content-type': sent.type };
   return {
     url: addressOf(path, values, base),
     headers: { accept: 'application/json, */*;q=0.5', ...headersOf(values), ...own, ...headers },
-    body: hasBody ? written(body.form, content) : undefined,
+    body: sent?.body,
   };
 }
 
@@ -122,6 +125,10 @@ function pairsOf(parameter: Parameter, value: unknown): [name: string, text: str
 function scalar({ argument }: Pick<Parameter, 'argument'>, value: unknown): string {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
   throw new WrongArguments(`The argument "${argument}" is too deep.`);
+}
+
+function contentOf({ type, form, files }: NonNullable<Operation['body']>, content: unknown) {
+  return form === 'multipart' ? multipart(content, files) : { type, body: written(form, content) };
 }
 
 function written(form: 'json' | 'form' | 'text', content: unknown): string {

@@ -60,3 +60,6 @@ async function fetched({ openapi, allow_private }: ServerConfig, { fetch }: Pick
     throw new WrongDocument('it cannot be fetched', { cause: error });
   }
 }
+
+/** The argument of a tool that is the body of its request. */
+export const bodyArgument = 'body';

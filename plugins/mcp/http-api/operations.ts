@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto';
 import type { Tool } from '@modelcontextprotocol/client';
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
-import { WrongDocument } from './document.ts';
+import { bodyArgument, WrongDocument } from './document.ts';
+import { type FileParts, filesOf, withFiles } from './multipart.ts';
 import { resolved, Schemas } from './schemas.ts';
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const;
@@ -24,8 +25,10 @@ export interface Parameter {
 
 interface OperationBody {
   readonly type: string;
-  readonly form: 'json' | 'form' | 'text';
+  readonly form: 'json' | 'form' | 'multipart' | 'text';
   readonly required: boolean;
+  /** Its members that are files. */
+  readonly files: FileParts;
 }
 
 export interface Operation {
@@ -47,9 +50,6 @@ interface Given {
   readonly headers: ReadonlySet<string>;
   readonly query: ReadonlySet<string>;
 }
-
-/** The argument with the body. */
-export const bodyArgument = 'body';
 
 /** Those with a wanted name, `most` at most. Throws WrongDocument where none of them can be a tool. */
 export function operationsOf(
@@ -227,19 +227,33 @@ function bodyOf({ document, schemas, properties }: Making, operation: JsonObject
   const written = resolved(document, operation['requestBody']);
   if (!isObject(written) || !isObject(written['content'])) return undefined;
   const required = written['required'] === true;
-  for (const form of ['json', 'form', 'text'] as const) {
-    const [type, media] = Object.entries(written['content']).find(([name]) => forms[form].test(name)) ?? [];
+  for (const form of ['json', 'form', 'multipart', 'text'] as const) {
+    const [type, found] = Object.entries(written['content']).find(([name]) => forms[form].test(name)) ?? [];
     if (type === undefined) continue;
-    properties[bodyArgument] =
-      form === 'text' ? { type: 'string' } : schemas.converted(isObject(media) ? media['schema'] : {});
-    return { type: type.includes('*') ? 'application/json' : type, form, required };
+    const media = isObject(found) ? found : {};
+    const files = form === 'multipart' ? filesOf(media, (schema) => resolved(document, schema)) : noFiles;
+    properties[bodyArgument] = bodySchema(form, media, { document, schemas, files });
+    return { type: type.includes('*') ? 'application/json' : type, form, required, files };
   }
-  if (required) throw new WrongDocument('its body is neither JSON, nor a form without files, nor text');
+  if (required) throw new WrongDocument('its body is neither JSON, nor a form, nor text');
   return undefined;
+}
+
+const noFiles: FileParts = new Map();
+
+function bodySchema(
+  form: OperationBody['form'],
+  media: JsonObject,
+  { document, schemas, files }: Pick<Making, 'document' | 'schemas'> & { readonly files: FileParts },
+): unknown {
+  if (form === 'text') return { type: 'string' };
+  if (form !== 'multipart') return schemas.converted(media['schema'] ?? {});
+  return withFiles(schemas.converted(resolved(document, media['schema']) ?? {}), files);
 }
 
 const forms = {
   json: /^(?:application\/(?:[\w.+-]*\+)?json\b|\*\/\*|application\/\*)/i,
   form: /^application\/x-www-form-urlencoded\b/i,
+  multipart: /^multipart\/form-data\b/i,
   text: /^text\//i,
 };

@@ -156,7 +156,7 @@ test("a client's page: its routes are for people with an account, and are given 
   const send = caller(shown, 'client');
   const { accountId, actor } = (await send('GET /pages/keys?accountId=another')).json;
   assert.equal(accountId, clientAccount);
-  assert.deepEqual(Object.keys(actor), ['label']);
+  assert.deepEqual(Object.keys(actor), ['label', 'id']);
   const changed = await send('POST /pages/keys/2027-01', { amount: 5 });
   assert.deepEqual(changed.json, { month: '2027-01', amount: 5, accountId: clientAccount });
   assert.equal((await send('POST /pages/keys/2027-01', { amount: 5, accountId: 'another' })).status, 400);

@@ -65,13 +65,31 @@ export const contacts = {
     '/upload': {
       post: {
         operationId: 'upload',
-        requestBody: { required: true, content: { 'multipart/form-data': { schema: {} } } },
+        requestBody: {
+          required: true,
+          content: {
+            'multipart/form-data': {
+              schema: { $ref: '#/components/schemas/Upload' },
+              encoding: { file: { contentType: 'text/csv' } },
+            },
+          },
+        },
       },
     },
   },
   components: {
     parameters: { id: parameter('id', 'path', string, { required: true }) },
     schemas: {
+      Upload: {
+        type: 'object',
+        required: ['file'],
+        properties: {
+          file: { type: 'string', format: 'binary' },
+          pages: { type: 'array', items: { type: 'string', format: 'binary' } },
+          title: string,
+          contact: { $ref: '#/components/schemas/Contact' },
+        },
+      },
       Contact: {
         type: 'object',
         required: ['id', 'name'],

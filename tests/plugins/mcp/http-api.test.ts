@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { multipart } from '../../../plugins/mcp/http-api/multipart.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { until } from '../../helpers/until.ts';
 import { type ApiServer, contacts, startApi } from './api-server.ts';
@@ -45,9 +46,18 @@ test('operations are tools with arguments for parameters and body, and no argume
   const named = new Map(tools.map((tool) => [tool.name, tool]));
   assert.deepEqual(
     tools.map(({ name }) => name).filter((name) => name.startsWith('crm')),
-    ['big', 'deleteContact', 'getContact', 'gone', 'lead', 'picture', 'post_search', 'replaceContact', 'slow'].map(
-      (name) => `crm__${name}`,
-    ),
+    [
+      'big',
+      'deleteContact',
+      'getContact',
+      'gone',
+      'lead',
+      'picture',
+      'post_search',
+      'replaceContact',
+      'slow',
+      'upload',
+    ].map((name) => `crm__${name}`),
   );
   assert.ok(named.has('web__getContact') && !named.has('web__slow'));
   const { inputSchema, annotations, title } = named.get('crm__getContact')!;
@@ -173,4 +183,44 @@ test('a document that changes at its address changes the tools, and a broken one
   await until('the new tool', async () => (await listed()) === 'web__getContact web__getNew');
   api.document = { openapi: '2.0' };
   assert.equal(await listed(), 'web__getContact web__getNew');
+});
+
+test('a form with files is sent in parts, with files that models give as base64', async () => {
+  const { connected } = await open();
+  const { tools } = await connected.listTools();
+  const { properties } = tools.find(({ name }) => name === 'crm__upload')!.inputSchema.properties!['body'] as {
+    properties: Record<string, Record<string, unknown>>;
+  };
+  assert.deepEqual([properties['file']!['contentEncoding'], properties['title']], ['base64', { type: 'string' }]);
+  assert.equal((properties['pages']!['items'] as Record<string, unknown>)['contentEncoding'], 'base64');
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const body = {
+    file: base64('a;b\r\n--x'),
+    pages: [base64('1'), base64('2')],
+    title: 'Größe "1"',
+    contact: { id: 1 },
+  };
+  const { isError } = await connected.callTool({ name: 'crm__upload', arguments: { body } });
+  assert.notEqual(isError, true);
+  const { body: sent, headers } = api.seen.at(-1)!;
+  const type = String(headers['content-type']);
+  const form = await new Response(sent, { headers: { 'content-type': type } }).formData();
+  const file = form.get('file') as File;
+  assert.deepEqual([await file.text(), file.type, file.name], ['a;b\r\n--x', 'text/csv', 'file']);
+  assert.deepEqual(await Promise.all((form.getAll('pages') as File[]).map((one) => one.text())), ['1', '2']);
+  assert.deepEqual([form.get('title'), form.get('contact')], ['Größe "1"', '{"id":1}']);
+  const count = api.seen.length;
+  const wrong = await connected.callTool({ name: 'crm__upload', arguments: { body: { file: 'no base64!' } } });
+  assert.deepEqual([wrong.isError, api.seen.length], [true, count]);
+  await connected.close();
+});
+
+test('parts keep every byte of a file, and a name cannot add a header or end a part', async () => {
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
+  const name = 'a"\r\nx-evil: 1';
+  const { type, body } = multipart({ [name]: bytes.toString('base64') }, new Map([[name, 'image/png']]));
+  const form = await new Response(body as Uint8Array<ArrayBuffer>, { headers: { 'content-type': type } }).formData();
+  const [[, file]] = [...form] as [[string, File]];
+  assert.deepEqual(Buffer.from(await file.arrayBuffer()), bytes);
+  assert.doesNotMatch(Buffer.from(body).toString('latin1'), /\nx-evil/);
 });
