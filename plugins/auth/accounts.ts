@@ -6,7 +6,7 @@ import { invalid } from '../../core/json/request-body.ts';
 import type { Account, Accounts } from '../common/domain/accounts.ts';
 import type { KeyTerms, ReplacedSecret, RotatedKey } from '../common/domain/admin/accounts.ts';
 import { isUuid } from '../common/domain/database.ts';
-import { displayPrefix, makeKey } from './key.ts';
+import { displayPrefix, makeKey, noSecretMark } from './key.ts';
 import { rowOfTerms, validName, validProject } from './key-terms.ts';
 import type { Peppers } from './peppers.ts';
 import type { AccountRow, FoundKey, KeyRow, Store } from './store.ts';
@@ -136,6 +136,8 @@ function rotating({ store, peppers, clock, random }: AccountDependencies) {
   return async ({ id, hash }: FoundKey, overlapMs: number): Promise<RotatedKey> => {
     if (!Number.isSafeInteger(overlapMs) || overlapMs < 0 || overlapMs > mostOverlapMs)
       throw invalid('An earlier secret of a key works for at most 30 days.', 'overlap');
+    if (hash.startsWith(noSecretMark))
+      throw new GatewayError('conflict', 'This key has no secret: its workloads send tokens.', { field: 'key' });
     const key = makeKey(random);
     const prefix = displayPrefix(key);
     const made = { hash: peppers.hashesOf(key)[0], prefix, digests: peppers.digestsOf(key) };

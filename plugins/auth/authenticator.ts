@@ -1,6 +1,6 @@
 /** Authenticates a request: checks the key's syntax, then the cache, then the database. */
 import { LRUCache } from 'lru-cache';
-import type { GatewayError } from '../../core/contract/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock, Log } from '../../core/contract/host-tools.ts';
 import type { ClientRequest, Headers } from '../../core/contract/message.ts';
 import type { Caller } from '../common/domain/accounts.ts';
@@ -9,6 +9,7 @@ import { within } from '../common/kit/waits/within.ts';
 import { type CachedKey, toCachedKey } from './cached-key.ts';
 import { type Carrier, carriersIn, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
+import type { Tokens } from './jwt/tokens.ts';
 import { fingerprintKey, isWellFormed } from './key.ts';
 import type { LastUsed } from './last-used.ts';
 import type { Peppers } from './peppers.ts';
@@ -45,6 +46,8 @@ export interface AuthenticatorDependencies {
   /** Notes each use of a key. */
   readonly lastUsed: Pick<LastUsed, 'note'>;
   /** Called for a key that was found by another hash than its first one. */
+  /** Tokens of other systems. */
+  readonly tokens: Pick<Tokens, 'mayBe' | 'known' | 'check'>;
   readonly onOldHash: (keyId: string, digest: string, of: string) => void;
 }
 
@@ -146,7 +149,7 @@ export class Authenticator {
   }
 
   async #authenticateUnknown(key: string, fingerprint: string, request: ClientRequest): Promise<Caller> {
-    if (!isWellFormed(key)) throw this.#failed(request, invalidKey());
+    if (!isWellFormed(key)) return this.#authenticateToken(key, fingerprint, request);
     const [hash, ...others] = this.#dependencies.peppers.hashesOf(key);
     const unknownUntil = this.#unknownHashes.get(hash);
     if (unknownUntil !== undefined && this.#dependencies.clock.monotonic() < unknownUntil)
@@ -154,6 +157,27 @@ export class Authenticator {
     const cachedKey = await soon(this.#loads.get(hash) ?? this.#lookUp(fingerprint, hash, others, request));
     if (cachedKey === undefined) throw this.#failed(request, invalidKey());
     return this.#admit(cachedKey, request);
+  }
+
+  async #authenticateToken(token: string, fingerprint: string, request: ClientRequest): Promise<Caller> {
+    const { tokens } = this.#dependencies;
+    if (!tokens.mayBe(token)) throw this.#failed(request, invalidKey());
+    const keyId = tokens.known(fingerprint) ?? (await this.#checkToken(token, fingerprint, request));
+    return this.callerOf(keyId, request.remoteAddress, request.headers);
+  }
+
+  async #checkToken(token: string, fingerprint: string, request: ClientRequest): Promise<string> {
+    const done = this.#failures.beginLookup(request.remoteAddress);
+    if (done === undefined) throw tooManyFailures(this.#failures.retryAfterMs(request.remoteAddress));
+    try {
+      const check = this.#dependencies.tokens.check(token, fingerprint);
+      return await within(longestLookupMs, check, keysUnavailable);
+    } catch (error) {
+      if (error instanceof GatewayError && error.kind === 'unauthenticated') throw this.#failed(request, error);
+      throw error;
+    } finally {
+      done();
+    }
   }
 
   /** The caller of a key by its id. Rejects with a GatewayError. */

@@ -1,9 +1,10 @@
 /** What comes to an end, or has a ceiling: keys that expire, plans that end, keys with a spend cap. */
-import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, notLike, or, sql } from 'drizzle-orm';
 import type { KeyCap } from '../common/domain/accounts.ts';
 import type { AccountEnds } from '../common/domain/admin/notices.ts';
 import { type Database, isUuid } from '../common/domain/database.ts';
 import { money } from '../common/domain/money.ts';
+import { noSecretMark } from './key.ts';
 import { authTables } from './tables.ts';
 
 /** Is before all others. */
@@ -82,7 +83,7 @@ function oldKeysOf({ orm, schema }: Pick<Database, 'orm' | 'schema'>, now: () =>
         and(
           ...[isNull(keys.revokedAt), or(isNull(expiresAt), gt(expiresAt, new Date(now())))],
           ...[lte(keys.createdAt, until), or(isNull(keys.rotatedAt), lte(keys.rotatedAt, until))],
-          ...[eq(accounts.disabled, false), gt(keys.accountId, behind(after))],
+          ...[notLike(keys.hash, `${noSecretMark}%`), eq(accounts.disabled, false), gt(keys.accountId, behind(after))],
         ),
       )
       .orderBy(asc(keys.accountId), asc(keys.createdAt), asc(keys.id))

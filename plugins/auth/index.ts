@@ -28,6 +28,9 @@ import { type AdmissionRules, Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
 import { openAccountEnds } from './ends.ts';
+import { jwtIssuer } from './jwt/config.ts';
+import { Tokens } from './jwt/tokens.ts';
+import { workloadKeys } from './jwt/workloads.ts';
 import { LastUsed } from './last-used.ts';
 import { openInvitations, openJoining } from './members/invitations.ts';
 import { openMemberStore } from './members/store.ts';
@@ -69,6 +72,13 @@ const config = z.strictObject({
     })
     .prefault({})
     .describe('Keys that were seen are admitted without asking the database.'),
+  jwt: z
+    .array(jwtIssuer)
+    .max(50)
+    .default([])
+    .describe(
+      'Issuers with tokens (JWT) that calls may carry where keys are. Name those of your workloads, which then need no key.',
+    ),
   failures: z
     .strictObject({
       per_minute: count()
@@ -133,7 +143,9 @@ export async function setUpAuth(
   host.provide(accountEnds, accountEndsService);
   provideRules(host, () => current);
   const lastUsed = new LastUsed(store);
-  const authenticator = openAuthenticator(host, settings, { db, store, peppers, lastUsed });
+  const members = openMemberStore(db, () => new Date(clock.now()));
+  const tokens = openTokens(host, settings, { db, store, members });
+  const authenticator = openAuthenticator(host, settings, { db, store, peppers, lastUsed, tokens });
 
   const preparePeppers = changing(peppers, settings.secret, {
     load: (list) => loadPeppers(store, list, host),
@@ -151,13 +163,13 @@ export async function setUpAuth(
     handle: admitting(authenticator),
     logFields,
     commandLine: {
-      commands: [...commands, ...provideProjects(host, db, accountService)],
+      commands: [...commands, ...provideProjects(host, { db, accountService, members })],
       secrets: () => [rotatedKeys(store, peppers, settings.secret)],
     },
     checks: { notices: () => unmatchedRules('auth.public', current.public, host.endpoints()) },
     lifecycle: { stop: () => lastUsed.flush() },
     reload: {
-      members: ['public', 'carriers', 'failures', 'secret'],
+      members: ['public', 'carriers', 'failures', 'secret', 'jwt'],
       async prepare(changed) {
         const commit = await preparePeppers(changed.secret);
         return () => {
@@ -165,6 +177,7 @@ export async function setUpAuth(
           current = changed;
           instance.applies = requiresKeyExcept(changed.public);
           authenticator.applyConfig(rulesOf(changed));
+          tokens.applyConfig(changed.jwt);
         };
       },
     },
@@ -198,11 +211,16 @@ function admitting(authenticator: Authenticator) {
   };
 }
 
+interface ProjectParts {
+  readonly db: Database;
+  readonly accountService: AccountService;
+  readonly members: Members;
+}
+
 /** Members too. Returns the commands of projects. */
-function provideProjects(host: Host, db: Database, accountService: AccountService): Command[] {
-  const now = () => new Date(host.clock.now());
-  const joining = openJoining(db, now);
-  host.provide(memberAdmin, { ...openMemberStore(db, now), ...joining, invitations: openInvitations(db, host.clock) });
+function provideProjects(host: Host, { db, accountService, members }: ProjectParts): Command[] {
+  const joining = openJoining(db, () => new Date(host.clock.now()));
+  host.provide(memberAdmin, { ...members, ...joining, invitations: openInvitations(db, host.clock) });
   const projects = openProjectAdmin(openProjectStore(db), host.clock);
   host.provide(projectAdmin, projects);
   return projectCommands(accountService, projects);
@@ -215,14 +233,28 @@ function provideRules(host: Host, current: () => Settings): void {
   });
 }
 
+type Members = ReturnType<typeof openMemberStore>;
+
+function openTokens(
+  host: Host,
+  settings: Settings,
+  { db, store, members }: { readonly db: Database; readonly store: Store; readonly members: Members },
+): Tokens {
+  const isMember = async (accountId: string, person: string) => (await members.roleOf(accountId, person)) !== undefined;
+  const keyOf = workloadKeys({ database: db, store, clock: host.clock, isMember });
+  return new Tokens({ host, size: settings.cache.size, keyOf }, settings.jwt);
+}
+
 interface AuthenticatorParts {
   readonly db: Database;
   readonly store: Store;
   readonly peppers: Peppers;
   readonly lastUsed: LastUsed;
+  readonly tokens: Tokens;
 }
 
-function openAuthenticator(host: Host, settings: Settings, { db, store, peppers, lastUsed }: AuthenticatorParts) {
+function openAuthenticator(host: Host, settings: Settings, parts: AuthenticatorParts) {
+  const { db, store, peppers, lastUsed, tokens } = parts;
   return new Authenticator(
     { ...rulesOf(settings), cacheSize: settings.cache.size },
     {
@@ -232,6 +264,7 @@ function openAuthenticator(host: Host, settings: Settings, { db, store, peppers,
       clock: host.clock,
       log: host.log,
       lastUsed,
+      tokens,
       onOldHash: (keyId, digest, of) => lastUsed.noteDigest(keyId, { digest, secret: peppers.first, of }),
     },
   );

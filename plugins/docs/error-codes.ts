@@ -133,6 +133,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'Send a valid key, whole, in a header that the gateway reads.',
   ),
   invalid_client_secret: of('unauthenticated', 'The short-lived key is wrong or has expired.', 'Get another one.'),
+  invalid_jwt: of('unauthenticated', 'The token of another system is not taken.', 'Read why, and get another one.'),
   invalid_reference: of(
     'invalid_request',
     'A file that the order refers to cannot be used.',
@@ -279,6 +280,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'There is no such task of this account.',
     'Check the id; tasks are kept for a limited time.',
   ),
+  token_not_admitted: of('forbidden', 'The account or person of the token is not here.', 'Ask the operator.'),
   too_many_entries: of('invalid_request', 'The request has more inputs than it may.', 'Send fewer at once.'),
   too_many_files: of('forbidden', 'The account has as many files as it may.', 'Delete files.'),
   too_many_queued_turns: of(

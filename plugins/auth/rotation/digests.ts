@@ -1,7 +1,7 @@
 /** SQL of what keys are found by beside their hash while `auth.secret` changes. */
 import { and, eq, sql } from 'drizzle-orm';
 import type { Database } from '../../common/domain/database.ts';
-import type { Digest } from '../key.ts';
+import { type Digest, noSecretMark } from '../key.ts';
 import type { AuthTables } from '../tables.ts';
 
 /** Keys per insert statement. */
@@ -24,7 +24,7 @@ export function digestStatements(database: Database, { keys, digests }: AuthTabl
     const unfound = sql`not exists (select from ${digests} where key_id = ${keys.id} and secret in (${list}))`;
     return isOriginal ? sql`${unfound} and exists (select from ${digests} where key_id = ${keys.id})` : unfound;
   };
-  const isValid = sql`${keys.revokedAt} is null and (${keys.expiresAt} is null or ${keys.expiresAt} > now())`;
+  const isValid = sql`${keys.revokedAt} is null and ${keys.hash} not like ${`${noSecretMark}%`} and (${keys.expiresAt} is null or ${keys.expiresAt} > now())`;
   return {
     /** Counts the valid keys, and those among them that need another secret than these. */
     async countKeys(marks: readonly string[], isOriginal: boolean): Promise<{ all: number; left: number }> {

@@ -27,7 +27,7 @@ test('open endpoints, carriers and the bound on failures change at a reload; kno
   assert.match((await gate.refusal({ headers: { 'x-api-key': key } })).message, /missing/);
   await gate.refusal('nonsense');
   assert.equal((await gate.refusal('nonsense')).kind, 'rate_limited');
-  assert.deepEqual(part.reload?.members, ['public', 'carriers', 'failures', 'secret']);
+  assert.deepEqual(part.reload?.members, ['public', 'carriers', 'failures', 'secret', 'jwt']);
 });
 
 test('an unknown carrier is refused and changes nothing', async () => {

@@ -169,7 +169,7 @@ function RowMenu({ row, onEdit, onRotate, onRevoke }: Actions & { readonly row: 
             {t('shell.edit')}
           </Menu.Item>
         )}
-        {live && (
+        {live && !row.prefix.startsWith('jwt:') && (
           <Menu.Item leftSection={<IconRefresh size={15} />} onClick={() => onRotate(row)}>
             {t('client.rotation.rotate')}
           </Menu.Item>
