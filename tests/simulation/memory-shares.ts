@@ -130,5 +130,6 @@ export const noBudgets: BudgetRows = {
   warned: async () => [],
   set: refused,
   end: refused,
+  setZone: refused,
   add: refused,
 };

@@ -7,8 +7,10 @@ import BudgetList, { type Edited } from '../../parts/budgets/budget-list.tsx';
 import type { BudgetPlace } from '../../parts/budgets/budget-place.ts';
 
 const own: BudgetPlace = { base: '', authority: 'owner' };
+const read: BudgetPlace = { base: '', authority: undefined };
 
-export default function Budgets() {
+/** `changes`: whether the person may set budgets. */
+export default function Budgets({ changes }: { readonly changes: boolean }) {
   const { t } = useTranslation();
   const [edited, setEdited] = useState<Edited>();
   return (
@@ -22,11 +24,13 @@ export default function Budgets() {
             {t('client.budgets.hint')}
           </Text>
         </Stack>
-        <Button variant="default" leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
-          {t('client.budgets.create')}
-        </Button>
+        {changes && (
+          <Button variant="default" leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
+            {t('client.budgets.create')}
+          </Button>
+        )}
       </Group>
-      <BudgetList place={own} edited={edited} onEdit={setEdited} />
+      <BudgetList place={changes ? own : read} edited={edited} onEdit={setEdited} />
     </Stack>
   );
 }
