@@ -1,7 +1,7 @@
 /** English texts of the sign-in of a company: its domains, its provider, and the way in. */
 export default {
   company: {
-    title: 'Sign-in of your company',
+    title: 'Sign-in',
     hint: 'People with an address of your domains sign in by the provider that your company has, and become members of this account.',
     notOffered: 'On this gateway the operator sets up the sign-in of companies.',
     domains: 'Domains',
