@@ -40,6 +40,12 @@ export const loopSchema = z.strictObject({
     .max(512)
     .default(128)
     .describe('Tools that one request may offer to a model. Raise it where a model takes more.'),
+  any_server: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Requests may name servers of tools at any public address, which the gateway asks with the client's own token, instead of leaving them to the vendor of the model. Set it where clients may send what they ask a model for to servers that you do not know.",
+    ),
   per_account: z
     .int()
     .min(1)

@@ -69,7 +69,8 @@ class Runs {
   handle(exchange: Exchange, next: Next): Promise<Answer> {
     const dialect = dialects.get(exchange.endpoint.operation)!;
     const { json } = exchange.get(opened);
-    const servers = dialect.wanted(json, exchange.request.headers['host']);
+    const here = { host: exchange.request.headers['host'], anyServer: this.config.any_server };
+    const servers = dialect.wanted(json, here);
     if (!exchange.get(call).billable) return next();
     const search = this.#searchOf(exchange, dialect);
     if (servers.length === 0 && search === undefined) return next();

@@ -9,6 +9,7 @@ import { formatUsd, zero } from '../common/domain/money.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import { boundedText } from '../common/kit/fetch/bounded-text.ts';
 import { FrameReader, parseFrame } from '../common/kit/sse.ts';
+import { type NamedServer, namedServer } from '../common/wire/hosted-tools.ts';
 import { type RunBounds, runHeader } from './budget.ts';
 import type { LoopConfig } from './config.ts';
 import { firstCall, stepId } from './ids.ts';
@@ -50,6 +51,13 @@ interface StepsOptions {
   readonly budget: RunBounds['budget'];
 }
 
+interface StepRequest {
+  readonly path: string;
+  readonly body: string;
+  /** A server elsewhere that it is for. */
+  readonly named?: NamedServer | undefined;
+}
+
 export class Steps {
   readonly #host: Host;
   readonly #exchange: Exchange;
@@ -87,7 +95,11 @@ export class Steps {
   /** The next turn of the model. `ended` settles its money and has to be awaited behind its body. */
   async turn(body: JsonObject): Promise<{ readonly answer: DirectAnswer; readonly ended: () => Promise<void> }> {
     const number = ++this.#turns;
-    const { answer, cost } = await this.#perform(this.#path, JSON.stringify(body), number, this.#headers);
+    const { answer, cost } = await this.#perform(
+      { path: this.#path, body: JSON.stringify(body) },
+      number,
+      this.#headers,
+    );
     const ended = async () => {
       await answer.ended;
       this.#record(turnEvent, [number, answer.status, cost()]);
@@ -99,7 +111,10 @@ export class Steps {
   async list(wanted: Wanted): Promise<OfferedTool[]> {
     const words = wanted.words === undefined ? {} : { 'x-gateway-tools': wanted.words };
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
-    const { answer } = await this.#perform(wanted.path, body, undefined, { ...mcpHeaders, ...words });
+    const { answer } = await this.#perform({ path: wanted.path, body, named: wanted.named }, undefined, {
+      ...mcpHeaders,
+      ...words,
+    });
     const reply = await this.#reply(answer, listBytes);
     return offeredOf(wanted, isObject(reply['result']) ? reply['result']['tools'] : undefined);
   }
@@ -107,13 +122,13 @@ export class Steps {
   /** Never rejects for a tool that fails: the model reads why. */
   async call(use: ToolUse, wanted: Wanted): Promise<ToolDone> {
     if (wanted.search !== undefined) return this.#search(use, wanted.search);
-    const { path } = wanted;
+    const { path, named } = wanted;
     const number = firstCall + this.#calls++;
     const parsed = use.arguments.trim() === '' ? {} : tryParse(use.arguments);
     if (!isObject(parsed)) return { ...use, output: 'The arguments are no JSON object.', isError: true };
     const params = { name: use.name, arguments: parsed };
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
-    const { answer, cost } = await this.#perform(path, body, number, mcpHeaders);
+    const { answer, cost } = await this.#perform({ path, body, named }, number, mcpHeaders);
     const reply = await this.#reply(answer, listBytes);
     if (answer.status === 402) this.isOutOfMoney = true;
     const result = resultOf(reply, this.#config.result);
@@ -127,7 +142,7 @@ export class Steps {
     if (asked.error !== undefined) return searchDone(use, asked, most);
     this.#searches++;
     const number = firstCall + this.#calls++;
-    const { answer, cost } = await this.#perform(searchPath, bodyOf(asked.query, wanted), number, {});
+    const { answer, cost } = await this.#perform({ path: searchPath, body: bodyOf(asked.query, wanted) }, number, {});
     const reply = await this.#reply(answer, listBytes);
     if (answer.status === 402) this.isOutOfMoney = true;
     const done = searchDone(use, foundIn(asked.query, answer.status, reply), most);
@@ -144,7 +159,7 @@ export class Steps {
   }
 
   /** `step`: undefined for a request that costs nothing and leaves no row. */
-  async #perform(path: string, body: string, step: number | undefined, headers: Headers) {
+  async #perform({ path, body, named }: StepRequest, step: number | undefined, headers: Headers) {
     const { id, request, signal } = this.#exchange;
     const { keyId } = this.#exchange.get(caller);
     const known = await this.#host.get(keyring).callerOf(keyId, request.remoteAddress, request.headers);
@@ -158,6 +173,7 @@ export class Steps {
         made = exchange;
         exchange.set(caller, budget === undefined ? known : { ...known, budget });
         if (step === undefined) exchange.set(unrecorded, true);
+        if (named !== undefined) exchange.set(namedServer, named);
       },
     });
     return { answer, cost: () => formatUsd(made?.find(spendGuard)?.charged?.()?.cost ?? zero) };

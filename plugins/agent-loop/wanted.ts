@@ -1,6 +1,7 @@
 /** Which servers of this gateway a request names, and which of their tools it wants. Pure. */
-import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, listOf, textOf } from '../../core/json/json.ts';
+import type { NamedServer } from '../common/wire/hosted-tools.ts';
+import { invalid, type NamedSecrets, namedAt } from './elsewhere.ts';
 import type { WantedSearch } from './search/nouns.ts';
 
 /** A server of the gateway as a request names it. */
@@ -17,15 +18,23 @@ export interface Wanted {
   readonly asks: (tool: string) => boolean;
   /** It is the gateway's search of the web, and no server. */
   readonly search?: WantedSearch;
+  /** It is a server elsewhere. */
+  readonly named?: NamedServer;
+}
+
+/** Where a request has come in. */
+export interface Here {
+  /** What clients call the gateway. */
+  readonly host: string | undefined;
+  /** Servers at other addresses may be asked. */
+  readonly anyServer: boolean;
 }
 
 const scheme = 'gateway://';
 const serverName = /^[a-z][a-z0-9-]{0,23}$/;
 const longestLabel = 64;
 
-export function invalid(message: string, field: string): GatewayError {
-  return new GatewayError('invalid_request', message, { field, shouldRetry: false });
-}
+export { invalid };
 
 /** `gateway://NAME`, or the public address `/mcp` of this gateway; undefined: a server elsewhere. `host`: what clients call the gateway. */
 function placeOf(url: unknown, host: string | undefined): Pick<Wanted, 'path' | 'words'> | undefined {
@@ -42,20 +51,28 @@ function placeOf(url: unknown, host: string | undefined): Pick<Wanted, 'path' | 
 
 /** undefined: another server's. Throws invalid_request. */
 export function wantedAt(
-  server: { readonly url: unknown; readonly label: unknown; readonly secret: unknown },
-  field: { readonly url: string; readonly label: string; readonly secret: string },
-  host: string | undefined,
-): Pick<Wanted, 'label' | 'path' | 'words' | 'field'> | undefined {
+  server: { readonly url: unknown; readonly label: unknown } & NamedSecrets,
+  field: { readonly url: string; readonly label: string; readonly token: string; readonly headers: string },
+  { host, anyServer }: Here,
+  index: number,
+): Pick<Wanted, 'label' | 'path' | 'words' | 'field' | 'named'> | undefined {
   const place = placeOf(server.url, host);
+  const named = place === undefined && anyServer ? namedAt(server, field, index) : undefined;
+  if (named !== undefined) return { path: '/mcp', named, label: labelOf(server.label, field.label), field: field.url };
   if (place === undefined) return undefined;
   if (place.path === '')
     throw invalid(`Tools of this gateway are at ${scheme}NAME of a server or a bundle.`, field.url);
-  const label = textOf(server.label);
-  if (label === undefined || label.length > longestLabel)
-    throw invalid(`The name of a server has 1 to ${longestLabel} characters.`, field.label);
-  if (server.secret !== undefined && server.secret !== null)
-    throw invalid('Tools of this gateway are called with the key of the request: leave this out.', field.secret);
+  const label = labelOf(server.label, field.label);
+  const secret = (['token', 'headers'] as const).find((name) => server[name] !== undefined && server[name] !== null);
+  if (secret !== undefined)
+    throw invalid('Tools of this gateway are called with the key of the request: leave this out.', field[secret]);
   return { ...place, label, field: field.url };
+}
+
+function labelOf(value: unknown, field: string): string {
+  const label = textOf(value);
+  if (label !== undefined && label.length <= longestLabel) return label;
+  throw invalid(`The name of a server has 1 to ${longestLabel} characters.`, field);
 }
 
 /** A tool is named as clients see it, or without its server. */
@@ -76,16 +93,14 @@ export function namesIn(value: unknown, field: string): ReadonlySet<string> | un
 }
 
 /** Entries of the form of responses: `{type: "mcp", server_label, server_url, allowed_tools, require_approval}`. `asks`: where nothing is said. */
-export function wantedTools(tools: unknown, host: string | undefined, asks: 'always' | 'never'): Wanted[] {
+export function wantedTools(tools: unknown, here: Here, asks: 'always' | 'never'): Wanted[] {
   return listOf(tools).flatMap((tool, index): Wanted[] => {
     if (!isObject(tool) || tool['type'] !== 'mcp') return [];
     const field = `tools[${index}]`;
-    const secret = tool['authorization'] === undefined || tool['authorization'] === null ? 'headers' : 'authorization';
-    const found = wantedAt(
-      { url: tool['server_url'], label: tool['server_label'], secret: tool[secret] },
-      { url: `${field}.server_url`, label: `${field}.server_label`, secret: `${field}.${secret}` },
-      host,
-    );
+    const { server_url: url, server_label: label, authorization: token, headers } = tool;
+    const of = { url: `${field}.server_url`, label: `${field}.server_label` };
+    const secrets = { token: `${field}.authorization`, headers: `${field}.headers` };
+    const found = wantedAt({ url, label, token, headers }, { ...of, ...secrets }, here, index);
     if (found === undefined) return [];
     const allowed = namesIn(tool['allowed_tools'], `${field}.allowed_tools`);
     return [

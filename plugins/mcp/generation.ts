@@ -1,11 +1,15 @@
 /** The servers of one configuration: opened by the first request that needs them, closed when the last one that uses them has ended. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
-import type { McpConfig } from './config.ts';
+import type { NamedServer } from '../common/wire/hosted-tools.ts';
+import { type McpConfig, mcpSchema } from './config.ts';
 import type { Connecting } from './connect/connected.ts';
 import type { ListedServer, Servers } from './servers.ts';
 
 /** What needs the library of the protocol, which takes a moment to load: most processes that start serve no request to tools at first. */
 export const loaded = (): Promise<typeof import('./loaded.ts')> => import('./loaded.ts');
+
+/** What calls of all servers that requests name are called in rows and metrics: no client can add to these. */
+const elsewhere = 'tools-elsewhere';
 
 export class Generation {
   readonly config: McpConfig;
@@ -35,6 +39,15 @@ export class Generation {
   /** The connection of this owner to the server has changed. */
   async changed(server: string, owner: string): Promise<void> {
     (await this.#servers)?.changed(server, owner);
+  }
+
+  /** A server at a public address that is asked for this exchange alone. */
+  async useNamed(exchange: Exchange, { name, url, headers }: NamedServer): Promise<Servers> {
+    const { Servers } = await loaded();
+    const { servers } = mcpSchema.parse({ servers: { [name]: { url, headers } } });
+    const named = new Servers(this.#host, { ...this.config, servers, bundles: {} }, undefined, elsewhere);
+    exchange.defer(() => named.close());
+    return named;
   }
 
   /** For pages: nothing is loaded where there is no server. */

@@ -24,6 +24,7 @@ import { consoleSite } from '../common/domain/pages/console-site.ts';
 import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
+import { namedServer } from '../common/wire/hosted-tools.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
 import { Connections } from './connect/connections.ts';
 import { serverFaults } from './faults.ts';
@@ -102,7 +103,7 @@ function endpointOf(path: string, servers: () => Generation, renderError: Endpoi
     operation: 'tool-call',
     body: 'whole',
     setsOnOpen: [call, model, asked],
-    optional: [caller, plan],
+    optional: [caller, plan, namedServer],
     describes: [
       {
         summary: path === '/mcp' ? 'Lists and calls tools, by MCP.' : 'Lists and calls the tools of a bundle, by MCP.',
@@ -111,7 +112,11 @@ function endpointOf(path: string, servers: () => Generation, renderError: Endpoi
         answers: ['application/json', 'text/event-stream'],
       },
     ],
-    open: async (exchange) => openRequest(exchange, await servers().use(exchange)),
+    open: async (exchange) => {
+      const named = exchange.find(namedServer);
+      const used = named === undefined ? servers().use(exchange) : servers().useNamed(exchange, named);
+      return openRequest(exchange, await used);
+    },
     ...(renderError && { renderError }),
   };
 }

@@ -38,12 +38,14 @@ export interface ListedServer {
 
 export class Servers {
   readonly config: McpConfig;
+  readonly #rowName: string | undefined;
   readonly #upstreams: readonly Upstream[];
   readonly #health: ReadonlyMap<Upstream, ServerHealth>;
 
-  /** `connecting`: for servers that people connect. */
-  constructor(host: Host, config: McpConfig, connecting: Connecting | undefined) {
+  /** `connecting`: for servers that people connect. `rowName`: what all tools are called in rows and metrics; absent: each by its own name. */
+  constructor(host: Host, config: McpConfig, connecting: Connecting | undefined, rowName?: string) {
     this.config = config;
+    this.#rowName = rowName;
     this.#upstreams = Object.entries(config.servers)
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
       .map(([name, settings]) => {
@@ -93,7 +95,10 @@ export class Servers {
     const tools = await upstream.list('tools');
     const tool = tools.find(({ name }) => shownName(upstream.name, name) === shown);
     if (tool === undefined || !view.tool(upstream.name, tool.name)) return undefined;
-    return { upstream, tool, entry: entryOf(upstream, tool.name, shown), health: this.#health.get(named)! };
+    const rowName = this.#rowName;
+    const target = { provider: rowName ?? upstream.name, model: rowName ?? tool.name };
+    const entry = entryOf(target, rowName ?? shown, priceOf(upstream, tool.name));
+    return { upstream, tool, entry, health: this.#health.get(named)! };
   }
 
   /** All servers with what they offer, whatever a key may use of it. */
@@ -165,18 +170,12 @@ function opened(host: Host, name: string, settings: ServerConfig, keepMs: number
 }
 
 /** What it costs and is called in rows, as the catalogue says it of a model. */
-function entryOf(upstream: Upstream, tool: string, shown: string): Model {
-  const { name: server } = upstream;
+function entryOf(target: { readonly provider: string; readonly model: string }, id: string, price: Money): Model {
   return {
-    id: shown,
-    ownedBy: server,
-    created: 0,
-    displayName: shown,
-    kind: 'chat',
-    targets: [{ provider: server, model: tool, weight: 0 }],
-    contextTokens: undefined,
-    maxOutputTokens: 0,
-    prices: flatBook({ call: priceOf(upstream, tool) }, 'tools'),
+    ...{ id, ownedBy: target.provider, created: 0, displayName: id, kind: 'chat' },
+    targets: [{ ...target, weight: 0 }],
+    ...{ contextTokens: undefined, maxOutputTokens: 0 },
+    prices: flatBook({ call: price }, 'tools'),
   };
 }
 

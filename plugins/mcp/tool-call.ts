@@ -41,7 +41,7 @@ export function callTool(
   const running = new RunningCall(found, exchange, clock);
   exchange.set(upstreamRequest, {
     ...unsent,
-    credential: found.upstream.name,
+    credential: found.entry.ownedBy,
     sendOver: async ({ begin }) => {
       const caller = running.begunBy(begin);
       try {
@@ -80,9 +80,9 @@ class RunningCall {
     this.#found = found;
     this.#exchange = exchange;
     this.#clock = clock;
-    const { upstream, tool } = found;
+    const { provider, model } = found.entry.targets[0]!;
     this.#attempt = {
-      ...{ number: 1, provider: upstream.name, model: tool.name, credential: upstream.name, protocol: 'mcp' },
+      ...{ number: 1, provider, model, credential: provider, protocol: 'mcp' },
       ...{ startedAt: clock.now(), result: 'running', status: undefined, durationMs: undefined, error: undefined },
     };
     exchange.set(attempts, [this.#attempt]);

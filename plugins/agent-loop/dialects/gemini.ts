@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, listOf, tryParse } from '../../../core/json/json.ts';
 import { Sources } from '../search/sources.ts';
 import type { End, Opening, Talk, ToolDone, Turn } from '../talk.ts';
-import { type Wanted, wantedAt } from '../wanted.ts';
+import { type Here, type Wanted, wantedAt } from '../wanted.ts';
 import { GeminiFrames } from './gemini-frames.ts';
 import { candidateOf, partsOf, textIn } from './gemini-parts.ts';
 import { groundingOf, withoutSearch } from './gemini-search.ts';
@@ -17,7 +17,7 @@ const declarationsOf = (tool: JsonObject): readonly unknown[] =>
   listOf(memberOf(tool, 'functionDeclarations', 'function_declarations'));
 
 /** Throws invalid_request. */
-export function wantedServers({ tools }: JsonObject, host: string | undefined): Wanted[] {
+export function wantedServers({ tools }: JsonObject, here: Here): Wanted[] {
   return listOf(tools).flatMap((tool, at) =>
     serversOf(tool).flatMap((server, index): Wanted[] => {
       if (!isObject(server)) return [];
@@ -26,9 +26,10 @@ export function wantedServers({ tools }: JsonObject, host: string | undefined): 
       const field = `tools[${at}].mcpServers[${index}]`;
       const of = `${field}.streamableHttpTransport`;
       const found = wantedAt(
-        { url, label: server['name'], secret: headers },
-        { url: `${of}.url`, label: `${field}.name`, secret: `${of}.headers` },
-        host,
+        { url, label: server['name'], headers },
+        { url: `${of}.url`, label: `${field}.name`, headers: `${of}.headers`, token: `${of}.headers` },
+        here,
+        at * 100 + index,
       );
       return found === undefined ? [] : [{ ...found, asks: () => false, allows: () => true }];
     }),

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
 import { geminiSearchTool, messagesSearch, responsesSearch, type SearchMember, searchTool } from '../search/asked.ts';
 import type { Opening, Talk } from '../talk.ts';
-import { invalid, type Wanted, wantedTools } from '../wanted.ts';
+import { type Here, invalid, type Wanted, wantedTools } from '../wanted.ts';
 import { ChatTalk } from './chat.ts';
 import { functionNames, GeminiTalk, wantedServers as geminiServers } from './gemini.ts';
 import { MessagesTalk, wantedServers as messagesServers } from './messages.ts';
@@ -11,7 +11,7 @@ import { ResponsesTalk } from './responses.ts';
 
 export interface Dialect {
   /** Servers of the gateway that the request names. Throws invalid_request. */
-  wanted(json: JsonObject, host: string | undefined): readonly Wanted[];
+  wanted(json: JsonObject, here: Here): readonly Wanted[];
   /** The member that asks for searches of the web. */
   search(json: JsonObject): SearchMember | undefined;
   /** The conversation has searches of the gateway, which no vendor reads. */
@@ -24,7 +24,7 @@ export interface Dialect {
 }
 
 const responses: Dialect = {
-  wanted: ({ tools }, host) => wantedTools(tools, host, 'always'),
+  wanted: ({ tools }, here) => wantedTools(tools, here, 'always'),
   search: ({ tools }) => {
     const found = searchTool(tools, responsesSearch);
     // The client wants a vendor's own copy of the web, or no search.
@@ -36,8 +36,8 @@ const responses: Dialect = {
 
 const chat: Dialect = {
   // The protocol has no way to ask for approval.
-  wanted: ({ tools }, host) => {
-    const servers = wantedTools(tools, host, 'never');
+  wanted: ({ tools }, here) => {
+    const servers = wantedTools(tools, here, 'never');
     const asking = servers.find(({ asks }) => asks(''));
     const field = asking?.field.replace('server_url', 'require_approval');
     if (field !== undefined) throw invalid('Chat completions have no approvals: say "never".', field);

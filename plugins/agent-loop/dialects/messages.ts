@@ -2,21 +2,22 @@
 import { isObject, type JsonObject, listOf } from '../../../core/json/json.ts';
 import { Sources } from '../search/sources.ts';
 import type { End, Opening, Talk, ToolDone, Turn } from '../talk.ts';
-import { invalid, namesIn, namesTool, type Wanted, wantedAt } from '../wanted.ts';
+import { type Here, invalid, namesIn, namesTool, type Wanted, wantedAt } from '../wanted.ts';
 import { MessagesFrames } from './messages-frames.ts';
 import { isSearchTool, withCitations, withSearches } from './messages-search.ts';
 import { readTurns, resultBlock, useBlock } from './messages-turns.ts';
 import { summed } from './sums.ts';
 
 /** Servers of the gateway, with the tools that a toolset or the server's own settings leave. Throws invalid_request. */
-export function wantedServers(json: JsonObject, host: string | undefined): Wanted[] {
+export function wantedServers(json: JsonObject, here: Here): Wanted[] {
   return listOf(json['mcp_servers']).flatMap((server, index): Wanted[] => {
     if (!isObject(server)) return [];
     const field = `mcp_servers[${index}]`;
     const found = wantedAt(
-      { url: server['url'], label: server['name'], secret: server['authorization_token'] },
-      { url: `${field}.url`, label: `${field}.name`, secret: `${field}.authorization_token` },
-      host,
+      { url: server['url'], label: server['name'], token: server['authorization_token'] },
+      { url: `${field}.url`, label: `${field}.name`, token: `${field}.authorization_token`, headers: field },
+      here,
+      index,
     );
     if (found === undefined) return [];
     const toolset = listOf(json['tools']).find((tool) => isObject(tool) && isToolsetOf(tool, found.label));

@@ -1,5 +1,5 @@
 /** Tools that vendors run themselves, and the class of usage that a run of each is charged by. Pure. */
-import { defineService, type Exchange } from '../../../core/contract/contract.ts';
+import { defineContextKey, defineService, type Exchange } from '../../../core/contract/contract.ts';
 import { table } from '../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
 import { type PriceBook, versionAt } from '../domain/prices.ts';
@@ -15,6 +15,16 @@ export interface OwnSearch {
 }
 
 export const ownSearch = defineService<OwnSearch>('own search');
+
+/** A server of tools that a client's request names by its public address, and that is no server of the gateway. */
+export interface NamedServer {
+  readonly name: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Set for an exchange of the gateway's own with such a server. */
+export const namedServer = defineContextKey<NamedServer>('named tool server');
 
 type Charges = readonly (readonly [pattern: RegExp, charge: UsageClass | 'tokens'])[];
 
