@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { descriptorLimit } from '../../core/gateway/descriptors.ts';
 import { crowd } from './crowd.ts';
+import { guardedStreams } from './guarded.ts';
 import { refusalOf, runParts } from './idle.ts';
 import { reportFootprints } from './in-process/footprints.ts';
 import { largeBody } from './large-body.ts';
@@ -145,21 +146,10 @@ async function streams(): Promise<void> {
   report(title, costs, () => ['bare forwarder', ...(hasNginx ? ['nginx'] : [])]);
 }
 
-/** All known patterns on both ways, beside the same streams without. */
-async function guardedStreams(): Promise<void> {
-  const guarded = await start('gateway.ts', [String(upstream.port), 'guarded'], measuredCore);
-  const pairs = { relayed: wordsOf('chat', 'chat'), translated: wordsOf('chat', 'messages') };
-  const subjects = Object.entries(pairs).flatMap(([name, words]): [string, Subject][] => {
-    const requested = words.request(`chunks=${chunks} ${prompt}`);
-    return [
-      [name, { started: gateway, ...requested }],
-      [`${name} guarded`, { started: guarded, ...requested }],
-    ];
-  });
-  const costs = await compare(Object.fromEntries(subjects), chunks, 16);
-  stop(guarded);
-  const title = `Streams of ${chunks} chunks through guardrails: all known patterns, 16 streams at a time`;
-  report(title, costs, (name) => (name.endsWith(' guarded') ? [name.split(' ')[0]!] : []));
+async function guarded(): Promise<void> {
+  const started = await start('gateway.ts', [String(upstream.port), 'guarded'], measuredCore);
+  await guardedStreams({ plain: gateway, guarded: started });
+  stop(started);
 }
 
 function starts(): void {
@@ -172,7 +162,7 @@ const parts = {
   whole: wholeAnswers,
   streams,
   translated: () => translatedStreams(gateway, bare, chunks, prompt),
-  guarded: guardedStreams,
+  guarded,
   crowd: () => crowd(gateway, bare, upstream),
   'first-byte': addedFirstByte,
   memory: () => silentStreams(1_000, mostStreams() - 1_000),
