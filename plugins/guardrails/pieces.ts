@@ -4,7 +4,7 @@ import { isObject, tryParse } from '../../core/json/json.ts';
 import { membersIn } from '../../core/json/members.ts';
 import { DepthError, defaultMaxDepth } from '../../core/json/splice.ts';
 import type { FoundPlace, JudgedText } from '../common/guardrails/checks.ts';
-import type { PromptText, PromptTexts } from '../common/wire/prompt-rules.ts';
+import { isOneText, type PromptText, type PromptTexts } from '../common/wire/prompt-rules.ts';
 
 /** A place of one piece with what is written there. */
 export interface Change {
@@ -95,11 +95,6 @@ function requestJson(prompt: PromptTexts, text: PromptText): Piece | undefined {
     const message = `${text.field} is nested deeper than ${defaultMaxDepth} levels.`;
     throw new GatewayError('invalid_request', message, { field: text.field });
   }
-}
-
-function isOneText(last: PromptText, text: PromptText): boolean {
-  const isMessage = text.turn > 0 || (text.role === 'system' && text.kind === 'text');
-  return isMessage && last.turn === text.turn && last.kind === text.kind && last.role === text.role;
 }
 
 /** Takes the changes of a part from the end of the list; one that goes on behind it stays for the next part. */

@@ -11,6 +11,8 @@ export interface Enclosing {
   /** The members of an object that say what it is, wherever they stand in it. */
   role?: string;
   type?: string;
+  /** It stands in a member that may hold data of a call: names and numbers in it are found too. */
+  mayBeData?: boolean;
 }
 
 export interface FoundString {
@@ -19,6 +21,8 @@ export interface FoundString {
   /** Offsets of its quotes: of the first, and right behind the last. */
   readonly start: number;
   readonly end: number;
+  /** Absent: it is a value in quotes. */
+  readonly form?: 'name' | 'number';
 }
 
 export interface Found {
@@ -26,6 +30,8 @@ export interface Found {
   /** Lists with a number in them. */
   readonly numbers: readonly Enclosing[];
 }
+
+const dataMembers = new Set(['arguments', 'args', 'partial_args', 'input', 'response']);
 
 /** Strings of one request, which are in memory together. */
 const mostStrings = 100_000;
@@ -69,7 +75,9 @@ class Scan implements Found {
   #object(self: Enclosing, depth: number): void {
     for (this.#at++; this.#next() !== closeBrace; ) {
       const start = this.#at;
-      const key = stringAt(this.#bytes, { start, end: this.#string() });
+      const end = this.#string();
+      const key = stringAt(this.#bytes, { start, end });
+      if (self.mayBeData === true) this.#found({ within: self, key, start, end, form: 'name' });
       this.#next();
       const value = this.#at;
       this.#value(self, key, depth);
@@ -88,21 +96,30 @@ class Scan implements Found {
   #value(within: Enclosing, key: string | number, depth: number): void {
     const first = this.#bytes[this.#at];
     if (first === quote) {
-      if (this.strings.length === mostStrings) throw invalid(`The request has more than ${mostStrings} texts.`);
       const start = this.#at;
-      this.strings.push({ within, key, start, end: this.#string() });
+      this.#found({ within, key, start, end: this.#string() });
     } else if (first === openBrace || first === openBracket) {
       if (depth === defaultMaxDepth) throw invalid(`The request is nested deeper than ${defaultMaxDepth} levels.`);
       const self: Enclosing = { parent: within, key };
+      const isDataMember = within.parent !== undefined && dataMembers.has(String(key));
+      if (within.mayBeData === true || isDataMember) self.mayBeData = true;
       if (first === openBrace) this.#object(self, depth + 1);
       else this.#list(self, depth + 1);
-    } else {
-      const start = this.#at;
-      while (isScalar(this.#bytes[this.#at])) this.#at++;
-      if (this.#at === start) throw broken();
-      const isNumber = this.#bytes[start]! < 0x3a;
-      if (isNumber && typeof key === 'number' && this.numbers.at(-1) !== within) this.numbers.push(within);
-    }
+    } else this.#scalar(within, key);
+  }
+
+  #scalar(within: Enclosing, key: string | number): void {
+    const start = this.#at;
+    while (isScalar(this.#bytes[this.#at])) this.#at++;
+    if (this.#at === start) throw broken();
+    if (this.#bytes[start]! >= 0x3a) return;
+    if (within.mayBeData === true) this.#found({ within, key, start, end: this.#at, form: 'number' });
+    if (typeof key === 'number' && this.numbers.at(-1) !== within) this.numbers.push(within);
+  }
+
+  #found(found: FoundString): void {
+    if (this.strings.length === mostStrings) throw invalid(`The request has more than ${mostStrings} texts.`);
+    this.strings.push(found);
   }
 
   /** Passes the string that begins here; the offset right behind it. */

@@ -133,7 +133,15 @@ function named(sense: Sense, key: string, { type = '', parent }: Enclosing): voi
 }
 
 /** undefined: no text; `unread`: content that is none. */
-function senseOf(senses: Senses, { within, key }: FoundString, starts: (prefix: string) => boolean) {
+function senseOf(senses: Senses, found: FoundString, starts: (prefix: string) => boolean) {
+  if (found.form === undefined) return senseOfValue(senses, found, starts);
+  const sense = senses.of(found.within);
+  return isOfCall(sense) ? sense : undefined;
+}
+
+const isOfCall = ({ isData, kind }: Sense): boolean => isData && kind !== 'other';
+
+function senseOfValue(senses: Senses, { within, key }: FoundString, starts: (prefix: string) => boolean) {
   // An element of a list is judged by the list's name.
   const name = typeof key === 'number' ? String(within.key ?? '') : key;
   const sense = senses.at(within, key);
@@ -148,6 +156,14 @@ function senseOf(senses: Senses, { within, key }: FoundString, starts: (prefix: 
   const isOfTool = sense.kind === 'description' || sense.kind === 'call' || sense.kind === 'result';
   return isName && isOfTool ? undefined : sense;
 }
+
+const isEmpty = ({ start, end, form }: FoundString): boolean => form !== 'number' && end - start === 2;
+
+/** A number as it was written: as JavaScript's it may have other digits. */
+const written = (bytes: Uint8Array, found: FoundString): string =>
+  found.form === 'number'
+    ? Buffer.from(bytes.subarray(found.start, found.end)).toString('latin1')
+    : stringAt(bytes, found);
 
 /** The texts of a message in JSON. Throws invalid_request for a message that is none. */
 export class JsonTexts implements PromptTexts {
@@ -167,13 +183,15 @@ export class JsonTexts implements PromptTexts {
           .toString('latin1')
           .toLowerCase() === prefix;
       const sense = senseOf(senses, found, starts);
-      if (sense === undefined || found.end - found.start === 2) continue;
+      if (sense === undefined || isEmpty(found)) continue;
       const field = fieldOf(found.within, found.key);
       if (sense === 'unread') {
         this.unread.push(field);
         continue;
       }
-      const text = { role: sense.role, kind: sense.kind, turn: sense.turn, field, text: stringAt(bytes, found) };
+      const { role, kind, turn } = sense;
+      const plain = { role, kind, turn, field, text: written(bytes, found) };
+      const text: PromptText = isOfCall(sense) ? { ...plain, inData: found.form ?? 'value' } : plain;
       this.#places.set(text, { found, index: this.texts.length });
       this.texts.push(text);
     }

@@ -18,6 +18,8 @@ export interface PromptText {
   readonly turn: number;
   /** Decoded. Arguments of tool calls are JSON text, or its strings, as the client wrote them. */
   readonly text: string;
+  /** It stands in an object of a call or its result, and is no part of another text: a value, or the name of a member or a number, which become texts when they are replaced. */
+  readonly inData?: 'value' | 'name' | 'number';
 }
 
 /** The texts of one request, in its own order. */
@@ -79,13 +81,18 @@ export function joinedTexts(texts: readonly PromptText[]): string[] {
   const joined: string[] = [];
   let last: PromptText | undefined;
   for (const text of texts) {
-    const isMessage = text.turn > 0 || (text.role === 'system' && text.kind === 'text');
-    if (isMessage && last?.turn === text.turn && last.kind === text.kind && last.role === text.role)
-      joined.push(`${joined.pop()}${text.text}`);
+    if (last !== undefined && isOneText(last, text)) joined.push(`${joined.pop()}${text.text}`);
     else joined.push(text.text);
     last = text;
   }
   return joined;
+}
+
+/** Whether two texts that follow one another are parts of one message. */
+export function isOneText(last: PromptText, text: PromptText): boolean {
+  if (last.inData !== undefined || text.inData !== undefined) return false;
+  const isMessage = text.turn > 0 || (text.role === 'system' && text.kind === 'text');
+  return isMessage && last.turn === text.turn && last.kind === text.kind && last.role === text.role;
 }
 
 /** The texts of a prompt in the canonical format. Fields are those of that format. */

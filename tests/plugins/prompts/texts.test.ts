@@ -122,7 +122,10 @@ test('a messages request gives system blocks, tool input of any form and tool re
     'system text 0 S1',
     'system text 0 S2',
     'user text 1 U',
+    'assistant call 2 data',
     'assistant call 2 A',
+    'assistant call 2 deep',
+    'assistant call 2 id',
     'assistant call 2 B',
     'tool result 3 T',
     'user text 3 N',
@@ -144,7 +147,9 @@ test('a generate-content request gives its parts, calls and responses of functio
   assert.deepEqual(short(texts), [
     'system text 0 S',
     'user text 1 U',
+    'assistant call 2 data',
     'assistant call 2 A',
+    'tool result 3 id',
     'tool result 3 T',
     'system description 0 D',
   ]);
