@@ -20,6 +20,7 @@ export { database } from '../common/domain/database.ts';
 export { ledger, pool } from '../common/domain/ledger.ts';
 export { catalog } from '../common/domain/models.ts';
 export { budgetAdmin } from '../common/domain/organizations/budgets.ts';
+export { creditLineAdmin } from '../common/domain/organizations/credit-lines.ts';
 export { memberAdmin } from '../common/domain/organizations/members.ts';
 export { projectAdmin } from '../common/domain/organizations/projects.ts';
 export { statementAdmin } from '../common/domain/organizations/statements.ts';

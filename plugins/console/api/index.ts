@@ -38,6 +38,7 @@ import { meRoutes } from './me.ts';
 import { memberAuditRoutes } from './organizations/audit.ts';
 import { budgetRoutes } from './organizations/budgets.ts';
 import { companyRoutes } from './organizations/company.ts';
+import { creditLineRoutes } from './organizations/credit-lines.ts';
 import { directoryRoutes } from './organizations/directory.ts';
 import { invitationRoutes } from './organizations/invitations.ts';
 import { memberRoutes } from './organizations/members.ts';
@@ -74,6 +75,7 @@ const topics = [
   batchRoutes,
   walletRoutes,
   statementRoutes,
+  creditLineRoutes,
   paymentRoutes,
   noticeRoutes,
   projectRoutes,

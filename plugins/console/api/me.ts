@@ -15,6 +15,7 @@ import {
   batchAdmin,
   budgetAdmin,
   configFiles,
+  creditLineAdmin,
   docsSite,
   guardrailVerdicts,
   ledgerQueries,
@@ -60,6 +61,7 @@ const features = {
   notices: noticeAdmin,
   guardrails: guardrailVerdicts,
   statements: statementAdmin,
+  creditLines: creditLineAdmin,
 } as const;
 type Feature = keyof typeof features;
 const featureNames = Object.keys(features) as Feature[];
@@ -67,6 +69,7 @@ const featureNames = Object.keys(features) as Feature[];
 const rightsOfFeatures: Partial<Record<Feature, AccountRight>> = {
   accounts: 'keys',
   wallet: 'wallet',
+  creditLines: 'wallet',
   tasks: 'work',
   files: 'work',
   batches: 'work',

@@ -17,6 +17,7 @@ import { upstreamAdmin, upstreamProbes } from '../../../plugins/common/domain/ad
 import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { catalog } from '../../../plugins/common/domain/models.ts';
 import { budgetAdmin } from '../../../plugins/common/domain/organizations/budgets.ts';
+import { creditLineAdmin } from '../../../plugins/common/domain/organizations/credit-lines.ts';
 import { memberAdmin } from '../../../plugins/common/domain/organizations/members.ts';
 import { projectAdmin } from '../../../plugins/common/domain/organizations/projects.ts';
 import { statementAdmin } from '../../../plugins/common/domain/organizations/statements.ts';
@@ -36,6 +37,7 @@ import { fakeBodies } from './fakes/bodies.ts';
 import { fakeBudgets } from './fakes/budgets.ts';
 import { fakeCompanies } from './fakes/companies.ts';
 import { fakeHistory } from './fakes/config-history.ts';
+import { fakeCreditLines } from './fakes/credit-lines.ts';
 import { fakeBatches, fakeFiles } from './fakes/files.ts';
 import { fakeInvitations, fakeMembers } from './fakes/members.ts';
 import { fakeNotices } from './fakes/notices.ts';
@@ -116,6 +118,7 @@ function provideServices(host: FakeHost, world: World): void {
   host.provide(accountAdmin, book);
   host.provide(projectAdmin, fakeProjects(world));
   host.provide(memberAdmin, fakeMembers(world));
+  host.provide(creditLineAdmin, fakeCreditLines());
   host.provide(statementAdmin, fakeStatements(clientAccount));
   host.provide(budgetAdmin, fakeBudgets(world));
   host.provide(accounts, accountsOf(world, book));

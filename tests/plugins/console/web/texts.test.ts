@@ -31,6 +31,7 @@ async function english(): Promise<Map<string, string>> {
     'playground',
     'insights',
     'statements',
+    'credit-line',
     'budgets',
     'projects',
     'members',

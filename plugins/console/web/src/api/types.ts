@@ -38,6 +38,8 @@ export type Redemption = Answer<Routes['wallet']['redeem']['$post']>;
 export type Purchase = Answer<Routes['wallet']['plans'][':name']['$post']>;
 export type StatementRow = RowOf<Get<'statements'>>;
 export type StatementDetail = Answer<Routes['statements'][':number']['$get']>;
+export type CreditLineAnswer = Get<'credit-line'>;
+export type CreditMonthRow = NonNullable<CreditLineAnswer['line']>['months'][number];
 export type PaymentPage = Get<'payments'>;
 
 export type MemberRow = RowOf<Get<'members'>>;

@@ -27,6 +27,7 @@ import { PlanCards } from './plan-cards.tsx';
 import { Redeem } from './redeem.tsx';
 import { TopUp } from './top-up.tsx';
 
+const CreditLine = lazy(() => import('../credit-line/credit-line.tsx'));
 const Statements = lazy(() => import('../statements/statements.tsx'));
 const spanNames = ['today', '7d', '30d', '90d'] as const;
 
@@ -52,6 +53,11 @@ export default function Wallet() {
     <Page title={t('client.wallet.title')} hint={t('client.wallet.hint')}>
       {pool.isError && pool.data === undefined && <ErrorState error={pool.error} onRetry={() => void pool.refetch()} />}
       {pool.data === undefined ? !pool.isError && <Waiting /> : <Funds pool={pool.data} />}
+      {has(me, 'creditLines') && (
+        <Suspense fallback={null}>
+          <CreditLine path="/credit-line" />
+        </Suspense>
+      )}
       {has(me, 'codes') && <PlanCards pool={pool.data} />}
       {has(me, 'money') && (
         <Steady>

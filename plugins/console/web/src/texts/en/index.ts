@@ -4,6 +4,7 @@ import type budgets from './budgets.ts';
 import client from './client.ts';
 import type company from './company.ts';
 import type connect from './connect.ts';
+import type creditLine from './credit-line.ts';
 import entry from './entry.ts';
 import type files from './files.ts';
 import type insights from './insights.ts';
@@ -26,6 +27,7 @@ export type English = typeof texts & {
     typeof profile &
     typeof connect &
     typeof statements &
+    typeof creditLine &
     typeof projects &
     typeof budgets &
     typeof members &

@@ -26,6 +26,10 @@ import { AccountActions } from './account-actions.tsx';
 import { AccountKeys } from './account-keys.tsx';
 import { Overview } from './overview.tsx';
 
+const CreditLine = lazy(() => import('../../credit-line/credit-line.tsx'));
+
+const CreditLineDialog = lazy(() => import('./credit-line-dialog.tsx'));
+
 const Statements = lazy(() => import('../../statements/statements.tsx'));
 
 const BudgetList = lazy(() => import('../../../parts/budgets/budget-list.tsx'));
@@ -120,7 +124,10 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
         ))}
       </Tabs.List>
       <Tabs.Panel value="overview">
-        <Overview detail={detail} />
+        <Stack gap="sm">
+          <Overview detail={detail} />
+          {has(me, 'creditLines') && <AccountCredit detail={detail} />}
+        </Stack>
       </Tabs.Panel>
       <Tabs.Panel value="ledger">
         <AccountLedger id={id} />
@@ -143,6 +150,23 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
         <TaskList query={{ accountId: id }} />
       </Tabs.Panel>
     </Tabs>
+  );
+}
+
+function AccountCredit({ detail: { account, person } }: { readonly detail: AccountDetail }) {
+  const [isOpen, setOpen] = useState(false);
+  const acts = useActs();
+  return (
+    <Suspense fallback={null}>
+      <CreditLine path={`${accountPath(account.id)}/credit-line`} onSet={acts ? () => setOpen(true) : undefined} />
+      {isOpen && (
+        <CreditLineDialog
+          path={accountPath(account.id)}
+          name={person?.name || account.name}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </Suspense>
   );
 }
 
