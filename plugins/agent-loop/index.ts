@@ -14,7 +14,7 @@ import { batchLine, call, vendorBatch } from '../common/domain/calls.ts';
 import { catalog, type Model, type ModelTarget, protocolsOf } from '../common/domain/models.ts';
 import { providers } from '../common/domain/upstreams.ts';
 import { keepAliveFrame } from '../common/kit/sse.ts';
-import { isToolPriced, ownSearch } from '../common/wire/hosted-tools.ts';
+import { isToolPriced, ownSearch, toolRuns } from '../common/wire/hosted-tools.ts';
 import { answerKeeper, opened } from '../common/wire/protocols.ts';
 import { billEndpoint } from './bill.ts';
 import { boundsOf, runHeader } from './budget.ts';
@@ -31,11 +31,16 @@ import type { Wanted } from './wanted.ts';
 export default definePlugin<LoopConfig>({
   name: 'agent-loop',
   config: loopSchema,
-  services: { requires: [keyring], optional: [ledgerQueries, answerKeeper, ownSearch, catalog, providers] },
+  services: {
+    requires: [keyring],
+    optional: [ledgerQueries, answerKeeper, ownSearch, catalog, providers],
+    provides: [toolRuns],
+  },
   requires: [call, opened, caller],
   optional: [batchLine, vendorBatch],
   setup(host, config) {
     const runs = new Runs(host, config);
+    host.provide(toolRuns, true);
     const instance: PluginInstance<LoopConfig> = {
       endpoints: [billEndpoint(host)],
       applies: ({ operation, setsOnOpen }) => dialects.has(operation) && setsOnOpen?.includes(opened) === true,

@@ -67,7 +67,7 @@ export default definePlugin<McpConfig>({
     );
     host.extend(
       clientPages,
-      clientPage(() => servers, connections),
+      clientPage(host, () => servers, connections),
     );
     const running = new Running();
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers, errorsOf(host)));

@@ -187,8 +187,7 @@ export class Look {
     const keys = await ends.cappedKeys(accountIds);
     const found: Observed[] = [];
     for (const [accountId, ofAccount] of Map.groupBy(keys, (key) => key.accountId)) {
-      const zone = await this.#host.find(budgetAdmin)?.zone(accountId);
-      const seen = await capSharesOf(money, accountId, ofAccount, { now: this.#host.clock.now(), zone });
+      const seen = await capSharesOf(money, accountId, ofAccount, this.#host.clock.now());
       found.push({ accountId, seen });
     }
     return found;

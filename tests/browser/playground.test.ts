@@ -60,6 +60,22 @@ test('each protocol is spoken with the gateway, and the curl command follows', a
   }
 });
 
+test('the gateway calls tools for a model in each protocol, and the cost is that of the run', async () => {
+  await choose('Tools', 'sandbox');
+  await page.keyboard.press('Escape');
+  for (const protocol of ['chat', 'responses', 'messages', 'gemini']) {
+    await choose('Protocol', protocol);
+    await send('What is the weather in Oslo?');
+    await page.getByText('Called sandbox__weather').first().click();
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+    await page.getByText(/→ .*Oslo/).waitFor();
+    await page.getByTestId('cost').filter({ hasText: /[1-9]/ }).waitFor();
+    assert.ok((await page.locator('pre').last().textContent())!.includes('gateway://sandbox'), protocol);
+    await page.getByRole('button', { name: 'New conversation' }).click();
+  }
+  await page.getByRole('combobox', { name: 'Tools', exact: true }).press('Backspace');
+});
+
 test('an image is sent with the question, and two models answer beside each other', async () => {
   await choose('Compare with', 'claude-sonnet-5');
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');

@@ -30,6 +30,12 @@ const conversation = {
     { role: 'user', content: 'Tell me of lighthouses' },
   ],
   parameters: { temperature: 0.5, maxTokens: 300 },
+  tools: [],
+} as const;
+const withTools = {
+  ...conversation,
+  messages: [{ role: 'user', content: 'What is the weather in Oslo?' }],
+  tools: ['sandbox'],
 } as const;
 
 /** With what the output, or the file that was made, must have. */
@@ -37,6 +43,10 @@ export const calls: readonly { readonly call: ApiCall; readonly says?: RegExp; r
   ...(['chat', 'responses', 'messages', 'gemini'] as const).map((name) => ({
     call: callOf(name, conversation),
     says: /lighthouses/,
+  })),
+  ...(['chat', 'responses', 'messages', 'gemini'] as const).map((name) => ({
+    call: callOf(name, withTools),
+    says: /Oslo/,
   })),
   {
     call: imageCall({ model: 'gpt-image-2', prompt: awkward, n: 2, size: '1024x1024', quality: 'low' }),

@@ -130,6 +130,5 @@ export const noBudgets: BudgetRows = {
   warned: async () => [],
   set: refused,
   end: refused,
-  setZone: refused,
   add: refused,
 };

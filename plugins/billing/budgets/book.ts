@@ -18,12 +18,10 @@ export interface Subject {
   readonly others?: readonly { readonly model: string }[] | undefined;
 }
 
-/** What an account has of its own: budgets beside those of the settings, what was added to any, by scope, and its time zone. */
+/** What an account has of its own: budgets beside those of the settings, and what was added to any, by scope. */
 export interface OwnRules {
   readonly rules: readonly BudgetRule[];
   readonly additions: ReadonlyMap<string, readonly Addition[]>;
-  /** Where its periods begin; undefined: UTC. */
-  readonly zone?: string | undefined;
 }
 
 interface Known extends Identity {
@@ -66,8 +64,8 @@ export class BudgetBook {
   change(settings: readonly BudgetRule[]): void {
     this.#settings = sorted(settings);
     this.revision += 1;
-    for (const [accountId, { rules, ...own }] of this.#own)
-      this.#own.set(accountId, { rules: this.#with(rules.filter(({ id }) => id !== undefined)), ...own });
+    for (const [accountId, { rules, additions }] of this.#own)
+      this.#own.set(accountId, { rules: this.#with(rules.filter(({ id }) => id !== undefined)), additions });
     this.#known.clear();
     this.isEmpty = settings.length === 0 && !this.#someOwn;
   }
@@ -78,8 +76,8 @@ export class BudgetBook {
     this.isEmpty = this.#settings.length === 0 && !someOwn;
   }
 
-  put(accountId: string, { rules, ...own }: OwnRules): void {
-    this.#own.set(accountId, { rules: this.#with(rules), ...own });
+  put(accountId: string, { rules, additions }: OwnRules): void {
+    this.#own.set(accountId, { rules: this.#with(rules), additions });
     this.#known.clear();
     this.revision += 1;
   }
@@ -113,10 +111,7 @@ export class BudgetBook {
 
   /** The scope as it is now; undefined: it has no ceiling any more. */
   revised(scope: Scope): Scope | undefined {
-    if (scope.origin === undefined) {
-      const { spending, calendar } = scope;
-      return { ...scope, calendar: { ...calendar, zone: this.#own.get(spending.accountId)?.zone } };
-    }
+    if (scope.origin === undefined) return scope;
     return this.#find(scope.origin).find(({ id }) => id === scope.id);
   }
 
@@ -134,12 +129,11 @@ export class BudgetBook {
       const rank = rankOf(rule);
       if (given === undefined || rank < (found.get(given.id)?.[0] ?? 0)) continue;
       const additions = own?.additions.get(given.id);
-      const calendar = { ...given.calendar, zone: rule.zone ?? own?.zone };
-      const scope = { ...given, calendar, ...(additions === undefined ? {} : { additions }) };
+      const scope = additions === undefined ? given : { ...given, additions };
       found.set(given.id, [rank, scope, rule.hard !== false]);
     }
     const scopes = [...found.values()].flatMap(([, scope, isHard]) => (isHard ? [scope] : []));
-    if (cap !== undefined) scopes.unshift(scopeOfKey(accountId, keyId, cap, own?.zone));
+    if (cap !== undefined) scopes.unshift(scopeOfKey(accountId, keyId, cap));
     return scopes.length === 0 ? none : scopes;
   }
 }
@@ -186,11 +180,7 @@ function modelsScope(rule: BudgetRule, origin: Origin): Scope | undefined {
   return scopeIn(rule, spending, `of ${models.join(', ')}${isByPerson ? ' for this person' : ''}`, origin);
 }
 
-/** The account's zone has the name UTC here, which is what it is unless it was set: the scope stays the same when it changes. */
-function periodsOf({ every, zone, first = '' }: BudgetRule): string {
-  const named = zone === undefined ? 'UTC' : zone === 'UTC' ? 'Etc/UTC' : zone;
-  return `${every}:${named}:${first}`;
-}
+const periodsOf = ({ every, zone = 'UTC', first = '' }: BudgetRule): string => `${every}:${zone}:${first}`;
 
 /** Names the calls that are counted, and the periods. */
 export function idOf(

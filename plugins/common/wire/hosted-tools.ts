@@ -26,6 +26,9 @@ export interface NamedServer {
 /** Set for an exchange of the gateway's own with such a server. */
 export const namedServer = defineContextKey<NamedServer>('named tool server');
 
+/** Provided where the gateway makes the calls of its tools for any model. */
+export const toolRuns = defineService<true>('runs with tools');
+
 type Charges = readonly (readonly [pattern: RegExp, charge: UsageClass | 'tokens'])[];
 
 /** By type, or by member for generate-content: those that the usage meters read. The first that fits holds. */

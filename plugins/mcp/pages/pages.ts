@@ -11,6 +11,7 @@ import {
 } from '../../common/domain/admin/admin-pages.ts';
 import { ledgerQueries } from '../../common/domain/admin/ledger.ts';
 import { formatUsd } from '../../common/domain/money.ts';
+import { toolRuns } from '../../common/wire/hosted-tools.ts';
 import type { Connections, Person } from '../connect/connections.ts';
 import type { Generation } from '../generation.ts';
 import type { ListedServer } from '../servers.ts';
@@ -107,7 +108,7 @@ function connectionRoutes(connections: Connections): ClientPageRoute[] {
   ];
 }
 
-export function clientPage(servers: () => Generation, connections: Connections): ClientPage {
+export function clientPage(host: Pick<Host, 'find'>, servers: () => Generation, connections: Connections): ClientPage {
   return {
     name: 'tools',
     title: { en: 'Tools', de: 'Werkzeuge', ja: 'ツール', zh: '工具' },
@@ -122,12 +123,20 @@ export function clientPage(servers: () => Generation, connections: Connections):
       clientPageRoute({
         method: 'GET',
         path: '',
-        summary: 'The tools of the gateway with their prices before the ratios of plan and account, and its bundles',
-        answer: z.object({ tools: z.array(tool), bundles: z.array(z.string()) }),
-        handle: async () => ({
-          tools: (await servers().listed()).flatMap((one) => shownServer(one).tools),
-          bundles: Object.keys(servers().config.bundles),
+        summary:
+          'The tools of the gateway with their prices before the ratios of plan and account, its servers and bundles, and whether models can use them',
+        answer: z.object({
+          ...{ tools: z.array(tool), servers: z.array(z.string()), bundles: z.array(z.string()), runs: z.boolean() },
         }),
+        handle: async () => {
+          const listed = await servers().listed();
+          return {
+            tools: listed.flatMap((one) => shownServer(one).tools),
+            servers: listed.map(({ name }) => name),
+            bundles: Object.keys(servers().config.bundles),
+            runs: host.find(toolRuns) === true,
+          };
+        },
       }),
       ...connectionRoutes(connections),
     ],

@@ -62,8 +62,7 @@ function openCaps(host: FakeHost, { spentSince, limit = 10 }: OpenOptions) {
     returned: () => assert.fail('there are no others'),
   });
   return {
-    enter: (keyId: string, cap: KeyCap, amount: Money) =>
-      tallies.enter([scopeOfKey('alice', keyId, cap, undefined)], amount),
+    enter: (keyId: string, cap: KeyCap, amount: Money) => tallies.enter([scopeOfKey('alice', keyId, cap)], amount),
   };
 }
 

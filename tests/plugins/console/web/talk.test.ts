@@ -19,8 +19,13 @@ import {
 } from '../../../../plugins/console/web/src/pages/client/playground/chat/turn.ts';
 import { fc } from '../../../helpers/properties.ts';
 
-const requestOf = (protocol: ProtocolName, messages: readonly Message[], parameters: Parameters = {}, system = '') =>
-  callOf(protocol, { model: 'm', system, messages, parameters });
+const requestOf = (
+  protocol: ProtocolName,
+  messages: readonly Message[],
+  parameters: Parameters = {},
+  system = '',
+  tools: readonly string[] = [],
+) => callOf(protocol, { model: 'm', system, messages, parameters, tools });
 const access = { base: 'http://gate.example', key: 'KEY' };
 
 function streamOf(bytes: Uint8Array, cuts: readonly number[]): ReadableStream<Uint8Array> {
@@ -99,6 +104,90 @@ for (const protocol of protocolNames)
     );
     assert.deepEqual([turn.text, turn.reasoning, turn.tokensIn, turn.tokensOut], ['Hello', 'Hm.', 12, 3]);
     assert.throws(() => grown(protocol, turn, JSON.stringify(failures[protocol])), new TalkError('gone'));
+  });
+
+/** Two calls of a tool by the gateway, of which the second one fails. */
+const runs: Record<ProtocolName, readonly object[]> = {
+  gemini: [
+    { candidates: [{ content: { parts: [{ toolCall: { id: 'g1', args: { name: 't__a', arguments: { x: 1 } } } }] } }] },
+    {
+      candidates: [
+        {
+          content: {
+            parts: [
+              { toolResponse: { id: 'g1', response: { result: 'one' } } },
+              { toolCall: { id: 'g2', args: { name: 't__b', arguments: {} } } },
+              { toolResponse: { id: 'g2', response: { error: 'no' } } },
+            ],
+          },
+        },
+      ],
+    },
+  ],
+  chat: [
+    { choices: [{ delta: { executed_tools: [{ index: 0, name: 't__a', arguments: '{"x":1}', output: 'one' }] } }] },
+    {
+      choices: [
+        { delta: { executed_tools: [{ index: 1, name: 't__b', arguments: '{}', output: 'no', is_error: true }] } },
+      ],
+    },
+  ],
+  responses: [
+    { type: 'response.output_item.added', item: { type: 'mcp_call', name: 't__a' } },
+    {
+      type: 'response.output_item.done',
+      item: { type: 'mcp_call', name: 't__a', arguments: '{"x":1}', output: 'one', error: null },
+    },
+    {
+      type: 'response.output_item.done',
+      item: { type: 'mcp_call', name: 't__b', arguments: '{}', output: 'no', error: 'no' },
+    },
+  ],
+  messages: [
+    {
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'mcp_tool_use', id: 'u1', name: 't__a', input: {} },
+    },
+    { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: '{"x"' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: ':1}' } },
+    { type: 'content_block_stop', index: 0 },
+    {
+      type: 'content_block_start',
+      index: 1,
+      content_block: { type: 'mcp_tool_use', id: 'u2', name: 't__b', input: {} },
+    },
+    { type: 'content_block_delta', index: 1, delta: { type: 'input_json_delta', partial_json: '{}' } },
+    {
+      type: 'content_block_start',
+      index: 2,
+      content_block: {
+        type: 'mcp_tool_result',
+        tool_use_id: 'u1',
+        is_error: false,
+        content: [{ type: 'text', text: 'one' }],
+      },
+    },
+    {
+      type: 'content_block_start',
+      index: 3,
+      content_block: {
+        type: 'mcp_tool_result',
+        tool_use_id: 'u2',
+        is_error: true,
+        content: [{ type: 'text', text: 'no' }],
+      },
+    },
+  ],
+};
+
+for (const protocol of protocolNames)
+  test(`a turn in ${protocol} has the calls of tools that the gateway has made, with their ends`, () => {
+    const turn = runs[protocol].reduce<Turn>((before, event) => grown(protocol, before, JSON.stringify(event)), noTurn);
+    assert.deepEqual(turn.steps, [
+      { name: 't__a', input: '{"x":1}', output: 'one', failed: false },
+      { name: 't__b', input: '{}', output: 'no', failed: true },
+    ]);
   });
 
 test('the request as curl is quoted for a shell, with any text', () => {

@@ -46,12 +46,19 @@ const responses = streamed(
   'responses.create',
 );
 
-/** Newer versions of the SDK in Python do not name the temperature. */
-const messages: Describe = ({ body: { temperature, ...members } }) => ({
+/** Newer versions of the SDK in Python do not name the temperature, nor does its stable part name servers of tools. */
+const messages: Describe = ({ body: { temperature, mcp_servers, ...members } }) => ({
   client: 'anthropic',
   method: 'messages.create',
   members,
-  ...(temperature === undefined ? {} : { extra: { temperature } }),
+  ...(temperature === undefined && mcp_servers === undefined
+    ? {}
+    : {
+        extra: {
+          ...(temperature === undefined ? {} : { temperature }),
+          ...(mcp_servers === undefined ? {} : { mcp_servers }),
+        },
+      }),
   result: 'stream',
   after: {
     python:

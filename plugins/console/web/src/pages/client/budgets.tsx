@@ -7,10 +7,8 @@ import BudgetList, { type Edited } from '../../parts/budgets/budget-list.tsx';
 import type { BudgetPlace } from '../../parts/budgets/budget-place.ts';
 
 const own: BudgetPlace = { base: '', authority: 'owner' };
-const read: BudgetPlace = { base: '', authority: undefined };
 
-/** `changes`: whether the person may set budgets. */
-export default function Budgets({ changes }: { readonly changes: boolean }) {
+export default function Budgets() {
   const { t } = useTranslation();
   const [edited, setEdited] = useState<Edited>();
   return (
@@ -24,13 +22,11 @@ export default function Budgets({ changes }: { readonly changes: boolean }) {
             {t('client.budgets.hint')}
           </Text>
         </Stack>
-        {changes && (
-          <Button variant="default" leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
-            {t('client.budgets.create')}
-          </Button>
-        )}
+        <Button variant="default" leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
+          {t('client.budgets.create')}
+        </Button>
       </Group>
-      <BudgetList place={changes ? own : read} edited={edited} onEdit={setEdited} />
+      <BudgetList place={own} edited={edited} onEdit={setEdited} />
     </Stack>
   );
 }

@@ -10,7 +10,7 @@ import { askAgain } from '../../api/again.ts';
 import { ApiError, get, send } from '../../api/client.ts';
 import { keysQuery, modelsQuery } from '../../api/models.ts';
 import { has, useMe, usePerson } from '../../api/session.ts';
-import type { Me, MemberRow, ProjectRow } from '../../api/types.ts';
+import type { MemberRow, ProjectRow } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
@@ -21,12 +21,9 @@ import { useWork } from '../../parts/use-work.ts';
 
 const Budgets = lazy(() => import('./budgets.tsx'));
 
-type AccountRight = NonNullable<Me['account']>['rights'][number];
-
 export default function Projects() {
   const { t } = useTranslation();
-  const me = useMe();
-  const may = (right: AccountRight) => me.account === null || me.account.rights.includes(right);
+  const hasBudgets = has(useMe(), 'budgets');
   const [edited, setEdited] = useState<ProjectRow | 'new'>();
   const [archived, setArchived] = useState<ProjectRow>();
   const changed = useProjectsChanged();
@@ -34,7 +31,6 @@ export default function Projects() {
     await send('POST', `/projects/${id}/restore`);
     await changed(t('client.projects.restored'));
   };
-  const columns = useProjectColumns();
   const actions: Column<ProjectRow> = {
     key: 'actions',
     title: t('shell.word.actions'),
@@ -46,27 +42,25 @@ export default function Projects() {
       title={t('client.projects.title')}
       hint={t('client.projects.hint')}
       actions={
-        may('projects') && (
-          <Button leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
-            {t('client.projects.create')}
-          </Button>
-        )
+        <Button leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
+          {t('client.projects.create')}
+        </Button>
       }
     >
       <Panel flush>
         <DataTable
           label={t('client.projects.title')}
           path="/projects"
-          columns={may('projects') ? [...columns, actions] : columns}
+          columns={[...useProjectColumns(), actions]}
           rowKey={({ id }) => id}
           empty={
             <EmptyState icon={IconFolder} title={t('client.projects.none')} hint={t('client.projects.noneHint')} />
           }
         />
       </Panel>
-      {has(me, 'budgets') && may('allUsage') && (
+      {hasBudgets && (
         <Suspense>
-          <Budgets changes={may('budgets')} />
+          <Budgets />
         </Suspense>
       )}
       <Edit of={edited} onClose={() => setEdited(undefined)} />

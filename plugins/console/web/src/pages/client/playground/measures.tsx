@@ -13,9 +13,11 @@ interface MeasuresProps {
   readonly busy: boolean;
   /** The model, where there are two. */
   readonly name?: string;
+  /** What it was charged beside its own row, in USD; absent: the charge of its row. */
+  readonly cost?: string;
 }
 
-export function Measures({ facts, requestId, busy, name }: MeasuresProps) {
+export function Measures({ facts, requestId, busy, name, cost }: MeasuresProps) {
   const { t } = useTranslation();
   const me = useMe();
   const requested = !busy && has(me, 'requests') ? requestId : undefined;
@@ -41,7 +43,7 @@ export function Measures({ facts, requestId, busy, name }: MeasuresProps) {
         <DataList.Item>
           <DataList.ItemLabel>{t('shell.word.cost')}</DataList.ItemLabel>
           <DataList.ItemValue data-testid="cost">
-            <Money of={story?.charge?.cost} />
+            <Money of={cost ?? story?.charge?.cost} />
           </DataList.ItemValue>
         </DataList.Item>
       </DataList>

@@ -16,6 +16,7 @@ import { Ask } from './ask.tsx';
 import { Conversation } from './conversation.tsx';
 import { Instructions } from './instructions.tsx';
 import { callOf, protocolNames } from './protocols.ts';
+import { ToolChoice, useChosenTools, useRunCost } from './tools.tsx';
 import type { Parameters, Turn } from './turn.ts';
 import { useTalk } from './use-talk.ts';
 
@@ -28,17 +29,26 @@ export default function Chat({ model: { id: model }, apiKey, head }: KindProps<M
   const chats = (useQuery(modelsQuery).data?.rows ?? []).filter(({ kind, allowed }) => kind === 'chat' && allowed);
   const beside = search['beside'];
   const protocol = protocolNames.find((name) => name === search['protocol']) ?? 'chat';
-  const first = { ...useTalk(apiKey, protocol, { model, system, parameters }), model };
-  const second = { ...useTalk(apiKey, protocol, { model: beside ?? '', system, parameters }), model: beside ?? '' };
+  const tools = useChosenTools();
+  const shared = { system, parameters, tools };
+  const first = { ...useTalk(apiKey, protocol, { model, ...shared }), model };
+  const second = { ...useTalk(apiKey, protocol, { model: beside ?? '', ...shared }), model: beside ?? '' };
   const talks: readonly Talk[] = beside === undefined ? [first] : [first, second];
   const takesImages = talks.every((talk) => chats.find(({ id }) => id === talk.model)?.modalities.includes('image'));
-  const hello = { model, system: system.trim(), messages: [{ role: 'user', content: 'Hello' }] as const, parameters };
+  const hello = {
+    model,
+    system: system.trim(),
+    messages: [{ role: 'user', content: 'Hello' }] as const,
+    parameters,
+    tools,
+  };
   return (
     <Bench
       settings={
         <>
           {head}
           <Choices ids={chats.map(({ id }) => id)} model={model} beside={beside} protocol={protocol} />
+          <ToolChoice />
           <Instructions value={system} onChange={setSystem} />
           <ParameterFields of={parameters} onChange={setParameters} />
         </>
@@ -46,7 +56,7 @@ export default function Chat({ model: { id: model }, apiKey, head }: KindProps<M
       measures={talks.map(
         ({ turn, busy, model: name }) =>
           turn !== undefined && (
-            <TurnMeasures key={name} turn={turn} busy={busy} {...(talks.length > 1 ? { name } : {})} />
+            <TurnMeasures key={name} turn={turn} busy={busy} apiKey={apiKey} {...(talks.length > 1 ? { name } : {})} />
           ),
       )}
     >
@@ -56,15 +66,24 @@ export default function Chat({ model: { id: model }, apiKey, head }: KindProps<M
   );
 }
 
-function TurnMeasures({ turn, ...shown }: { readonly turn: Turn; readonly busy: boolean; readonly name?: string }) {
+interface TurnMeasuresProps {
+  readonly turn: Turn;
+  readonly busy: boolean;
+  readonly apiKey: string;
+  readonly name?: string;
+}
+
+function TurnMeasures({ turn, apiKey, ...shown }: TurnMeasuresProps) {
   const { t, i18n } = useTranslation();
+  // Each turn and tool of a run is charged by itself, its request costs nothing.
+  const run = useRunCost(turn.steps.length > 0 && !shown.busy ? turn.requestId : undefined, apiKey);
   const count = (tokens: number | undefined) => (tokens === undefined ? '–' : countText(tokens, i18n.language));
   const facts = [
     [t('shell.word.firstByte'), durationText(turn.firstByteMs)],
     [t('shell.word.wholeAnswer'), durationText(turn.totalMs)],
     [t('client.playground.tokens'), `${count(turn.tokensIn)} / ${count(turn.tokensOut)}`],
   ] as const;
-  return <Measures facts={facts} requestId={turn.requestId} {...shown} />;
+  return <Measures facts={facts} requestId={turn.requestId} {...(run === undefined ? {} : { cost: run })} {...shown} />;
 }
 
 interface AnswersProps {

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Markdown } from '../../../../parts/markdown.tsx';
 import { EmptyState } from '../../../../parts/states.tsx';
-import type { Message, Turn } from './turn.ts';
+import type { Message, Step, Turn } from './turn.ts';
 
 interface ConversationProps {
   /** Its model, where there are two. */
@@ -51,7 +51,10 @@ export function Conversation({ name, messages, turn, busy }: ConversationProps) 
       ))}
       {busy && turn !== undefined && (
         <Said
-          message={{ role: 'assistant', content: turn.text === '' ? '…' : turn.text, reasoning: turn.reasoning }}
+          message={{
+            ...{ role: 'assistant', content: turn.text === '' ? '…' : turn.text },
+            ...{ reasoning: turn.reasoning, steps: turn.steps },
+          }}
           thinking={turn.text === ''}
         />
       )}
@@ -65,7 +68,7 @@ interface SaidProps {
   readonly thinking?: boolean;
 }
 
-function Said({ message: { role, content, images = [], reasoning = '' }, thinking = false }: SaidProps) {
+function Said({ message: { role, content, images = [], reasoning = '', steps = [] }, thinking = false }: SaidProps) {
   const { t } = useTranslation();
   return (
     <div className="said" data-role={role}>
@@ -75,6 +78,10 @@ function Said({ message: { role, content, images = [], reasoning = '' }, thinkin
           <div className="said-text">{reasoning}</div>
         </details>
       )}
+      {steps.map((step, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: what was done keeps its place
+        <Done key={index} step={step} />
+      ))}
       {images.map((image) => (
         <img key={image} src={image} alt={t('client.playground.image')} className="said-image" />
       ))}
@@ -86,5 +93,21 @@ function Said({ message: { role, content, images = [], reasoning = '' }, thinkin
         </Text>
       )}
     </div>
+  );
+}
+
+function Done({ step: { name, input, output, failed } }: { readonly step: Step }) {
+  const { t } = useTranslation();
+  return (
+    <details className="thoughts">
+      <summary>
+        {t('client.playground.toolCalled', { tool: name })}
+        {failed && ` · ${t('client.playground.toolFailed')}`}
+      </summary>
+      <div className="said-text">
+        {input}
+        {'\n'}→ {output}
+      </div>
+    </details>
   );
 }

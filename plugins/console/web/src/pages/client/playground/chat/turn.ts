@@ -7,6 +7,16 @@ export interface Message {
   readonly images?: readonly string[];
   /** What the model thought before it, for people: it is not sent again. */
   readonly reasoning?: string;
+  /** Tools that the gateway has called for it, for people as well. */
+  readonly steps?: readonly Step[];
+}
+/** A call of a tool that the gateway has made. */
+export interface Step {
+  readonly name: string;
+  /** JSON. */
+  readonly input: string;
+  readonly output: string;
+  readonly failed: boolean;
 }
 /** Parameters with the vendor's defaults are absent. */
 export interface Parameters {
@@ -16,6 +26,11 @@ export interface Parameters {
 export interface Turn {
   readonly text: string;
   readonly reasoning: string;
+  readonly steps: readonly Step[];
+  /** Calls by id that have their results later, where a protocol shows them so. */
+  readonly called: Readonly<Record<string, Pick<Step, 'name' | 'input'>>>;
+  /** The id of the call that is being written, in messages. */
+  readonly calling: string | undefined;
   readonly firstByteMs: number | undefined;
   readonly totalMs: number | undefined;
   readonly tokensIn: number | undefined;
@@ -25,6 +40,9 @@ export interface Turn {
 export const noTurn: Turn = {
   text: '',
   reasoning: '',
+  steps: [],
+  called: {},
+  calling: undefined,
   firstByteMs: undefined,
   totalMs: undefined,
   tokensIn: undefined,

@@ -9,7 +9,7 @@ import { type Message, noTurn, type Turn } from './turn.ts';
 export function useTalk(
   key: string,
   protocol: ProtocolName,
-  { model, system, parameters }: Omit<Conversation, 'messages'>,
+  { model, system, parameters, tools }: Omit<Conversation, 'messages'>,
 ) {
   const problemOf = useProblem();
   const [messages, setMessages] = useState<readonly Message[]>([]);
@@ -23,7 +23,7 @@ export function useTalk(
   const ask = async (content: string, images: readonly string[]) => {
     const question: Message = { role: 'user', content, ...(images.length === 0 ? {} : { images }) };
     const said: readonly Message[] = [...messages, question];
-    const call = callOf(protocol, { model, system: system.trim(), messages: said, parameters });
+    const call = callOf(protocol, { model, system: system.trim(), messages: said, parameters, tools });
     running.current = new AbortController();
     setMessages(said);
     setSent(call);
@@ -36,10 +36,8 @@ export function useTalk(
     } catch (error) {
       if (!running.current.signal.aborted) setProblem(problemOf(error));
     }
-    // Text from before a stop stays in the conversation.
-    const { text, reasoning } = latest;
-    if (text !== '')
-      setMessages([...said, { role: 'assistant', content: text, ...(reasoning === '' ? {} : { reasoning }) }]);
+    // What came before a stop stays in the conversation.
+    if (latest.text !== '' || latest.steps.length > 0) setMessages([...said, answerOf(latest)]);
     setBusy(false);
   };
   const reset = () => {
@@ -50,4 +48,9 @@ export function useTalk(
     setProblem(undefined);
   };
   return { messages, sent, turn, busy, problem, ask, reset, stop: () => running.current?.abort() };
+}
+
+function answerOf({ text, reasoning, steps }: Turn): Message {
+  const kept = { ...(reasoning === '' ? {} : { reasoning }), ...(steps.length === 0 ? {} : { steps }) };
+  return { role: 'assistant', content: text, ...kept };
 }
