@@ -181,6 +181,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   mutually_exclusive_parameters: of('invalid_request', 'Two parameters exclude each other.', 'Leave one of them out.'),
   no_content: of('not_found', 'The task has no file yet.', 'Ask again when the task has ended.'),
+  not_connected: of('upstream_failed', 'A server of tools could not be connected.', 'Connect it again later.'),
   no_search_engine: of(
     'not_found',
     'The gateway has no search engine.',
