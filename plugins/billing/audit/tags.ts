@@ -72,18 +72,17 @@ function differences(schema: string, range: Range): SQL {
 /** What tags with a budget have cost, from the first whole quarter of an hour in which all of their calls count. */
 function wrongSpending(schema: string, range: Range): SQL {
   const table = tablesOf(schema);
-  const known = (own: string) =>
-    sql.raw(
-      `known.account_id = ${own}.account_id and known.tag = ${own}.tag and at >= date_bin('15 minutes', since, timestamptz 'epoch') + interval '15 minutes'`,
-    );
+  const isKnown = sql`at >= date_bin('15 minutes', since, timestamptz 'epoch') + interval '15 minutes'`;
   return sql`
     select concat_ws(' ', 'budget of', tag, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"'), account_id) as subject from (
       select made.* from (
         select given.account_id, tags.tag, date_bin('15 minutes', created_at, timestamptz 'epoch') as at, sum(cost)::bigint as cost
         from ${rowsWithin(schema, callSums, range)}
         join ${table('call_tags')} as tags on tags.account_id = given.account_id and tags.id = given.id
-        group by 1, 2, 3 having sum(cost) > 0) as made join ${table('budget_tags')} as known on ${known('made')}) as called
-    full join (select kept.* from ${table('tag_spending')} as kept join ${table('budget_tags')} as known on ${known('kept')}
+        group by 1, 2, 3 having sum(cost) > 0) as made join ${table('budget_tags')} as known
+        on known.account_id = made.account_id and known.tag = made.tag and ${isKnown}) as called
+    full join (select kept.* from ${table('tag_spending')} as kept join ${table('budget_tags')} as known
+        on known.account_id = kept.account_id and known.tag = kept.tag and ${isKnown}
       where ${withinRange(sql`at`, range)}) as spent using (account_id, tag, at)
     where called.cost is distinct from spent.cost
     order by 1 limit ${mostRead}::int`;
