@@ -12,7 +12,6 @@ import type { ConsoleSite } from '../common/domain/pages/console-site.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
 import { brandOf, legalAddresses, mailFoot } from './brand/brand.ts';
 import { openCompanies } from './company/companies.ts';
-import { joinsCompanies } from './company/joining.ts';
 import { openScimStore } from './company/scim/store.ts';
 import { scimTables } from './company/scim/tables.ts';
 import { openCompanyStore } from './company/store.ts';
@@ -297,7 +296,11 @@ function signInOf(ground: Ground, settings: ConsoleConfig, { name, ...given }: S
     ...ground,
     ...given,
     oidc: settings.oidc,
-    joinCompany: joinsCompanies({ host, audit, store: companyStore, scim: ground.scimStore }),
+    // It needs the packages of the sign-in, which a start does without.
+    joinCompany: async (arriving) => {
+      const { joinsCompanies } = await import('./company/joining.ts');
+      await joinsCompanies({ host, audit, store: companyStore, scim: ground.scimStore })(arriving);
+    },
     fetch: host.fetch,
     applyPlan: given.people.applyPlan,
     store: peopleStore,
