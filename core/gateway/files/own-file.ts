@@ -8,7 +8,7 @@ const shippedFolder = fileURLToPath(new URL('../../../config/', import.meta.url)
 const served = ['alt', 'company', 'demo', 'demo-alt', 'main', 'passthrough'];
 /** Other files in that folder are the operator's own. */
 const shippedNames = new Set(
-  [...served, 'fleet', 'models', 'sandbox', 'shared', 'vendors'].map((name) => `${name}.yaml`),
+  [...served, 'fleet', 'models', 'sandbox', 'search-engines', 'shared', 'vendors'].map((name) => `${name}.yaml`),
 );
 
 /** Whether an update of the product replaces this file. */

@@ -33,7 +33,7 @@ test('inside a section its own members are suggested with their sentence and def
   const found = suggestionsAt(schema, ...marked('auth:\n  public: []\n  |'))!;
   assert.deepEqual(
     found.options.map(({ label }) => label),
-    ['carriers', 'secret', 'cache', 'failures'],
+    ['carriers', 'secret', 'cache', 'jwt', 'failures'],
   );
   const carriers = found.options[0]!;
   assert.match(carriers.info, /Where a request may carry its key/);

@@ -2,7 +2,7 @@
 import { useTranslation } from 'react-i18next';
 
 const modalities = ['text', 'image', 'document', 'audio', 'video'] as const;
-const grantKinds = ['plan', 'top-up', 'promotion', 'code', 'refund'] as const;
+const grantKinds = ['plan', 'top-up', 'promotion', 'code', 'refund', 'credit_line'] as const;
 
 const isOneOf = <Word extends string>(words: readonly Word[], word: string): word is Word =>
   (words as readonly string[]).includes(word);

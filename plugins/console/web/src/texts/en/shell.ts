@@ -158,7 +158,14 @@ export default {
     formats: 'Formats',
   },
   modality: { text: 'text', image: 'image', document: 'document', audio: 'audio', video: 'video' },
-  grantKind: { plan: 'plan', 'top-up': 'top-up', promotion: 'promotion', code: 'code', refund: 'refund' },
+  grantKind: {
+    plan: 'plan',
+    'top-up': 'top-up',
+    promotion: 'promotion',
+    code: 'code',
+    refund: 'refund',
+    credit_line: 'credit line',
+  },
   zone: 'Times in {{zone}}',
   per: {
     free: 'free',
