@@ -10,7 +10,7 @@ interface GroupRule {
   readonly project?: string | undefined;
 }
 
-/** The account whose people a provider signs in. */
+/** An account with a provider of its own, by which its people sign in. */
 export interface Company {
   readonly accountId: string;
   readonly role: GrantedRole;
