@@ -131,6 +131,8 @@ export interface Endpoint {
   handle?(exchange: Exchange, forward: Next): Answer | Promise<Answer>;
   /** Renders an error in this endpoint's protocol; also for requests near its path that match no endpoint. */
   renderError?(error: GatewayError, exchange: Pick<Exchange, 'id' | 'request'>): Answer;
+  /** Its clients act on the form and the headers of its errors: a gateway's own error shape is not used for them. */
+  readonly keepsErrorForm?: true;
 }
 
 // -------------------------------------------------------------------------------------------------------------- forward

@@ -21,7 +21,7 @@ function plainError(error: GatewayError): Answer {
 }
 
 /**
- * Renders a thrown error: in the gateway's own error shape, else as the answer that the error carries (a vendor's refusal),
+ * Renders a thrown error: in the gateway's own error shape, if the endpoint has none that must stay, else as the answer that the error carries (a vendor's refusal),
  * else in the endpoint's protocol, else as plain JSON. A renderer that throws is skipped.
  */
 export function renderError(
@@ -32,7 +32,7 @@ export function renderError(
   const brought = (thrown as { answer?: Answer }).answer;
   const plain = toGatewayError(thrown);
   const error = exchange === undefined ? plain : withNulField(plain, exchange.request);
-  const answer = ownShape(error, exchange, shapes) ?? brought ?? protocolShape(error, exchange);
+  const answer = ownShape(error, exchange, exchange?.endpoint, shapes) ?? brought ?? protocolShape(error, exchange);
   return { answer: withErrorHeaders(answer, error), error };
 }
 
@@ -47,7 +47,7 @@ export function renderUnrouted(
   const said = error.kind === 'not_found' ? unrouted?.explain(context.request) : undefined;
   const shown = said === undefined ? error : new GatewayError(error.kind, said, { code: 'unknown_url' });
   const answer =
-    ownShape(shown, undefined, shapes) ??
+    ownShape(shown, undefined, endpoint, shapes) ??
     (endpoint === undefined ? unrouted?.renderError(shown, context) : undefined) ??
     renderInProtocol(shown, endpoint, context);
   return withErrorHeaders(answer, shown);
@@ -56,8 +56,10 @@ export function renderUnrouted(
 function ownShape(
   error: GatewayError,
   exchange: Exchange | undefined,
+  endpoint: Endpoint | undefined,
   shapes: readonly PluginInstance[],
 ): Answer | undefined {
+  if (endpoint?.keepsErrorForm === true) return undefined;
   for (const instance of shapes) {
     try {
       const answer = instance.renderError!(error, exchange);

@@ -118,6 +118,7 @@ function endpointOf(path: string, servers: () => Generation, renderError: Endpoi
       return openRequest(exchange, await used);
     },
     ...(renderError && { renderError }),
+    keepsErrorForm: true,
   };
 }
 

@@ -44,10 +44,7 @@ export function documentOf(endpoints: readonly Endpoint[], options: DocumentOpti
       securitySchemes: Object.fromEntries(schemes),
       schemas: { Error: errorSchema(options.errorMembers), ChatRequest: chatRequest },
       responses: {
-        Error: {
-          description: 'An error in the form of the protocol; its message says what to change.',
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-        },
+        Error: errorAnswer({ $ref: '#/components/schemas/Error' }),
       },
     },
   };
@@ -84,7 +81,8 @@ function operationOf(endpoint: Endpoint, described: PublicOperation, path: strin
     ...(body === undefined ? {} : { requestBody: requestOf(path, body, example, form) }),
     responses: {
       '200': { description: 'The answer.', content: Object.fromEntries(answers.map((type) => [type, answerOf(type)])) },
-      default: { $ref: '#/components/responses/Error' },
+      default:
+        endpoint.keepsErrorForm === true ? errorAnswer({ type: 'object' }) : { $ref: '#/components/responses/Error' },
     },
     security: options.needsKey(endpoint) ? options.carriers.map((carrier) => ({ [schemeName(carrier)]: [] })) : [],
   };
@@ -148,6 +146,11 @@ function answerOf(type: string): Json {
   if (type === 'application/json') return { schema: { type: 'object' } };
   return { schema: type.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' } };
 }
+
+const errorAnswer = (schema: Json): Json => ({
+  description: 'An error in the form of the protocol; its message says what to change.',
+  content: { 'application/json': { schema } },
+});
 
 function errorSchema(members: readonly string[] | undefined): Json {
   if (members === undefined) return { type: 'object' };

@@ -154,8 +154,11 @@ const shapedOperations = ['chat', 'responses', 'messages', 'generate-content'];
 /** One error in each form that clients of this gateway get. */
 export function errorSamples(facts: Facts): string {
   const { errorShape, endpoints } = facts;
-  if (errorShape !== undefined)
-    return `Every error has this body, whatever the protocol:\n\n${json(errorShape.members(sample(), sampleId))}`;
+  if (errorShape !== undefined) {
+    const others = [...new Set(endpoints.flatMap(({ keepsErrorForm, path }) => (keepsErrorForm ? code(path) : [])))];
+    const except = others.length === 0 ? '' : ` (but those of ${others.join(', ')}, which have their protocol's)`;
+    return `Every error${except} has this body, whatever the protocol:\n\n${json(errorShape.members(sample(), sampleId))}`;
+  }
   const request = { headers: {}, path: '', query: new URLSearchParams(), params: {} } as never;
   return shapedOperations
     .flatMap((operation) => {

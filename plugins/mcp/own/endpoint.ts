@@ -30,5 +30,6 @@ export function ownEndpoint(host: Host, running: Running, settings: () => McpCon
       return answerOwn(exchange, host, message, signal, settings().keys);
     },
     renderError: errorsOf(host),
+    keepsErrorForm: true,
   };
 }

@@ -242,3 +242,41 @@ test('an address that leads browsers here without end is refused for a while', a
   for (let count = 0; count < 61; count++) statuses.add((await authorized(asking('somebody'))).status);
   assert.deepEqual([...statuses], [400, 429]);
 });
+
+test('with an error shape of the gateway, errors of tools stay JSON-RPC and say where to sign in, and others have the shape', async () => {
+  const shaped = await openWorld({ plugins: 'error-shape,', below: ', console, openapi' });
+  try {
+    const { origin } = shaped.gateway;
+    const ask = async (path: string, key: string, method = 'POST') => {
+      const headers = { 'content-type': 'application/json', ...(key && { authorization: `Bearer ${key}` }) };
+      const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'new__nothing' } };
+      const body = method === 'POST' ? { body: JSON.stringify(message) } : {};
+      const answer = await fetch(origin + path, { method, headers, ...body });
+      // biome-ignore lint/suspicious/noExplicitAny: errors of several shapes
+      const json = (await answer.json()) as any;
+      return { status: answer.status, challenge: answer.headers.get('www-authenticate'), json };
+    };
+    for (const path of ['/mcp', '/mcp/some', '/mcp/gateway'])
+      for (const key of ['', 'sk-wrong']) {
+        const { status, challenge, json } = await ask(path, key);
+        assert.deepEqual([status, json.jsonrpc, typeof json.error.data.code], [401, '2.0', 'string']);
+        const metadata = `${origin}/.well-known/oauth-protected-resource${path}`;
+        assert.equal(challenge, `Bearer resource_metadata="${metadata}"`);
+        assert.equal(((await (await fetch(metadata)).json()) as { resource: string }).resource, origin + path);
+      }
+    const { key } = await shaped.account('0');
+    const { json: lost } = await ask('/mcp/else', key);
+    assert.deepEqual([lost.id, lost.error.data.code], [7, 'unknown_bundle']);
+    // Clients of earlier revisions ask for a stream of the server's own first.
+    const stream = await ask('/mcp', key, 'GET');
+    assert.deepEqual([stream.status, stream.json.jsonrpc], [405, '2.0']);
+    assert.deepEqual(Object.keys((await ask('/openapi.json', key, 'PUT')).json), ['code', 'message']);
+    // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes
+    const { paths } = (await (await fetch(`${origin}/openapi.json`)).json()) as any;
+    const errorOf = (path: string, method: string) => JSON.stringify(paths[path][method].responses.default);
+    assert.doesNotMatch(errorOf('/mcp', 'post'), /schemas\/Error/);
+    assert.match(errorOf('/openapi.json', 'get'), /responses\/Error/);
+  } finally {
+    await shaped.stop();
+  }
+});
