@@ -11,21 +11,21 @@ const account = (name: string) => stage.testbed.world.accounts.find((row) => row
 
 async function openAccount(page: Page, name: string): Promise<void> {
   await page.goto('/console/admin/accounts');
-  await page.getByLabel('Name, mail address or id').fill(name);
+  await page.getByLabel('Name, mail address or id', { exact: true }).fill(name);
   await page.getByRole('button', { name, exact: true }).click();
-  await page.getByRole('heading', { level: 1, name }).waitFor();
+  await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 }
 
 test('an operator finds and credits an account, and the ledger has the row', async () => {
   const page = await stage.page();
   await openAccount(page, 'ada-labs');
-  await page.getByRole('button', { name: 'Credit' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Credit ada-labs' });
-  await dialog.getByLabel('Amount in USD').fill('12.345678901');
-  await dialog.getByLabel('Why?').fill('paid by bank transfer');
-  await dialog.getByRole('button', { name: 'Credit' }).click();
+  await page.getByRole('button', { name: 'Credit', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Credit ada-labs', exact: true });
+  await dialog.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('12.345678901');
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('paid by bank transfer');
+  await dialog.getByRole('button', { name: 'Credit', exact: true }).click();
   await page.getByText('$12.345678901 was credited.').waitFor();
-  await page.getByRole('tab', { name: 'Ledger' }).click();
+  await page.getByRole('tab', { name: 'Ledger', exact: true }).click();
   const row = page.getByRole('row', { name: /paid by bank transfer/ });
   await row.getByText('+$12.345678901').waitFor();
   const written = stage.testbed.world.ledger.find(({ reason }) => reason === 'paid by bank transfer')!;
@@ -37,14 +37,14 @@ test('a credit without a reason or with an invalid amount is refused', async () 
   const page = await stage.page();
   const rows = stage.testbed.world.ledger.length;
   await openAccount(page, 'ada-labs');
-  await page.getByRole('button', { name: 'Credit' }).click();
+  await page.getByRole('button', { name: 'Credit', exact: true }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Amount in USD').fill('1,5');
+  await dialog.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('1,5');
   await dialog.getByText('Write an amount such as 12.50').waitFor();
-  await dialog.getByRole('button', { name: 'Credit' }).click();
+  await dialog.getByRole('button', { name: 'Credit', exact: true }).click();
   await dialog.getByText('Write a reason').waitFor();
-  await dialog.getByLabel('Amount in USD').fill('1.5');
-  await dialog.getByRole('button', { name: 'Credit' }).click();
+  await dialog.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('1.5');
+  await dialog.getByRole('button', { name: 'Credit', exact: true }).click();
   assert.equal(stage.testbed.world.ledger.length, rows);
 });
 
@@ -52,14 +52,14 @@ test('a debit beyond the balance is refused with a sentence, and a confirmed one
   const page = await stage.page();
   await openAccount(page, 'ada-labs');
   await page.getByRole('button', { name: 'More', exact: true }).click();
-  await page.getByRole('menuitem', { name: 'Debit' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Debit ada-labs' });
-  await dialog.getByLabel('Amount in USD').fill('99999');
-  await dialog.getByLabel('Why?').fill('a correction');
-  await dialog.getByRole('button', { name: 'Debit' }).click();
+  await page.getByRole('menuitem', { name: 'Debit', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Debit ada-labs', exact: true });
+  await dialog.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('99999');
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('a correction');
+  await dialog.getByRole('button', { name: 'Debit', exact: true }).click();
   await dialog.getByText('The balance does not cover this.').waitFor();
-  await dialog.getByLabel('Amount in USD').fill('0.25');
-  await dialog.getByRole('button', { name: 'Debit' }).click();
+  await dialog.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('0.25');
+  await dialog.getByRole('button', { name: 'Debit', exact: true }).click();
   await page.getByText('$0.25 was taken.').waitFor();
   const taken = stage.testbed.world.ledger.filter(({ reason }) => reason === 'a correction');
   assert.deepEqual(
@@ -74,14 +74,14 @@ test('a request is refunded from its page, up to its cost', async () => {
   const page = await stage.page();
   await page.goto(`/console/admin/requests/${charge.requestId}`);
   await page.getByTestId('formula').waitFor();
-  await page.getByRole('button', { name: 'Refund' }).click();
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Amount in USD').fill('500');
-  await dialog.getByLabel('Why?').fill('the answer was empty');
-  await dialog.getByRole('button', { name: 'Refund' }).click();
+  await dialog.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('500');
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('the answer was empty');
+  await dialog.getByRole('button', { name: 'Refund', exact: true }).click();
   await dialog.getByText('More than was paid cannot be given back.').waitFor();
-  await dialog.getByLabel('Amount in USD').fill('0.01');
-  await dialog.getByRole('button', { name: 'Refund' }).click();
+  await dialog.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('0.01');
+  await dialog.getByRole('button', { name: 'Refund', exact: true }).click();
   await page.getByText('$0.01 was given back.').waitFor();
   await page.getByText('Refunded', { exact: true }).waitFor();
   assert.equal(world.charges.find(({ requestId }) => requestId === charge.requestId)!.refunded, parseUsd('0.01'));
@@ -93,17 +93,21 @@ test('plan, multiplier and admission of an account are changed, each with a reas
     await page.getByRole('button', { name: 'More', exact: true }).click();
     await page.getByRole('menuitem', { name: item }).click();
     await fill();
-    await page.getByRole('dialog').getByLabel('Why?').fill(`${item}, as agreed`);
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Why?', exact: true }).fill(`${item}, as agreed`);
     await page.getByRole('dialog').getByRole('button', { name: button }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   };
   await openAccount(page, 'granite');
   const pickPlan = async () => {
-    await page.getByRole('dialog').getByRole('combobox', { name: 'Plan' }).click();
-    await page.getByRole('option', { name: 'studio' }).click();
+    await page.getByRole('dialog').getByRole('combobox', { name: 'Plan', exact: true }).click();
+    await page.getByRole('option', { name: 'studio', exact: true }).click();
   };
   await act('Change plan', pickPlan, 'Change plan');
-  await act('Multiplier', () => page.getByRole('dialog').getByLabel('Ratio').fill('0.85'), 'Save');
+  await act(
+    'Multiplier',
+    () => page.getByRole('dialog').getByRole('textbox', { name: 'Ratio', exact: true }).fill('0.85'),
+    'Save',
+  );
   await act('Disable', async () => undefined, 'Disable');
   await page.getByText('Disabled', { exact: true }).waitFor();
   const { plan, multiplier, disabled } = account('granite');
@@ -118,7 +122,7 @@ test('plan, multiplier and admission of an account are changed, each with a reas
     .getByRole('row', { name: /account\.multiplier.*as agreed/ })
     .getByRole('button')
     .click();
-  const opened = page.getByRole('dialog', { name: 'account.multiplier' });
+  const opened = page.getByRole('dialog', { name: 'account.multiplier', exact: true });
   await opened.getByText('1 → 0.85').waitFor();
   await opened.getByText('Multiplier, as agreed').waitFor();
   await opened.getByText('203.0.113.7').or(opened.getByText('127.0.0.1')).waitFor();
@@ -131,16 +135,16 @@ test('the ledger is reconciled, and exported as a file', async () => {
   await page.route('**/console/api/admin/m*/**', (route) => numbers.promise.then(() => route.continue()));
   await page.route('**/console/api/admin/money?*', (route) => numbers.promise.then(() => route.continue()));
   await page.goto('/console/admin/money');
-  await page.getByRole('button', { name: 'Reconcile' }).hover();
+  await page.getByRole('button', { name: 'Reconcile', exact: true }).hover();
   await page.mouse.down();
   numbers.resolve();
   await page.getByRole('link', { name: /^Cash in/ }).waitFor();
-  await page.getByRole('heading', { name: 'Charged, own cost and margin by day' }).waitFor();
+  await page.getByRole('heading', { name: 'Charged, own cost and margin by day', exact: true }).waitFor();
   await page.mouse.up();
   await page.getByRole('status').getByText('The ledger is consistent').waitFor();
-  await page.getByRole('tab', { name: 'Ledger' }).click();
+  await page.getByRole('tab', { name: 'Ledger', exact: true }).click();
   const saved = page.waitForEvent('download');
-  await page.getByRole('link', { name: 'CSV' }).click();
+  await page.getByRole('link', { name: 'CSV', exact: true }).click();
   assert.equal((await saved).suggestedFilename(), 'ledger.csv');
 });
 

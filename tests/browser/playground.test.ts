@@ -11,8 +11,8 @@ before(async () => {
   stage = await openStage('demo');
   page = await stage.page(firstLook);
   await open('');
-  await page.getByRole('button', { name: 'Make a key for this session' }).click();
-  await page.getByRole('button', { name: 'Make a key for this session' }).waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Make a key for this session', exact: true }).click();
+  await page.getByRole('button', { name: 'Make a key for this session', exact: true }).waitFor({ state: 'hidden' });
 });
 after(() => stage?.close());
 
@@ -25,14 +25,37 @@ async function choose(field: string, option: string): Promise<void> {
 }
 
 async function send(question: string): Promise<void> {
-  await page.getByRole('textbox', { name: 'Message' }).fill(question);
+  await page.getByRole('textbox', { name: 'Message', exact: true }).fill(question);
   await page.keyboard.press('Control+Enter');
+}
+
+async function newConversation(): Promise<void> {
+  await page.getByRole('button', { name: 'New conversation', exact: true }).click();
+  await page.locator('.said').first().waitFor({ state: 'detached' });
+}
+
+/** The next streamed answer comes whole, but ends only when it is let. */
+async function holdEnds(): Promise<() => Promise<unknown>> {
+  await page.evaluate(`{
+    const { promise, resolve } = Promise.withResolvers();
+    const { fetch } = window;
+    window.fetch = async (...given) => {
+      const answer = await fetch(...given);
+      if (!answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer;
+      return new Response(answer.body.pipeThrough(new TransformStream({ flush: () => promise })), answer);
+    };
+    window.endAnswers = () => {
+      window.fetch = fetch;
+      resolve();
+    };
+  }`);
+  return () => page.evaluate('endAnswers()');
 }
 
 test('without money the error names where it is added', async () => {
   await send('Hello');
   const alert = page.getByRole('alert');
-  await alert.getByRole('link', { name: 'Buy credit' }).waitFor();
+  await alert.getByRole('link', { name: 'Buy credit', exact: true }).waitFor();
   assert.match((await alert.getByRole('link').getAttribute('href'))!, /\/wallet$/);
 });
 
@@ -53,10 +76,10 @@ test('each protocol is spoken with the gateway, and the curl command follows', a
     const answer = page.waitForResponse((response) => response.url().includes(path));
     await send(`Tell me of lighthouses by ${protocol}`);
     assert.equal((await answer).status(), 200, protocol);
-    await page.getByRole('button', { name: 'Send' }).waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
     assert.ok((await page.locator('pre').last().textContent())!.includes(path), protocol);
     await page.getByText(/^\d+ \/ \d+$/).waitFor();
-    await page.getByRole('button', { name: 'New conversation' }).click();
+    await newConversation();
   }
 });
 
@@ -66,35 +89,70 @@ test('the gateway calls tools for a model in each protocol, and the cost is that
   for (const protocol of ['chat', 'responses', 'messages', 'gemini']) {
     await choose('Protocol', protocol);
     await send('What is the weather in Oslo?');
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
     await page.getByText('Called sandbox__weather').first().click();
-    await page.getByRole('button', { name: 'Send' }).waitFor();
-    await page.getByText(/→ .*Oslo/).waitFor();
+    await page
+      .getByText(/→ .*Oslo/)
+      .first()
+      .waitFor();
     await page.getByTestId('cost').filter({ hasText: /[1-9]/ }).waitFor();
     assert.ok((await page.locator('pre').last().textContent())!.includes('gateway://sandbox'), protocol);
-    await page.getByRole('button', { name: 'New conversation' }).click();
+    await newConversation();
   }
+});
+
+test('a tool call that is opened while its answer is written stays open when the answer has ended', async () => {
+  await choose('Protocol', 'messages');
+  const end = await holdEnds();
+  await send('What is the weather in Oslo?');
+  const called = page.getByText('Called sandbox__weather').first();
+  await called.click();
+  const result = page.getByText(/→ .*Oslo/).first();
+  await result.waitFor();
+  await page.getByRole('button', { name: 'Stop', exact: true }).waitFor();
+  await end();
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+  assert.equal(await result.isVisible(), true);
+});
+
+test('a new conversation that is begun while an answer is written stays empty', async () => {
+  await newConversation();
+  const end = await holdEnds();
+  await send('What is the weather in Oslo?');
+  await page.getByText('Called sandbox__weather').first().waitFor();
+  await newConversation();
+  await end();
+  await send('And in Bergen?');
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+  assert.deepEqual(await page.locator('.said[data-role=user]').allTextContents(), ['And in Bergen?']);
+  assert.equal(await page.locator('.said[data-role=assistant]').count(), 1);
+  await newConversation();
   await page.getByRole('combobox', { name: 'Tools', exact: true }).press('Backspace');
 });
 
 test('an image is sent with the question, and two models answer beside each other', async () => {
+  if ((await page.locator('.said').count()) > 0) await newConversation();
   await choose('Compare with', 'claude-sonnet-5');
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
-  await page.getByRole('button', { name: 'Remove this image' }).waitFor();
-  const answers = [0, 1].map(() => page.waitForResponse((response) => response.request().method() === 'POST'));
+  await page.getByRole('button', { name: 'Remove this image', exact: true }).waitFor();
+  const answered: number[] = [];
+  page.on('response', (response) => {
+    if (response.request().method() === 'POST') answered.push(response.status());
+  });
   await send('What is on it?');
-  for (const answer of await Promise.all(answers)) assert.equal(answer.status(), 200);
-  await page.getByRole('button', { name: 'Send' }).waitFor();
-  assert.equal(await page.getByRole('img', { name: 'Image' }).count(), 2);
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+  assert.deepEqual(answered, [200, 200]);
+  assert.equal(await page.getByRole('img', { name: 'Image', exact: true }).count(), 2);
   assert.equal(await page.locator('.said[data-role=assistant]').count(), 2);
 });
 
 test('instructions are kept in the browser', async () => {
-  await page.getByRole('textbox', { name: 'Instructions (optional)' }).fill('Answer in one word.');
-  await page.getByRole('button', { name: 'Keep' }).click();
+  await page.getByRole('textbox', { name: 'Instructions (optional)', exact: true }).fill('Answer in one word.');
+  await page.getByRole('button', { name: 'Keep', exact: true }).click();
   await open('');
   await choose('Kept instructions', 'Answer in one word.');
   assert.equal(
-    await page.getByRole('textbox', { name: 'Instructions (optional)' }).inputValue(),
+    await page.getByRole('textbox', { name: 'Instructions (optional)', exact: true }).inputValue(),
     'Answer in one word.',
   );
 });

@@ -17,13 +17,8 @@ interface ConversationProps {
 
 export function Conversation({ name, messages, turn, busy }: ConversationProps) {
   const { t } = useTranslation();
-  const box = useRef<HTMLElement>(null);
-  const length = messages.length + (turn?.text.length ?? 0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: follows the end of what is said
-  useEffect(() => {
-    // Some browsers answer with a promise, which is no clean-up.
-    void box.current?.scrollTo({ top: box.current.scrollHeight });
-  }, [length]);
+  const running = busy && turn !== undefined;
+  const { box, look } = useFollowing(messages, turn?.text.length ?? 0);
   if (messages.length === 0)
     return (
       <div className="conversation">
@@ -36,6 +31,7 @@ export function Conversation({ name, messages, turn, busy }: ConversationProps) 
       ref={box}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by the keyboard
       tabIndex={0}
+      onScroll={look}
       aria-label={name ?? t('client.playgroundTitle')}
       aria-live="polite"
       aria-busy={busy}
@@ -45,42 +41,70 @@ export function Conversation({ name, messages, turn, busy }: ConversationProps) 
           {name}
         </Text>
       )}
-      {messages.map((message, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: what was said keeps its place
-        <Said key={index} message={message} />
-      ))}
-      {busy && turn !== undefined && (
+      {/* The running answer stands in the list already: when it ends, what a person has opened in it stays open. */}
+      {(running ? [...messages, messageOf(turn)] : messages).map((message, index) => (
         <Said
-          message={{
-            ...{ role: 'assistant', content: turn.text === '' ? '…' : turn.text },
-            ...{ reasoning: turn.reasoning, steps: turn.steps },
-          }}
-          thinking={turn.text === ''}
+          // biome-ignore lint/suspicious/noArrayIndexKey: what was said keeps its place
+          key={index}
+          message={message}
+          thinking={running && index === messages.length && turn.text === ''}
+          onOpen={() => requestAnimationFrame(look)}
         />
-      )}
+      ))}
     </section>
   );
+}
+
+const messageOf = ({ text, reasoning, steps }: Turn): Message => ({
+  ...{ role: 'assistant', content: text === '' ? '…' : text, reasoning, steps },
+});
+
+/** Nearer to the end than a line: the end is in sight. */
+const nearPx = 40;
+
+/** Keeps the end of what is said in sight, until its reader scrolls or opens something; a question of theirs is shown in any case. */
+function useFollowing(messages: readonly Message[], written: number) {
+  const box = useRef<HTMLElement>(null);
+  const follows = useRef(true);
+  const look = () => {
+    if (box.current === null) return;
+    const { scrollHeight, scrollTop, clientHeight } = box.current;
+    follows.current = scrollHeight - scrollTop - clientHeight < nearPx;
+  };
+  const asked = messages.filter(({ role }) => role === 'user').length;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: at each question
+  useEffect(() => {
+    follows.current = true;
+  }, [asked]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: at whatever is said
+  useEffect(() => {
+    // Some browsers answer with a promise, which is no clean-up.
+    if (follows.current) void box.current?.scrollTo({ top: box.current.scrollHeight });
+  }, [messages.length, written]);
+  return { box, look };
 }
 
 interface SaidProps {
   readonly message: Message;
   /** Thoughts are open while there is nothing else yet. */
-  readonly thinking?: boolean;
+  readonly thinking: boolean;
+  readonly onOpen: () => void;
 }
 
-function Said({ message: { role, content, images = [], reasoning = '', steps = [] }, thinking = false }: SaidProps) {
+function Said({ message: { role, content, images = [], reasoning = '', steps = [] }, thinking, onOpen }: SaidProps) {
   const { t } = useTranslation();
   return (
     <div className="said" data-role={role}>
       {reasoning !== '' && (
         <details className="thoughts" open={thinking || undefined}>
-          <summary>{t('client.playground.thoughts')}</summary>
+          {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button */}
+          <summary onClick={onOpen}>{t('client.playground.thoughts')}</summary>
           <div className="said-text">{reasoning}</div>
         </details>
       )}
       {steps.map((step, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: what was done keeps its place
-        <Done key={index} step={step} />
+        <Done key={index} step={step} onOpen={onOpen} />
       ))}
       {images.map((image) => (
         <img key={image} src={image} alt={t('client.playground.image')} className="said-image" />
@@ -96,11 +120,17 @@ function Said({ message: { role, content, images = [], reasoning = '', steps = [
   );
 }
 
-function Done({ step: { name, input, output, failed } }: { readonly step: Step }) {
+interface DoneProps {
+  readonly step: Step;
+  readonly onOpen: () => void;
+}
+
+function Done({ step: { name, input, output, failed }, onOpen }: DoneProps) {
   const { t } = useTranslation();
   return (
     <details className="thoughts">
-      <summary>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button */}
+      <summary onClick={onOpen}>
         {t('client.playground.toolCalled', { tool: name })}
         {failed && ` · ${t('client.playground.toolFailed')}`}
       </summary>

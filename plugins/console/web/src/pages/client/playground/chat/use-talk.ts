@@ -17,31 +17,41 @@ export function useTalk(
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const [sent, setSent] = useState<ApiCall>();
-  const running = useRef<AbortController>(undefined);
+  const running = useRef<AbortController | undefined>(undefined);
   useEffect(() => () => running.current?.abort(), []);
 
   const ask = async (content: string, images: readonly string[]) => {
     const question: Message = { role: 'user', content, ...(images.length === 0 ? {} : { images }) };
     const said: readonly Message[] = [...messages, question];
     const call = callOf(protocol, { model, system: system.trim(), messages: said, parameters, tools });
-    running.current = new AbortController();
+    const mine = new AbortController();
+    running.current = mine;
     setMessages(said);
     setSent(call);
     setTurn(noTurn);
     setProblem(undefined);
     setBusy(true);
-    let latest: Turn = noTurn;
-    try {
-      for await (latest of talk(protocol, call, key, running.current.signal)) setTurn(latest);
-    } catch (error) {
-      if (!running.current.signal.aborted) setProblem(problemOf(error));
-    }
+    const latest = await written(call, mine);
+    if (running.current !== mine) return;
     // What came before a stop stays in the conversation.
     if (latest.text !== '' || latest.steps.length > 0) setMessages([...said, answerOf(latest)]);
     setBusy(false);
   };
+  /** What the answer was when it ended, also by a fault or a stop. */
+  const written = async (call: ApiCall, mine: AbortController): Promise<Turn> => {
+    let latest = noTurn;
+    try {
+      for await (latest of talk(protocol, call, key, mine.signal)) if (running.current === mine) setTurn(latest);
+    } catch (error) {
+      if (!mine.signal.aborted) setProblem(problemOf(error));
+    }
+    return latest;
+  };
   const reset = () => {
     running.current?.abort();
+    // What it had written does not come into the next conversation.
+    running.current = undefined;
+    setBusy(false);
     setMessages([]);
     setSent(undefined);
     setTurn(undefined);
