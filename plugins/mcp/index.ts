@@ -20,6 +20,7 @@ import { attempts, call, spendGuard, usageReport } from '../common/domain/calls.
 import { database } from '../common/domain/database.ts';
 import { pool } from '../common/domain/ledger.ts';
 import { catalog, model } from '../common/domain/models.ts';
+import { memberAdmin } from '../common/domain/organizations/members.ts';
 import { consoleSite } from '../common/domain/pages/console-site.ts';
 import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
@@ -27,6 +28,7 @@ import { localUpstreams } from '../common/domain/upstreams.ts';
 import { namedServer } from '../common/wire/hosted-tools.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
 import { Connections } from './connect/connections.ts';
+import { endConnections } from './connect/ends.ts';
 import { serverFaults } from './faults.ts';
 import { Generation, loaded } from './generation.ts';
 import { ownEndpoint } from './own/endpoint.ts';
@@ -41,6 +43,7 @@ export default definePlugin<McpConfig>({
   services: {
     optional: [
       accountAdmin,
+      memberAdmin,
       consolePages,
       database,
       localUpstreams,
@@ -69,6 +72,7 @@ export default definePlugin<McpConfig>({
       clientPages,
       clientPage(host, () => servers, connections),
     );
+    endConnections(host, () => servers, connections);
     const running = new Running();
     const endpoints = ['/mcp', '/mcp/:bundle'].map((path) => endpointOf(path, () => servers, errorsOf(host)));
     const own = new Set(endpoints);
@@ -90,6 +94,7 @@ export default definePlugin<McpConfig>({
         },
       },
       checks: { problems: () => faults },
+      commandLine: { secrets: () => connections.rotated() },
       lifecycle: { stop: () => servers.close() },
     };
     return instance;

@@ -1,9 +1,10 @@
 /** What people do about connections on the page of tools: see them, begin one, end its way through the browser, take it away. */
 import type { Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
+import type { RotatedSecret } from '../../../core/contract/secret.ts';
 import { database } from '../../common/domain/database.ts';
 import { consoleSite } from '../../common/domain/pages/console-site.ts';
-import { KeySource } from '../../common/kit/secrets/key-source.ts';
+import { KeySource, keyVariable } from '../../common/kit/secrets/key-source.ts';
 import { type Generation, loaded } from '../generation.ts';
 import type { Connecting } from './connected.ts';
 import type { Server } from './flow.ts';
@@ -34,21 +35,23 @@ const pagePath = '/console/pages/tools';
 export class Connections {
   readonly #host: Host;
   readonly #servers: () => Generation;
+  readonly #source: KeySource;
   #connecting: Promise<Connecting> | undefined;
 
   constructor(host: Host, servers: () => Generation) {
+    const { commonDirectory: directory, random } = host;
     this.#host = host;
     this.#servers = servers;
+    this.#source = new KeySource({ directory, environment: process.env, random });
   }
 
   /** undefined: no server is connected by people. */
   readonly opened = (): Promise<Connecting> | undefined => {
     const found = this.#host.find(database);
     if (found === undefined) return undefined;
-    const { commonDirectory: directory, random, clock } = this.#host;
-    const source = new KeySource({ directory, environment: process.env, random });
+    const { random, clock } = this.#host;
     this.#connecting ??= loaded().then(({ ConnectionStore, Flow }) => ({
-      store: new ConnectionStore({ database: found, source, clock, random }),
+      store: new ConnectionStore({ database: found, source: this.#source, clock, random }),
       flow: new Flow(this.#host),
     }));
     return this.#connecting;
@@ -102,17 +105,39 @@ export class Connections {
   }
 
   async remove(who: Person, name: string): Promise<void> {
-    const server = this.#server(name);
+    await this.end(name, ownerOf(this.#server(name).connect, who)!);
+  }
+
+  /** Takes a connection away, and its tokens back where the server is one to connect. */
+  async end(name: string, owner: string): Promise<void> {
     const { flow, store } = await this.#needed();
-    const owner = ownerOf(server.connect, who)!;
     const connection = await store.read(name, owner);
-    await store.remove(name, owner);
+    const wasThere = await store.remove(name, owner);
     await this.#servers().changed(name, owner);
-    if (connection?.grant === undefined) return;
+    const { servers } = this.#servers().config;
+    const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
+    if (!wasThere || connection?.grant === undefined || server?.connect === undefined) return;
     // It is of no use here any more, whatever the service says.
-    await flow.revoke(server, connection.grant).catch((error: unknown) => {
+    await flow.revoke(server as Server, connection.grant).catch((error: unknown) => {
       this.#host.log.info({ server: name, error }, 'the tokens of a connection were not taken back');
     });
+  }
+
+  /** For `secrets rotate`: the key that seals vendors' keys seals connections too. */
+  rotated(): RotatedSecret[] {
+    if (this.#host.find(database) === undefined) return [];
+    return [
+      {
+        setting: keyVariable,
+        uses: 'connections to servers of tools',
+        secrets: this.#source.read().length,
+        rotate: async (givesUp) => {
+          const { store } = await this.#needed();
+          const { done, left } = await store.reseal(givesUp);
+          return { done, left, advice: left === 0 ? 'the others can be removed' : 'the others are still needed' };
+        },
+      },
+    ];
   }
 
   #server(name: string): Server {

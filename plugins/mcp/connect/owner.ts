@@ -17,3 +17,9 @@ export function ownerOf({ per }: ConnectConfig, { accountId, person }: Who): str
   if (per === 'account') return `account ${accountId}`;
   return person === undefined ? undefined : `person ${accountId} ${person}`;
 }
+
+/** Who an owner is. */
+export function whoOwns(owner: string): Who {
+  const [, accountId = '', person] = owner.split(' ');
+  return { accountId, person };
+}

@@ -1,6 +1,6 @@
 /** Connections to servers and browsers on their way to one: rows, with all that is secret sealed by the gateway's own key. */
 import { hash } from 'node:crypto';
-import { and, count, eq, gt, inArray, isNull, lt, or } from 'drizzle-orm';
+import { type AnyColumn, and, asc, count, eq, gt, inArray, isNotNull, isNull, lt, or, sql } from 'drizzle-orm';
 import { bigint, pgSchema, text, timestamp } from 'drizzle-orm/pg-core';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import { isObject, tryParse } from '../../../core/json/json.ts';
@@ -14,6 +14,7 @@ const visitMs = 10 * 60_000;
 const mostVisits = 20;
 /** Longer than a token service is waited for. */
 const renewingMs = 20_000;
+const pageRows = 500;
 
 export interface Connection {
   /** undefined: the server takes it no more, or it cannot be opened. */
@@ -25,6 +26,12 @@ interface Visit {
   readonly server: string;
   readonly owner: string;
   readonly started: Started;
+}
+
+interface Sealed {
+  readonly server: string;
+  readonly owner: string;
+  readonly sealed: string;
 }
 
 interface StoreParts {
@@ -57,6 +64,8 @@ function tablesOf(schema: string) {
   return { connections, visits };
 }
 
+/** As the index has it. */
+const accountIn = (owner: AnyColumn) => sql`split_part(${owner}, ' ', 2)`;
 const hashOf = (state: string) => hash('sha256', state, 'base64url');
 const placeOf = (kind: string, server: string, owner: string): SealedPlace => ({
   name: `mcp ${kind} ${server} ${owner}`,
@@ -129,8 +138,78 @@ export class ConnectionStore {
       .onConflictDoUpdate({ target: [connections.server, connections.owner], set: row });
   }
 
-  async remove(server: string, owner: string): Promise<void> {
-    await this.#orm.delete(this.#tables.connections).where(this.#at(server, owner));
+  /** Whether it was there. */
+  async remove(server: string, owner: string): Promise<boolean> {
+    const { connections } = this.#tables;
+    const rows = await this.#orm
+      .delete(connections)
+      .where(this.#at(server, owner))
+      .returning({ server: connections.server });
+    return rows.length > 0;
+  }
+
+  /** What an account and the people in it have connected. */
+  async ofAccount(accountId: string): Promise<readonly { readonly server: string; readonly owner: string }[]> {
+    const { server, owner } = this.#tables.connections;
+    return this.#orm
+      .select({ server, owner })
+      .from(this.#tables.connections)
+      .where(sql`${accountIn(owner)} = ${accountId}`);
+  }
+
+  /** Accounts with connections behind this one, in their order. */
+  async accountsAfter(accountId: string, most: number): Promise<readonly string[]> {
+    const { connections } = this.#tables;
+    const account = sql<string>`${accountIn(connections.owner)}`;
+    const rows = await this.#orm
+      .selectDistinct({ account })
+      .from(connections)
+      .where(sql`${account} > ${accountId}`)
+      .orderBy(account)
+      .limit(most);
+    return rows.map((row) => row.account);
+  }
+
+  /** Seals with the first key what another one has sealed; what none opens is left, or ended. */
+  async reseal(givesUp: boolean): Promise<{ readonly done: number; readonly left: number }> {
+    const { connections } = this.#tables;
+    const { server, owner, sealed } = connections;
+    let [done, left] = [0, 0];
+    for (let after = { server: '', owner: '' }; ; ) {
+      const rows = await this.#orm
+        .select({ server, owner, sealed })
+        .from(connections)
+        .where(and(sql`(${server}, ${owner}) > (${after.server}, ${after.owner})`, isNotNull(sealed)))
+        .orderBy(asc(server), asc(owner))
+        .limit(pageRows);
+      for (const row of rows) {
+        const outcome = await this.#resealed({ ...row, sealed: row.sealed! }, givesUp);
+        if (outcome === 'done') done++;
+        if (outcome === 'left') left++;
+      }
+      if (rows.length < pageRows) return { done, left };
+      after = rows.at(-1)!;
+    }
+  }
+
+  async #resealed(row: Sealed, givesUp: boolean): Promise<'done' | 'left' | undefined> {
+    const place = placeOf('connection', row.server, row.owner);
+    // A key that is gone opens nothing here, though this process remembers it.
+    this.#keys = this.#parts.source.read();
+    const [first] = this.#keys;
+    if (first !== undefined && unseal(first, row.sealed, place) !== undefined) return undefined;
+    const grant = this.#open<Grant>(row.sealed, place);
+    if (grant === undefined && !givesUp) return 'left';
+    const { connections } = this.#tables;
+    const change = grant === undefined ? { sealed: null } : { sealed: this.#seal(grant, place) };
+    const rows = await this.#orm
+      .update(connections)
+      // Tokens that another process has replaced meanwhile stay.
+      .set(change)
+      .where(and(this.#at(row.server, row.owner), eq(connections.sealed, row.sealed)))
+      .returning({ server: connections.server });
+    if (rows.length === 0) return 'left';
+    return grant === undefined ? undefined : 'done';
   }
 
   /** Whether this process may ask for other tokens now: one of all does at a time. */

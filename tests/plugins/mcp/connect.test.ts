@@ -1,8 +1,18 @@
 /** People connect servers with their own accounts there: each calls tools as who they are, and no answer of a server connects another one's. */
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import type { Service } from '../../../core/contract/contract.ts';
+import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
+import { memberAdmin } from '../../../plugins/common/domain/organizations/members.ts';
+import { Connections } from '../../../plugins/mcp/connect/connections.ts';
+import { endConnections } from '../../../plugins/mcp/connect/ends.ts';
+import type { Generation } from '../../../plugins/mcp/generation.ts';
+import { fakeHost } from '../../helpers/fakes.ts';
+import { until } from '../../helpers/until.ts';
 import { Browser } from '../console/browser.ts';
 import { type GuardedServer, startGuardedServer } from './guarded-server.ts';
 import { openWorld, type World } from './world.ts';
@@ -45,6 +55,11 @@ async function personOf(name: string): Promise<Person> {
   assert.equal((await browser.send('/auth/sign-up/email', { body })).status, 200);
   return { browser, key: (await browser.send('/keys', { body: { name } })).json.key };
 }
+
+const idsOf = async ({ browser }: Person): Promise<{ readonly account: string; readonly person: string }> => {
+  const { json } = await browser.send('/me');
+  return { account: json.account.id, person: json.person.id };
+};
 
 const begin = async ({ browser }: Person, name = 'notes') =>
   browser.send(`/pages/tools/connections/${name}`, { body: { origin: world.gateway.origin } });
@@ -172,6 +187,87 @@ test('a person takes a connection away, and its tokens back', async () => {
   assert.match(server.revoked.slice(count).join(), /^rt-/);
   assert.match(await whoami(ada.key), /not connected/);
   assert.equal((await states(ada))['notes'], 'none');
+});
+
+const find = <T>(service: Service<T>): T => world.gateway.gateway.find(service)!;
+const countConnections = async (): Promise<number> => {
+  const { orm, schema } = find(database);
+  const rows = await orm.execute(sql.raw(`select count(*)::int as all from ${schema}.mcp_connections`));
+  return (rows as unknown as { all: number }[])[0]!.all;
+};
+
+test('connections of a member who is removed go with their tokens, those of the account and of others stay', async () => {
+  const [home, person] = await Promise.all([idsOf(ada), idsOf(bob)]);
+  await find(memberAdmin).join(home.account, person.person, 'admin');
+  assert.equal((await bob.browser.send('/members/choose', { body: { accountId: home.account } })).status, 200);
+  for (const one of [ada, bob]) assert.equal((await connect(one)).status, 200);
+  const [before, revoked] = [await countConnections(), server.revoked.length];
+  // A role that changes ends nothing.
+  await find(memberAdmin).setRole(home.account, person.person, 'developer', { person: home.person });
+  await find(memberAdmin).remove(home.account, person.person, 'revoke', { person: home.person });
+  await until('the end of the connection', async () => (await countConnections()) === before - 1);
+  await until('its tokens taken back', () => server.revoked.length === revoked + 1);
+  assert.equal((await states(ada))['notes'], 'connected');
+  assert.equal(await whoami(ada.key), 'ada');
+});
+
+test('connections of an account that is disabled go, and are made again when it is enabled', async () => {
+  const { account } = await idsOf(ada);
+  await connect(ada, 'team');
+  const before = await countConnections();
+  await find(accountAdmin).setDisabled(account, true);
+  await until('the end of both connections', async () => (await countConnections()) === before - 2);
+  await find(accountAdmin).setDisabled(account, false);
+  assert.match(await whoami(ada.key), /not connected/);
+  assert.equal((await connect(ada)).status, 200);
+  assert.equal(await whoami(ada.key), 'ada');
+});
+
+test('an end that no process has heard of is found by the round of the hour, and other connections stay', async () => {
+  const { orm, schema } = find(database);
+  const [home, other] = await Promise.all([idsOf(ada), idsOf(bob)]);
+  assert.equal((await connect(bob)).status, 200);
+  const disable = (is: boolean) =>
+    orm.execute(sql.raw(`update ${schema}.accounts set disabled = ${is} where id = '${home.account}'`));
+  await disable(true);
+  const host = fakeHost({ directory: world.gateway.directory });
+  for (const service of [database, accountAdmin, memberAdmin] as Service<unknown>[])
+    host.provide(service, find(service));
+  const config = { servers: { notes: { connect: { per: 'person' } } } };
+  const servers = () => ({ config, changed: async () => {} }) as unknown as Generation;
+  endConnections(host, servers, new Connections(host, servers));
+  await host.intervals[0]!.work();
+  const rows = await orm.execute(sql.raw(`select owner from ${schema}.mcp_connections`));
+  const owners = (rows as unknown as { owner: string }[]).map(({ owner }) => owner);
+  assert.ok(!owners.some((owner) => owner.includes(home.account)), 'of the disabled account');
+  assert.ok(owners.includes(`person ${other.account} ${other.person}`), 'of the other one');
+  await disable(false);
+  assert.equal((await connect(ada)).status, 200);
+});
+
+test('secrets rotate seals connections with the first key, and says how many need another; a key that is gone ends them when they are given up', async () => {
+  const file = join(world.gateway.directory, 'secrets.key');
+  const [first, next] = [readFileSync(file, 'utf8').trim(), 'another-key-that-seals-connections'];
+  const rotate = async (values: Record<string, boolean> = {}) => {
+    const command = world.gateway.gateway.commands.find(({ name }) => name === 'secrets rotate')!;
+    const all = (await command.run(values)).json as { uses: string; done: number; left: number; advice: string }[];
+    const { done, left, advice } = all.find(({ uses }) => uses.startsWith('connections'))!;
+    return { done, left, advice };
+  };
+  const all = await countConnections();
+  assert.ok(all > 0);
+  writeFileSync(file, `${next}\n${first}\n`);
+  assert.deepEqual(await rotate(), { done: all, left: 0, advice: 'the others can be removed' });
+  writeFileSync(file, `${next}\n`);
+  assert.deepEqual(await rotate(), { done: 0, left: 0, advice: 'the others can be removed' });
+  server.expire();
+  assert.equal(await whoami(ada.key), 'ada');
+  writeFileSync(file, 'a-third-key-that-has-sealed-nothing');
+  assert.deepEqual(await rotate(), { done: 0, left: all, advice: 'the others are still needed' });
+  assert.equal((await states(ada))['notes'], 'connected');
+  assert.deepEqual(await rotate({ giveUp: true }), { done: 0, left: 0, advice: 'the others can be removed' });
+  assert.equal((await states(ada))['notes'], 'ended');
+  assert.equal((await connect(ada)).status, 200);
 });
 
 test('browsers that are on their way are bounded for each owner', async () => {
