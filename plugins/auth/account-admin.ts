@@ -18,6 +18,9 @@ const mostKeys = 1_000;
 /** Sums of a project are asked for by the ids of its keys. */
 const mostInProjects = 10_000;
 
+/** By such a name the account is found that was made for a person, so no other may take it. */
+const endsLikePersons = / [0-9a-f]{13}$/;
+
 export interface AccountAdminOptions {
   readonly store: AccountAdminStore;
   readonly accountService: AccountService;
@@ -45,9 +48,10 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
     },
 
     async rename(accountId, text) {
-      const { id } = await existing(accountId);
+      const { id, name: before } = await existing(accountId);
       const name = validName(text, 'name');
-      if (isUuid(name)) throw invalid('An account cannot be named like an id.', 'name');
+      if (name === before) return;
+      if (isUuid(name) || endsLikePersons.test(name)) throw invalid('An account cannot be named like an id.', 'name');
       if (!(await store.rename(id, name)))
         throw new GatewayError('conflict', `An account named "${name}" exists already.`, { field: 'name' });
     },

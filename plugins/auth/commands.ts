@@ -5,7 +5,7 @@ import type { Host } from '../../core/contract/contract.ts';
 import { count, duration } from '../../core/contract/schema.ts';
 import { invalid } from '../../core/json/request-body.ts';
 import type { ImageAnswer, KeyCap } from '../common/domain/accounts.ts';
-import type { KeyTerms } from '../common/domain/admin/accounts.ts';
+import type { AccountAdmin, KeyTerms } from '../common/domain/admin/accounts.ts';
 import { type Ledger, ledger } from '../common/domain/ledger.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../common/domain/money.ts';
@@ -15,7 +15,11 @@ import { type AccountService, noAccount } from './accounts.ts';
 import { capOf } from './key-terms.ts';
 import type { AccountRow, KeyRow } from './store.ts';
 
-export function accountCommands(host: Host, accountService: AccountService): Command[] {
+export function accountCommands(
+  host: Host,
+  accountService: AccountService,
+  admin: Pick<AccountAdmin, 'rename'>,
+): Command[] {
   return [
     {
       name: 'accounts create',
@@ -31,6 +35,17 @@ export function accountCommands(host: Host, accountService: AccountService): Com
       name: 'accounts list',
       summary: 'Lists the accounts.',
       run: async () => listAccounts(await accountService.list(), host.clock.now()),
+    },
+    {
+      name: 'accounts rename',
+      summary: 'Gives an account another name, by which commands and settings find it from now on.',
+      arguments: ['<name>', '<new-name>'],
+      run: async (values) => {
+        const { id, name } = await accountNamed(accountService, text(values, 'name') ?? '');
+        await admin.rename(id, text(values, 'newName') ?? '');
+        const renamed = await accountNamed(accountService, id);
+        return { json: renamed, text: `Account "${name}" (${id}) is now "${renamed.name}".` };
+      },
     },
     switchCommand(accountService, 'accounts disable', 'Refuses every key of an account from now on.', true),
     switchCommand(accountService, 'accounts enable', 'Lets a disabled account in again.', false),

@@ -133,12 +133,11 @@ export async function setUpAuth(
   const peppers = host.mode === 'check' ? unusedPeppers : await loadPeppers(store, settings.secret, host);
   const { clock, random } = host;
   const accountService = openAccounts({ store, peppers, clock, random });
-  const commands = [...accountCommands(host, accountService), ...keyCommands(host, accountService)];
   host.provide(accounts, accountService);
-  host.provide(
-    accountAdmin,
-    openAccountAdmin({ store: accountAdminService, accountService, clock, floor: () => host.find(priceFloor) }),
-  );
+  const floor = () => host.find(priceFloor);
+  const admin = openAccountAdmin({ store: accountAdminService, accountService, clock, floor });
+  host.provide(accountAdmin, admin);
+  const commands = [...accountCommands(host, accountService, admin), ...keyCommands(host, accountService)];
   const accountEndsService = openAccountEnds(db, () => clock.now());
   host.provide(accountEnds, accountEndsService);
   provideRules(host, () => current);
@@ -223,7 +222,7 @@ function provideProjects(host: Host, { db, accountService, members }: ProjectPar
   host.provide(memberAdmin, { ...members, ...joining, invitations: openInvitations(db, host.clock) });
   const projects = openProjectAdmin(openProjectStore(db), host.clock);
   host.provide(projectAdmin, projects);
-  return projectCommands(accountService, projects);
+  return projectCommands(accountService, projects, members);
 }
 
 function provideRules(host: Host, current: () => Settings): void {

@@ -129,6 +129,8 @@ export interface AuditChange {
 }
 interface AuditFilter {
   readonly accountId?: string | undefined;
+  /** Without rows of operators and auditors who are none of these people. */
+  readonly people?: readonly string[] | undefined;
   readonly from?: Span['from'] | undefined;
   readonly until?: Span['until'] | undefined;
   readonly actor?: string | undefined;
@@ -144,7 +146,7 @@ export interface Audit {
     readonly reason: string | undefined;
     readonly address: string;
     readonly changes?: readonly AuditChange[] | undefined;
-    /** The account that it is made in by one of its members; they see it too. */
+    /** The account that it is made in: its owners and admins see it too. */
     readonly accountId?: string | undefined;
   }): Promise<((result: string) => Promise<void>) & { readonly id: string }>;
   list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRow>>;

@@ -1,7 +1,9 @@
 /** Operator commands for projects. */
 
 import type { Command, CommandResult } from '../../../core/contract/commands.ts';
+import { invalid } from '../../../core/json/request-body.ts';
 import type { Accounts } from '../../common/domain/accounts.ts';
+import type { MemberAdmin } from '../../common/domain/organizations/members.ts';
 import type { ProjectAdmin, ProjectTerms, ProjectView } from '../../common/domain/organizations/projects.ts';
 import { accountOf, columns, textOf, timeText, type Values } from '../../common/kit/commands/arguments.ts';
 import { noProjectThere } from './admin.ts';
@@ -9,10 +11,18 @@ import { noProjectThere } from './admin.ts';
 const ofAccount = { '--account <name>': 'account of the project, by name or id' };
 const termsOptions = {
   '--models <list>': 'models its keys may call, separated by commas; "all": every one that the key may',
-  '--owner <person>': 'id of the person in charge',
+  '--owner <person>': 'id of the member in charge',
 };
 
-export function projectCommands(accounts: Accounts, projects: ProjectAdmin): Command[] {
+export function projectCommands(
+  accounts: Accounts,
+  projects: ProjectAdmin,
+  members: Pick<MemberAdmin, 'roleOf'>,
+): Command[] {
+  const checkOwner = async (accountId: string, { owner }: Partial<ProjectTerms>) => {
+    if (owner !== undefined && (await members.roleOf(accountId, owner)) === undefined)
+      throw invalid('The owner of a project is a member of its account, named by the id of the person.', 'owner');
+  };
   const named = async (values: Values) => {
     const { id: accountId } = await accountOf(accounts, values);
     const wanted = textOf(values, 'project') ?? '';
@@ -40,7 +50,9 @@ export function projectCommands(accounts: Accounts, projects: ProjectAdmin): Com
       run: async (values) => {
         const { id } = await accountOf(accounts, values);
         const name = textOf(values, 'name') ?? '';
-        return shownAs(await projects.create(id, { name, ...changedTerms(values) }), 'is made');
+        const terms = changedTerms(values);
+        await checkOwner(id, terms);
+        return shownAs(await projects.create(id, { name, ...terms }), 'is made');
       },
     },
     {
@@ -51,7 +63,10 @@ export function projectCommands(accounts: Accounts, projects: ProjectAdmin): Com
       run: async (values) => {
         const before = await named(values);
         const { accountId, id, name, owner, models } = before;
-        const terms = { name: textOf(values, 'name') ?? name, owner, models, ...changedTerms(values) };
+        const wanted = changedTerms(values);
+        // One who has left the account stays until another is named.
+        if (wanted.owner !== owner) await checkOwner(accountId, wanted);
+        const terms = { name: textOf(values, 'name') ?? name, owner, models, ...wanted };
         return shownAs(await projects.change(accountId, id, terms), 'is changed');
       },
     },

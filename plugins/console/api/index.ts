@@ -35,6 +35,7 @@ import { fileRoutes } from './files/files.ts';
 import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
+import { accountNameRoutes } from './organizations/account-name.ts';
 import { memberAuditRoutes } from './organizations/audit.ts';
 import { budgetRoutes } from './organizations/budgets.ts';
 import { companyRoutes } from './organizations/company.ts';
@@ -85,6 +86,7 @@ const topics = [
   companyRoutes,
   directoryRoutes,
   memberAuditRoutes,
+  accountNameRoutes,
   budgetRoutes,
   trafficRoutes,
   alertRoutes,

@@ -5,8 +5,9 @@ import { consolePages } from '../../common/domain/admin/alerts.ts';
 import type { AdministratorKey, MemberContacts } from '../../common/domain/organizations/members.ts';
 import type { Actor } from '../actor.ts';
 import type { ConsoleServices } from '../api/routing/router.ts';
+import { accountLog } from './account-log.ts';
 
-type Parts = Pick<ConsoleServices, 'invitations' | 'audit' | 'settings'>;
+type Parts = Pick<ConsoleServices, 'invitations' | 'audit' | 'settings' | 'find'>;
 
 const admin = { role: 'admin' } as const;
 
@@ -45,7 +46,7 @@ export function openContacts(host: Pick<Host, 'find'>, parts: () => Parts): Memb
         invitations.revoke(key.accountId, invitationId, admin),
       );
     },
-    log: (accountId, span, page) => parts().audit.list({ accountId, ...span }, page),
+    log: (accountId, span, page) => accountLog(parts(), accountId, span, page),
   };
 }
 

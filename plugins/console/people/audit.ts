@@ -1,5 +1,5 @@
 /** The audit log: rows that are added, and of which only the outcome is ever changed. */
-import { and, type Column, desc, eq, gte, like, lt, sql } from 'drizzle-orm';
+import { and, type Column, desc, eq, gte, inArray, like, lt, or, sql } from 'drizzle-orm';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import type { Audit, AuditChange } from '../people.ts';
@@ -34,7 +34,7 @@ export function openAudit(
       return Object.assign(end, { id });
     },
 
-    async list({ accountId, actor, action, subject, from, until }, { limit, after }) {
+    async list({ accountId, people, actor, action, subject, from, until }, { limit, after }) {
       const cursor = readCursor(after);
       const rows = await orm
         .select()
@@ -42,6 +42,7 @@ export function openAudit(
         .where(
           and(
             accountId === undefined ? undefined : eq(audit.accountId, accountId),
+            people && or(eq(audit.role, 'client'), inArray(audit.actorId, [...people])),
             ...[holds(audit.actor, actor), holds(audit.action, action), holds(audit.subject, subject)],
             from === undefined ? undefined : gte(audit.at, new Date(from)),
             until === undefined ? undefined : lt(audit.at, new Date(until)),

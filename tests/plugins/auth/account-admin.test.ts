@@ -105,6 +105,11 @@ test('an account is renamed, disabled and given a ratio; an unknown one is not f
   await admin.rename(id, 'Acme Ltd');
   await assert.rejects(admin.rename(id, 'other'), { kind: 'conflict', field: 'name' });
   await assert.rejects(admin.rename(id, other), { kind: 'invalid_request' });
+  await assert.rejects(
+    admin.rename(id, 'ben@example.test 14d96147be60f'),
+    { kind: 'invalid_request', field: 'name' },
+    'it would be found as the one that was made for a person',
+  );
   await admin.setMultiplier(id, '0.9');
   assert.equal((await admin.find(id))!.multiplier, '0.9');
   await admin.setMultiplier(id, '1.0');

@@ -87,6 +87,20 @@ test('accounts are listed with the end of their plan, also a past one, and their
   assert.match(text, /^acme +\w+ +never +1 +active/m);
 });
 
+test('an account is renamed by its name or id, and found by the new name alone', async () => {
+  const gate = await openGate();
+  const renamed = await gate.command('accounts rename', { name: 'acme', newName: ' Acme Ltd ' });
+  assert.deepEqual(
+    [(renamed.json as { id: string; name: string }).id, (renamed.json as { name: string }).name],
+    [gate.accountId, 'Acme Ltd'],
+  );
+  assert.match(renamed.text, /^Account "acme" \(.*\) is now "Acme Ltd"\.$/);
+  await assert.rejects(gate.command('accounts disable', { name: 'acme' }), { kind: 'not_found' });
+  await gate.command('accounts rename', { name: gate.accountId, newName: 'acme' });
+  assert.equal((await gate.book.find('acme'))?.id, gate.accountId);
+  await assert.rejects(gate.command('accounts rename', { name: 'acme' }), /1 to 100 characters/);
+});
+
 test('faults of a new account are reported before anything is made', async () => {
   const gate = await openGate();
   providePlans(gate);

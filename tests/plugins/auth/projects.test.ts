@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { caller, keyring } from '../../../plugins/common/domain/accounts.ts';
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
+import { memberAdmin } from '../../../plugins/common/domain/organizations/members.ts';
 import { projectAdmin } from '../../../plugins/common/domain/organizations/projects.ts';
 import { fakeExchange, okAnswer } from '../../helpers/fakes.ts';
 import { closeEmbedded } from './embedded.ts';
@@ -116,12 +117,16 @@ test('a project has one name in its account, is not seen from another one, and a
 });
 
 test('commands create, list, change, archive and restore a project by its name', async () => {
-  const { command, accountId } = await openProjects();
+  const { command, accountId, host } = await openProjects();
   const account = accountId;
+  const stranger = refused('invalid_request', 'owner');
+  await assert.rejects(command('projects create', { account, name: 'web', owner: 'ada' }), stranger);
+  await host.get(memberAdmin).roleAtHome(accountId, 'ada');
   await command('projects create', { account, name: 'web', models: 'one, two', owner: 'ada' });
   const changed = await command('projects change', { account, project: 'web', name: 'site', models: 'all' });
   const { name, models, owner } = changed.json as { name: string; models?: string[]; owner?: string };
   assert.deepEqual([name, models, owner], ['site', undefined, 'ada'], 'what is not named stays');
+  await assert.rejects(command('projects change', { account, project: 'site', owner: 'ben' }), stranger);
   await command('projects archive', { account, project: 'site' });
   assert.match((await command('projects list', { account })).text, /^site +0 +all +ada +archived \d{4}-/m);
   await command('projects restore', { account, project: 'site' });

@@ -226,6 +226,59 @@ test("members' calls carry the person, and the account's owners read who did wha
   assert.deepEqual([status, json.error.code], [409, 'last_owner']);
 });
 
+test("acts of an operator in an account stand in its log without the operator's address, and a filter finds none", async () => {
+  const { json: key } = await ada!.send('/keys', { body: { name: 'for a trial' } });
+  const reason = 'asked for by phone';
+  const done = async (path: string, method: string, body: object) => {
+    const reply = await boss!.send(`/admin/accounts/${adas}${path}`, { method, body: { ...body, reason } });
+    assert.equal(reply.status, 200, `${path}: ${reply.text}`);
+  };
+  await done(`/keys/${key.id}`, 'DELETE', {});
+  await done('/budgets', 'POST', { of: 'account', amount: '5', every: 'month' });
+  await done('/disable', 'POST', {});
+  await done('/enable', 'POST', {});
+  const log = async (query = '') => {
+    const { rows } = (await ada!.send(`/members/audit?limit=100${query}`)).json;
+    return rows.map(({ actor, action, result }: Record<string, string>) => `${actor} ${action} ${result}`) as string[];
+  };
+  const lines = await log();
+  const { gateway } = (await ada!.send('/me')).json;
+  for (const action of ['account.key.revoke', 'budget.set', 'account.disable', 'account.enable', 'account.credit'])
+    assert.ok(lines.includes(`${gateway.name} ${action} done`), `${action}: ${lines.join('\n')}`);
+  const { person } = (await boss!.send('/me')).json;
+  assert.equal(
+    lines.some((line) => line.includes(person.email)),
+    false,
+  );
+  assert.deepEqual(await log('&actor=oscar'), [], 'whose address has it is no secret that can be tried');
+  assert.ok((await log('&actor=ada')).length > 0);
+  const { rows } = (await boss!.send('/admin/audit?action=account.key.revoke')).json;
+  assert.deepEqual([rows[0].actor, rows[0].reason], [person.email, reason]);
+});
+
+test('an owner and an operator rename the account, and each page has the new name at once', async () => {
+  const nameOf = async (who: Browser, id: string) => {
+    const { account, accounts } = (await who.send('/me')).json;
+    return [account.name, accounts.find((one: { id: string }) => one.id === id).name];
+  };
+  const rename = (who: Browser, name: string) => who.send('/account', { method: 'PATCH', body: { name } });
+  assert.equal((await rename(ada!, ' Acme ')).status, 200);
+  assert.deepEqual(await nameOf(ada!, adas!), ['Acme', 'Acme']);
+  assert.equal((await rename(eve!, 'Mine')).json.error.code, 'role_not_included');
+  assert.equal((await rename(ben!, 'Acme')).status, 409);
+  for (const wrong of [adas!, 'eve@example.test 14d96147be60f', ' ', 'x'.repeat(101)])
+    assert.equal((await rename(ada!, wrong)).status, 400, wrong);
+  const { link } = (await invite(ada!, 'hal@example.test', 'viewer')).json;
+  assert.equal((await ada!.send(`/members/join?token=${tokenOf(link)}`)).json.account, 'Acme');
+  const body = { name: 'Acme Ltd', reason: 'a new register' };
+  assert.equal((await boss!.send(`/admin/accounts/${adas}/rename`, { body })).status, 200);
+  assert.deepEqual(await nameOf(ada!, adas!), ['Acme Ltd', 'Acme Ltd']);
+  assert.equal((await boss!.send(`/admin/accounts/${adas}`)).json.account.name, 'Acme Ltd');
+  const { rows } = (await ada!.send('/members/audit')).json;
+  assert.deepEqual(rows[0].changes, [{ field: 'name', before: 'Acme', after: 'Acme Ltd' }]);
+  assert.equal((await boss!.send('/admin/accounts/nothing/rename', { body })).status, 404);
+});
+
 test('ownership is handed on by an invitation that its receiver accepts, and the first owner leaves for good', async () => {
   const { link } = (await invite(ada!, 'eve@example.test', 'owner')).json;
   await join(eve!, link);

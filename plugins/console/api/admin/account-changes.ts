@@ -195,7 +195,7 @@ function moneyChange(services: ConsoleServices, accountId: string, { amount, rea
     return { balance: await balanceOf(services, accountId) };
   };
   const changes = changesOf({ accountId, amount: usdText(amount) });
-  return { ...change, reason: `${usdText(amount)} USD: ${reason}`, changes, run: answer };
+  return { ...change, accountId, reason: `${usdText(amount)} USD: ${reason}`, changes, run: answer };
 }
 
 async function setDisabled(services: ConsoleServices, named: string, reason: string, disabled: boolean) {

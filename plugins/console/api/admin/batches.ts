@@ -70,9 +70,10 @@ export function operatorBatchRoutes(services: ConsoleServices) {
       batches().listAll({ accountId, state, endpoint }, page),
     )
     .read(one, async ({ param }) => batchStoryJson(await found(param.id)))
-    .action(cancel, ({ param: { id: subject }, json: { reason } }) => {
+    .action(cancel, async ({ param: { id: subject }, json: { reason } }) => {
+      const accountId = (await batches().findAny(subject))?.accountId;
       const run = async () => batches().cancel((await found(subject)).accountId, subject);
-      return { action: 'batch.cancel', subject, reason, run };
+      return { action: 'batch.cancel', subject, reason, accountId, run };
     });
 }
 

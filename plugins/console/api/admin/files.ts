@@ -45,11 +45,12 @@ export function operatorFileRoutes(services: ConsoleServices) {
       if (file === undefined) throw nothingHere('file');
       return { ...operatorFileJson(file), accountBytes: await files().storedBytes(file.accountId) };
     })
-    .action(remove, ({ param: { id: subject }, json: { reason } }) => {
+    .action(remove, async ({ param: { id: subject }, json: { reason } }) => {
+      const accountId = (await files().find(subject))?.accountId;
       const run = async () => {
         if (!(await files().remove(subject))) throw nothingHere('file');
       };
-      return { action: 'file.delete', subject, reason, run };
+      return { action: 'file.delete', subject, reason, accountId, run };
     });
 }
 

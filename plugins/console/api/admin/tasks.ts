@@ -28,10 +28,11 @@ export function operatorTaskRoutes(services: ConsoleServices) {
       const columns = ['createdAt', 'completedAt', 'id', 'requestId', 'accountId', ...taskCells] as const;
       return csvOfTasks(services, c, columns, taskFilter(query, query.accountId));
     })
-    .action(cancelTask, ({ param: { id: subject }, json: { reason }, c }) => ({
+    .action(cancelTask, async ({ param: { id: subject }, json: { reason }, c }) => ({
       action: 'task.cancel',
       subject,
       reason,
+      accountId: (await need(services, taskAdmin).find(subject, undefined, undefined))?.accountId,
       run: () => need(services, taskAdmin).cancel(subject, undefined, c.req.raw.signal),
     }));
 }

@@ -124,8 +124,12 @@ export class Routes<Known = unknown> {
     route: Route,
     plan: (input: InputOf<Route>) => Later<Change<AnswerOf<Route>>>,
   ): Routes<Known & Described<Route>> {
+    const isOfAccount = route.path.startsWith('/admin/accounts/{id}/');
     return this.#add(route, async (c) => {
-      const { run, outcome, ...change } = await plan(inputOf<Route>(c));
+      const { run, outcome, ...planned } = await plan(inputOf<Route>(c));
+      // What operators do about an account stands in its own log too.
+      const accountId = planned.accountId ?? (isOfAccount ? c.req.param('id') : undefined);
+      const change = { ...planned, accountId };
       const work = async (auditId: string) => ((await run(auditId)) ?? { ok: true }) as AnswerOf<Route>;
       return c.json((await audited(this.#services, c, change, work, outcome)) as object, 200);
     });

@@ -180,10 +180,11 @@ export function fakeAudit(world: World): Audit & { readonly rows: AuditRow[] } {
       };
       return Object.assign(end, { id: row.id });
     },
-    list: async ({ accountId, actor, action, subject, from, until }, page) =>
+    list: async ({ accountId, people, actor, action, subject, from, until }, page) =>
       paged(
         rows
           .filter((row) => accountId === undefined || accounts.get(row.id) === accountId)
+          .filter((row) => people === undefined || row.role === 'client' || people.includes(row.actorId ?? ''))
           .filter((row) => actor === undefined || row.actor.includes(actor))
           .filter((row) => action === undefined || row.action.startsWith(action))
           .filter((row) => subject === undefined || row.subject.includes(subject))

@@ -86,9 +86,9 @@ export function chance(seed: number): () => number {
 
 const uuid = (number: number) => `01980000-0000-7000-8000-${number.toString(16).padStart(12, '0')}`;
 const names = [
-  'demo',
+  'client@example.test 14d96147be60f',
   'ada-labs',
-  'northwind',
+  'operator@example.test 24d96147be60f',
   'blue-heron',
   'cobalt',
   'delta-works',

@@ -1,4 +1,5 @@
 /** Finds places by a few letters, the best match first. Pure. */
+import { accountName } from './account-name.ts';
 
 export interface Place {
   readonly kind: 'page' | 'model' | 'key' | 'account' | 'request' | 'task' | 'batch' | 'action';
@@ -92,7 +93,7 @@ function askedPlaces({ asks, name, search = {} }: Action, rest: string, { accoun
 function accountPlace({ id, name, person }: FoundAccount): Place {
   return {
     kind: 'account',
-    name: person === null ? name : `${person.name} · ${person.email}`,
+    name: person === null ? name : `${accountName({ name, person })} · ${person.email}`,
     to: `/admin/accounts/${encodeURIComponent(id)}`,
   };
 }

@@ -4,6 +4,9 @@ export default {
     title: 'Members',
     hint: 'People who use this account, each with a role. They sign in with their own address.',
     accounts: 'Account',
+    rename: 'Rename',
+    renameTitle: 'Another name for the account',
+    renamed: 'The account is called {{name}} now.',
     role: {
       owner: 'Owner',
       admin: 'Admin',
@@ -53,7 +56,7 @@ export default {
     leaveWords: 'Your keys in it are revoked at once. Only an invitation brings you back.',
     log: 'Who did what',
     noLog: 'Nothing yet',
-    noLogHint: 'What members change in this account is listed here.',
+    noLogHint: 'What members and operators change in this account is listed here.',
     actor: 'Who',
     action: 'What',
     subject: 'On',

@@ -19,6 +19,7 @@ import { Steady } from '../../../parts/steady.tsx';
 import { RemoveMember, RoleDrawer } from './change.tsx';
 import { Invite, Waiting } from './invitations.tsx';
 import { membersKey } from './keys.ts';
+import { RenameAccount } from './rename.tsx';
 import '../../../parts/company-texts.ts';
 import '../../../parts/member-texts.ts';
 
@@ -48,9 +49,12 @@ export default function Members() {
       }
     >
       {account !== null && (
-        <Text fz="sm">
-          {account.name} · {t(`client.members.role.${account.role}`)}
-        </Text>
+        <Group gap="xs">
+          <Text fz="sm" className="breaks">
+            {account.name} · {t(`client.members.role.${account.role}`)}
+          </Text>
+          {account.rights.includes('account') && <RenameAccount name={account.name} />}
+        </Group>
       )}
       {manages && (
         <Group>

@@ -3,6 +3,7 @@ import { Button, Menu } from '@mantine/core';
 import {
   IconChevronDown,
   IconMinus,
+  IconPencil,
   IconPlayerPause,
   IconPlayerPlay,
   IconPlus,
@@ -12,12 +13,13 @@ import {
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
+import { accountName } from '../../../parts/account-name.ts';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { useActs } from '../parts/act.tsx';
 import type { AccountDetail } from '../types.ts';
-import { AdmissionDialog, MoneyDialog, MultiplierDialog, PlanDialog } from './account-dialogs.tsx';
+import { AdmissionDialog, MoneyDialog, MultiplierDialog, PlanDialog, RenameDialog } from './account-dialogs.tsx';
 
-const dialogs = ['credit', 'debit', 'plan', 'multiplier', 'admission'] as const;
+const dialogs = ['credit', 'debit', 'plan', 'multiplier', 'rename', 'admission'] as const;
 type Dialog = (typeof dialogs)[number];
 
 export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
@@ -32,7 +34,8 @@ export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
     change({ act: undefined });
   });
   if (!useActs()) return null;
-  const account = { ...detail.account, name: detail.person?.name || detail.account.name };
+  const { name: ownName } = detail.account;
+  const account = { ...detail.account, name: accountName({ name: ownName, person: detail.person }) };
   const close = () => setDialog(undefined);
   const withMoney = has(me, 'wallet');
   return (
@@ -62,6 +65,9 @@ export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
           <Menu.Item leftSection={<IconX size={15} />} onClick={() => setDialog('multiplier')}>
             {t('operator.people.accounts.changeMultiplier')}
           </Menu.Item>
+          <Menu.Item leftSection={<IconPencil size={15} />} onClick={() => setDialog('rename')}>
+            {t('operator.people.accounts.rename')}
+          </Menu.Item>
           <Menu.Divider />
           <Menu.Item
             color={account.disabled ? undefined : 'red'}
@@ -75,6 +81,7 @@ export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
       {(dialog === 'credit' || dialog === 'debit') && <MoneyDialog account={account} verb={dialog} onClose={close} />}
       {dialog === 'plan' && <PlanDialog account={account} onClose={close} />}
       {dialog === 'multiplier' && <MultiplierDialog account={account} onClose={close} />}
+      {dialog === 'rename' && <RenameDialog account={account} from={ownName} onClose={close} />}
       {dialog === 'admission' && <AdmissionDialog account={account} onClose={close} />}
     </>
   );

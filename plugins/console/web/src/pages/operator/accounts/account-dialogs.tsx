@@ -9,6 +9,7 @@ import { ledgerPath } from '../money/ledger-table.tsx';
 import { Act } from '../parts/act.tsx';
 import { answerKey } from '../parts/load.tsx';
 import { MomentField, toIso } from '../parts/moment-field.tsx';
+import { accountNamesKey } from '../parts/names.tsx';
 import { usePlans } from '../plans/use-plans.ts';
 import { isAmount, isRatio } from '../sums/usd.ts';
 import type { Account } from '../types.ts';
@@ -18,7 +19,12 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 const pathOf = ({ id }: Account) => `/admin/accounts/${encodeURIComponent(id)}`;
-const staleFor = (account: Account) => [answerKey(pathOf(account)), listKey('/admin/accounts'), listKey(ledgerPath)];
+const staleFor = (account: Account) => [
+  answerKey(pathOf(account)),
+  listKey('/admin/accounts'),
+  listKey(ledgerPath),
+  accountNamesKey,
+];
 
 /** A change of an account: what it makes old is asked for again. */
 function AccountAct({
@@ -155,6 +161,36 @@ export function MultiplierDialog({ account, onClose }: DialogProps) {
         value={ratio}
         wrong={isFine ? undefined : t('operator.ask.ratioWrong')}
         onChange={setRatio}
+      />
+    </AccountAct>
+  );
+}
+
+/** `from`: its own name, which may not be the one that it is called by. */
+export function RenameDialog({ account, from, onClose }: DialogProps & { readonly from: string }) {
+  const { t } = useTranslation();
+  const [typed, setTyped] = useState(from);
+  const name = typed.trim();
+  return (
+    <AccountAct
+      account={account}
+      onClose={onClose}
+      title={t('operator.people.accounts.renameTitle', { name: account.name })}
+      text={t('operator.people.accounts.renameText')}
+      action={t('operator.people.accounts.rename')}
+      missing={name === '' || name === from}
+      act={async (reason) => {
+        await send('POST', `${pathOf(account)}/rename`, { name, reason });
+        return t('operator.people.accounts.renamed', { name });
+      }}
+    >
+      <TextInput
+        label={t('shell.word.name')}
+        required
+        data-autofocus
+        maxLength={100}
+        value={typed}
+        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
       />
     </AccountAct>
   );

@@ -7,6 +7,7 @@ import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
+import { accountName } from '../../../parts/account-name.ts';
 import type { Edited } from '../../../parts/budgets/budget-list.tsx';
 import { CopyButton } from '../../../parts/copy-button.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
@@ -64,8 +65,7 @@ export default function AccountPage() {
   );
 }
 
-/** An account that a person has is known by the person: its own name is made of address and id. */
-const accountTitle = ({ account, person }: AccountDetail) => person?.name || account.name;
+const accountTitle = ({ account: { name }, person }: AccountDetail) => accountName({ name, person });
 
 function Id({ detail: { account, person } }: { readonly detail: AccountDetail }) {
   const { t } = useTranslation();
@@ -153,16 +153,19 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
   );
 }
 
-function AccountCredit({ detail: { account, person } }: { readonly detail: AccountDetail }) {
+function AccountCredit({ detail }: { readonly detail: AccountDetail }) {
   const [isOpen, setOpen] = useState(false);
   const acts = useActs();
   return (
     <Suspense fallback={null}>
-      <CreditLine path={`${accountPath(account.id)}/credit-line`} onSet={acts ? () => setOpen(true) : undefined} />
+      <CreditLine
+        path={`${accountPath(detail.account.id)}/credit-line`}
+        onSet={acts ? () => setOpen(true) : undefined}
+      />
       {isOpen && (
         <CreditLineDialog
-          path={accountPath(account.id)}
-          name={person?.name || account.name}
+          path={accountPath(detail.account.id)}
+          name={accountTitle(detail)}
           onClose={() => setOpen(false)}
         />
       )}

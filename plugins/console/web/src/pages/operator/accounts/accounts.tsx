@@ -4,6 +4,7 @@ import { IconUsersGroup } from '@tabler/icons-react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
+import { accountName } from '../../../parts/account-name.ts';
 import { moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
 import { localDecimals } from '../../../parts/format.ts';
 import type { Column } from '../../../parts/rows-table.tsx';
@@ -65,11 +66,11 @@ function useColumns(): Column<AccountRow>[] {
   const withMoney = has(useMe(), 'money');
   return [
     textColumn('name', t('shell.word.name'), {
-      plain: shownName,
+      plain: accountName,
       cell: (row) => (
         <div title={row.name}>
           <Text fz="sm" fw={550} truncate>
-            {shownName(row)}
+            {accountName(row)}
           </Text>
           {row.person !== null && (
             <Text fz="xs" c="dimmed" truncate>
@@ -101,9 +102,6 @@ function useColumns(): Column<AccountRow>[] {
       : []),
   ];
 }
-
-/** The name of its person, else its own. */
-const shownName = ({ name, person }: AccountRow): string => person?.name || name;
 
 function planCell({ plan, planEndsAt }: AccountRow) {
   return (

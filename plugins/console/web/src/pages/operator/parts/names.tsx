@@ -5,15 +5,18 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { get } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
+import { accountName } from '../../../parts/account-name.ts';
 import type { AccountRow, Page } from '../types.ts';
 
-/** Names of the first accounts: their person's, or their own; other accounts are shown by their id. */
+export const accountNamesKey = ['account names'] as const;
+
+/** Names of the first accounts; other accounts are shown by their id. */
 export function useAccountNames(wanted = true): ReadonlyMap<string, string> | undefined {
   const known = has(useMe(), 'accounts');
   return useQuery({
-    queryKey: ['account names'],
+    queryKey: accountNamesKey,
     queryFn: ({ signal }) => get<Page<AccountRow>>('/admin/accounts', { limit: 500 }, signal),
-    select: ({ rows }) => new Map(rows.map(({ id, name, person }) => [id, person?.name || name])),
+    select: ({ rows }) => new Map(rows.map((row) => [row.id, accountName(row)])),
     staleTime: 300_000,
     enabled: known && wanted,
   }).data;

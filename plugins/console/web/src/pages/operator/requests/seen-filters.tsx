@@ -5,6 +5,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get, type Query } from '../../../api/client.ts';
+import { accountName } from '../../../parts/account-name.ts';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { shortId } from '../parts/names.tsx';
 import type { AccountRow, Group, Page } from '../types.ts';
@@ -44,7 +45,7 @@ export function AccountFilter() {
   });
   const data = (found.data?.rows ?? []).map(({ id, name, person }) => ({
     value: id,
-    label: person === null ? name : `${person.name || person.email} · ${shortId(id)}`,
+    label: person === null ? name : `${accountName({ name, person })} · ${shortId(id)}`,
   }));
   return (
     <Choice
