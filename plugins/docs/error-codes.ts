@@ -1,20 +1,8 @@
 /** The codes of errors that clients get: the kind of each, which decides the status, what it means and what to do. */
-import type { ErrorKind } from '../../core/contract/errors.ts';
 import { table } from '../../core/contract/table.ts';
+import { type ErrorCode, of, waits } from './code-of.ts';
+import { storeCodes } from './store-codes.ts';
 
-export interface ErrorCode {
-  readonly kinds: readonly ErrorKind[];
-  readonly meaning: string;
-  readonly cure: string;
-}
-
-const of = (kinds: ErrorKind | readonly ErrorKind[], meaning: string, cure: string): ErrorCode => ({
-  kinds: [kinds].flat() as readonly ErrorKind[],
-  meaning,
-  cure,
-});
-
-const waits = 'Repeat after `retry-after`.';
 const operator = 'Repeat later; if it lasts, the operator looks at `/readyz` and the log.';
 
 export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
@@ -84,14 +72,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'Too many wrong keys came from this address.',
     'Correct the key, then wait for `retry-after`.',
   ),
-  file_exists: of('conflict', 'There is a file of this name.', 'Choose another name.'),
-  file_not_found: of(
-    'not_found',
-    'There is no such file of this account.',
-    'Upload it again; files are kept for a limited time.',
-  ),
-  file_space_used_up: of('forbidden', 'The files of the account fill its space.', 'Delete files.'),
-  files: of('rate_limited', 'Too many files are being sent.', waits),
   forms: of('rate_limited', 'Too many forms with sound are under way.', waits),
   guardrail_not_applicable: of(
     'forbidden',
@@ -283,7 +263,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   token_not_admitted: of('forbidden', 'The account or person of the token is not here.', 'Ask the operator.'),
   too_many_entries: of('invalid_request', 'The request has more inputs than it may.', 'Send fewer at once.'),
-  too_many_files: of('forbidden', 'The account has as many files as it may.', 'Delete files.'),
   too_many_queued_turns: of(
     'rate_limited',
     'Too many turns wait on the connection.',
@@ -346,4 +325,5 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The prompt is longer than the model takes.',
     'Shorten it, or choose a model with a longer context.',
   ),
+  ...storeCodes,
 });
