@@ -161,6 +161,8 @@ export class Tally {
     const counted = this.#times === undefined && at < this.period.start ? zero : cost;
     this.#held = money(this.#held - held);
     this.#free = money(this.#free + held - counted);
+    // With what others have, it may be enough now.
+    if (held > counted) this.#refusedUntil = past;
     if (this.asked > 0) this.#note(counted, held > counted ? held : counted);
   }
 
@@ -317,8 +319,9 @@ export class Tally {
     return this.#turn.promise;
   }
 
-  /** Lets waiting calls ask again. */
+  /** There may be more: waiting calls ask again, and new ones are not refused without asking. */
   endTurn(): void {
+    this.#refusedUntil = past;
     this.#turn?.resolve();
     this.#turn = undefined;
   }

@@ -9,7 +9,7 @@ import { Tally } from '../../../../plugins/billing/budgets/tally.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { budgetPeriods } from '../../../../plugins/common/domain/organizations/budgets.ts';
 import { fc } from '../../../helpers/properties.ts';
-import { type Call, type Fate, Fleet, type Running } from './fleet-world.ts';
+import { type Call, type Fate, Fleet, type FleetNode, type Running } from './fleet-world.ts';
 
 before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 after(() => mock.timers.reset());
@@ -190,6 +190,23 @@ test('a running answer takes nothing beyond a ceiling that was lowered, before t
   book.change([{ of: 'account', amount: money(500n), every: 'ever' }]);
   fleet.nodes[0]!.tallies.revise((scope) => book.revised(scope));
   assert.deepEqual([running.share.covers(money(401n)), running.share.covers(money(400n))], [false, true]);
+});
+
+test('a refused call is admitted at once when calls have ended here, or another process has returned something', async () => {
+  for (const isHere of [true, false]) {
+    const fleet = new Fleet(3);
+    const { scopes } = ceilingOf(1_000n);
+    const [here, there, third] = fleet.nodes;
+    const enter = (node: FleetNode | undefined, amount: bigint) => fleet.enter(node!, callOf(0), scopes, amount);
+    const running = [(await enter(here, 300n)) as Running, (await enter(there, 500n)) as Running];
+    assert.equal(await enter(here, 250n), undefined);
+    fleet.end(running[isHere ? 0 : 1]!, 0n);
+    fleet.host.advance(1);
+    // Who asks lets the others return what they do not need, and say so to all.
+    if (!isHere) assert.notEqual(await enter(third, 300n), undefined);
+    const admitted = await enter(here, isHere ? 400n : 300n);
+    assert.notEqual(admitted, undefined, isHere ? 'the end was here' : 'another process has returned something');
+  }
 });
 
 test('money that a call releases while a share is asked for is not returned, since a power cut can take its end', async () => {
