@@ -13,13 +13,14 @@ import type { Fault } from '../../core/contract/remarks.ts';
 import { adminPages, clientPages } from '../common/domain/admin/admin-pages.ts';
 import { alertAdmin, consolePages, mailers } from '../common/domain/admin/alerts.ts';
 import { payments } from '../common/domain/admin/ledger.ts';
-import { accountPeople } from '../common/domain/admin/notices.ts';
+import { accountPeople, noticeSender } from '../common/domain/admin/notices.ts';
 import type { Database } from '../common/domain/database.ts';
 import { priceFloor } from '../common/domain/models.ts';
 import { memberContacts } from '../common/domain/organizations/members.ts';
 import { consoleSite } from '../common/domain/pages/console-site.ts';
 import type { Plans } from '../common/domain/plans.ts';
 import { brandOf, mailFoot } from './brand/brand.ts';
+import { companyCommand } from './company/commands.ts';
 import { sealProvidersAgain } from './company/providers.ts';
 import { openCompanyStore } from './company/store.ts';
 import { companyTables } from './company/tables.ts';
@@ -80,6 +81,7 @@ export default definePlugin<ConsoleConfig>({
       priceFloor,
       alertAdmin,
       services.noticeAdmin,
+      noticeSender,
     ],
     provides: [mailers, consolePages, accountPeople, consoleSite, memberContacts],
   },
@@ -132,6 +134,7 @@ export default definePlugin<ConsoleConfig>({
           opened.live.start();
           opened.keepConfigurations();
           host.every(pruneIntervalMs, 'prune sessions and links', () => opened.prune());
+          host.every(pruneIntervalMs, 'ask DNS for the domains of companies', () => opened.checkDomains());
         },
         listening(origin) {
           listening = origin;
@@ -196,7 +199,12 @@ function commandLineOf(parts: CommandParts, links: Links, settings: ConsoleConfi
   const { host, store, secrets } = parts;
   const providers = providerAdmin(settings, host.fetch);
   return {
-    commands: [...consoleCommands(links, settings.origin), providersCommand(providers), ...historyCommands(parts)],
+    commands: [
+      ...consoleCommands(links, settings.origin),
+      providersCommand(providers),
+      companyCommand(parts),
+      ...historyCommands(parts),
+    ],
     secrets: () => [rotatedPeople(store, secrets, host.random, (all) => allSealedAgain(store, all, host.random))],
   };
 }

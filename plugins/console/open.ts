@@ -59,6 +59,8 @@ export interface OpenedConsole extends ConsoleSite {
   /** Gets ready for another section; what it returns takes that up. */
   prepare(settings: ConsoleConfig): Promise<() => void>;
   prune(): Promise<void>;
+  /** Asks DNS again for the domains of companies. */
+  checkDomains(): Promise<void>;
   /** Records what runs and what is applied from now on. */
   keepConfigurations(): void;
   close(): Promise<void>;
@@ -121,6 +123,7 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
         void mailer?.close();
       };
     },
+    checkDomains: () => furniture.services.companies.check(),
     async prune() {
       await ground.peopleStore.prune(new Date(parts.host.clock.now()));
       await parts.links.prune();
@@ -303,6 +306,7 @@ function signInOf(ground: Ground, settings: ConsoleConfig, { name, ...given }: S
     },
     fetch: host.fetch,
     applyPlan: given.people.applyPlan,
+    requiredFor: (email) => given.companies.requiredFor(email),
     store: peopleStore,
     settings: {
       name,

@@ -52,7 +52,7 @@ export const configSchema = z.strictObject({
     .record(z.string().regex(/^[a-z][a-z0-9_]{0,60}$/, 'must be a short name of small letters'), kind)
     .default({})
     .describe(
-      'Thresholds and channels by kind: low_balance, cap_share, budget_share, window_share, plan_end, key_expiry, key_age, credit_overdue, price_change, or one of a plugin. Set it to what suits most clients; each can choose otherwise.',
+      'Thresholds and channels by kind: low_balance, cap_share, budget_share, window_share, plan_end, key_expiry, key_age, credit_overdue, price_change, domain_record, or one of a plugin. Set it to what suits most clients; each can choose otherwise.',
     ),
 });
 export type NoticesConfig = z.output<typeof configSchema>;

@@ -212,6 +212,25 @@ const keyAge: Words = {
   },
 };
 
+const domainRecord: Words = {
+  title: {
+    en: 'The record of a domain is gone',
+    de: 'Der Eintrag einer Domain fehlt',
+    ja: 'ドメインのレコードが見つかりません',
+    zh: '域名的验证记录已消失',
+  },
+  line: {
+    en: ({ domain, ends_at: endsAt }) =>
+      `DNS no longer has the record that verifies ${domain}. Put it back by ${time(endsAt)}, or the sign-in of your company takes no new people of it.`,
+    de: ({ domain, ends_at: endsAt }) =>
+      `Im DNS fehlt der Eintrag, der ${domain} bestätigt. Setzen Sie ihn bis ${time(endsAt)} wieder, sonst nimmt die Anmeldung Ihrer Firma von dort niemanden mehr neu auf.`,
+    ja: ({ domain, ends_at: endsAt }) =>
+      `${domain} を確認するレコードが DNS にありません。${time(endsAt)} までに戻さないと、会社のサインインでこのドメインの新しいメンバーを追加できなくなります。`,
+    zh: ({ domain, ends_at: endsAt }) =>
+      `DNS 中已没有验证 ${domain} 的记录。请在 ${time(endsAt)} 前恢复，否则贵公司的登录将不再接纳该域名的新成员。`,
+  },
+};
+
 const fromWords = (language: NoticeLanguage, iso: string | undefined) => {
   if (iso === undefined) return '';
   const at = time(iso);
@@ -262,4 +281,5 @@ export const kinds: readonly NoticeKind[] = [
   kind('key_age', { ...days, beyond: 'above', threshold: parseUsd('90'), channels: [] }, keyAge),
   kind('credit_overdue', change, creditOverdue),
   kind('price_change', change, priceChange),
+  kind('domain_record', change, domainRecord),
 ];

@@ -39,6 +39,7 @@ import { accountNameRoutes } from './organizations/account-name.ts';
 import { memberAuditRoutes } from './organizations/audit.ts';
 import { budgetRoutes } from './organizations/budgets.ts';
 import { companyRoutes } from './organizations/company.ts';
+import { companyProviderRoutes } from './organizations/company-provider.ts';
 import { creditLineRoutes } from './organizations/credit-lines.ts';
 import { directoryRoutes } from './organizations/directory.ts';
 import { invitationRoutes } from './organizations/invitations.ts';
@@ -84,6 +85,7 @@ const topics = [
   memberRoutes,
   invitationRoutes,
   companyRoutes,
+  companyProviderRoutes,
   directoryRoutes,
   memberAuditRoutes,
   accountNameRoutes,

@@ -1,16 +1,20 @@
 /** The sign-in of companies, put together: their domains and providers, and how people join. */
 import type { Host } from '../../../core/contract/contract.ts';
+import type { Log } from '../../../core/contract/host-tools.ts';
+import { noticeSender } from '../../common/domain/admin/notices.ts';
 import { hashSecret, makeSecret } from '../people/secrets.ts';
 import { companyDomains } from './domains.ts';
 import { type CompanyParts, companyProviders, guardedFetch } from './providers.ts';
 import type { ScimStore } from './scim/store.ts';
 import type { Company } from './types.ts';
+import { checkDomains, isLapsed } from './watch.ts';
 
 export type Companies = ReturnType<typeof openCompanies>;
 
 interface Parts extends CompanyParts {
   readonly scimStore: ScimStore;
   readonly newId: () => string;
+  readonly log: Log;
   /** Resolves with the id of a person who is new here. */
   readonly makePerson: (email: string, name: string) => Promise<string>;
 }
@@ -24,6 +28,7 @@ export function openCompanies(parts: Parts) {
     domains: companyDomains(parts),
     scim: scimOf(parts, providers),
     fetch,
+    check: () => checkDomains({ ...parts, servers: settings.companies.dns, notices: () => host.find(noticeSender) }),
     /** Project that keys of a member are for; undefined: any. */
     async projectOf(accountId: string, personId: string): Promise<string | undefined> {
       return (await store.claimed(accountId, personId))?.project ?? undefined;
@@ -54,7 +59,8 @@ function scimOf(parts: Parts, providers: ReturnType<typeof companyProviders>) {
       settings.companies.sign_in ? scimStore.used(hashSecret(token), now()) : undefined,
     async domains(accountId: string): Promise<readonly string[]> {
       const found = await store.domainsOf(accountId);
-      return found.filter(({ verifiedAt }) => verifiedAt !== undefined).map(({ domain }) => domain);
+      const held = found.filter((one) => one.verifiedAt !== undefined && !isLapsed(one, clock.now()));
+      return held.map(({ domain }) => domain);
     },
     async rules(accountId: string): Promise<Pick<Company, 'groups' | 'role'>> {
       const { groups = [], role = 'developer' } = (await providers.of(accountId)) ?? {};

@@ -1,19 +1,12 @@
 /** Whether a mail domain belongs to an account: a TXT record that only those who run the domain can write. */
-import { Resolver } from 'node:dns/promises';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { ConsoleConfig } from '../config.ts';
+import { recordOf, recordsOf } from './records.ts';
 import type { CompanyStore } from './store.ts';
 
 const mostDomains = 10;
-const longestMs = 5_000;
 const pattern = /^(?=.{4,190}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/;
-
-/** Where the record stands, and what it says. */
-export const recordOf = ({ domain, token }: { readonly domain: string; readonly token: string }) => ({
-  name: `_gateway-verification.${domain}`,
-  value: `gateway-verification=${token}`,
-});
 
 interface Parts {
   readonly store: CompanyStore;
@@ -45,15 +38,19 @@ export function companyDomains({ store, clock, random, settings }: Parts) {
       const own = await has(accountId, domain);
       refuseOperators(settings, domain);
       const holder = await store.holderOf(domain);
-      if (holder?.accountId === accountId) return;
+      if (holder?.accountId === accountId && own.missingSince === undefined) return;
       const texts = await recordsOf(settings.companies.dns, domain);
       if (!texts.includes(recordOf(own).value))
         throw conflict(
           'The record is not there. Changes of DNS take up to a day: try again later.',
           'domain_not_verified',
         );
-      const isHeld = holder !== undefined && texts.includes(recordOf({ domain, token: holder.token }).value);
-      if (isHeld || !(await store.verify(accountId, domain, new Date(clock.now()), holder?.accountId)))
+      const isHeld =
+        holder !== undefined &&
+        holder.accountId !== accountId &&
+        texts.includes(recordOf({ domain, token: holder.token }).value);
+      const from = holder?.accountId === accountId ? undefined : holder?.accountId;
+      if (isHeld || !(await store.verify(accountId, domain, new Date(clock.now()), from)))
         throw conflict('Another account has this domain, and its record is still there.', 'domain_taken');
     },
 
@@ -68,22 +65,6 @@ export function companyDomains({ store, clock, random, settings }: Parts) {
 function refuseOperators({ oidc, domains }: Parts['settings'], domain: string): void {
   if (oidc.some((one) => one.domains.includes(domain)) || domains.some((one) => one.domain === domain))
     throw conflict('The operator of this gateway has set up this domain.', 'domain_taken');
-}
-
-/** Parts of one record belong together. */
-async function recordsOf(servers: readonly string[], domain: string): Promise<readonly string[]> {
-  const resolver = new Resolver({ timeout: longestMs, tries: 1 });
-  if (servers.length > 0) resolver.setServers(servers);
-  try {
-    return (await resolver.resolveTxt(recordOf({ domain, token: '' }).name)).map((parts) => parts.join(''));
-  } catch (error) {
-    const { code = '' } = error as { code?: string };
-    if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
-    throw new GatewayError('overloaded', 'DNS gives no answer for this domain. Try again later.', {
-      field: 'domain',
-      code: 'dns_unreachable',
-    });
-  }
 }
 
 const wrongDomain = (message: string) => new GatewayError('invalid_request', message, { field: 'domain' });

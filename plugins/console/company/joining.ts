@@ -3,6 +3,7 @@ import { APIError } from 'better-auth/api';
 import type { Host } from '../../../core/contract/contract.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { type Claims, firstMatch } from '../people/providers/claims.ts';
+import { domainOf } from '../people/providers/mail-domains.ts';
 import { memberAdmin } from '../services.ts';
 import { type ApplyParts, applyGiven, type Given, givenByNames } from './apply.ts';
 import type { ScimStore } from './scim/store.ts';
@@ -33,6 +34,8 @@ export function joinsCompanies(parts: Parts): JoinCompany {
     if (members === undefined) throw refusal('no_account');
     const { personId, email, company, by: reason, address } = arriving;
     const { accountId } = company;
+    if (company.lapsed.includes(domainOf(email)) && (await members.roleOf(accountId, personId)) === undefined)
+      throw refusal('domain_lapsed');
     const given = await givenTo(parts, arriving);
     const actor = { kind: 'person', id: personId, label: email, role: 'client' } as const;
     try {

@@ -6,10 +6,13 @@ import type { Clock, Random } from '../../../core/contract/host-tools.ts';
 import type { ConsoleConfig, OidcProvider } from '../config.ts';
 import { openText, sealText } from '../config-history/seal.ts';
 import { discover, ProviderFault } from '../people/providers/discovery.ts';
+import { domainOf } from '../people/providers/mail-domains.ts';
 import type { Secrets } from '../people/secrets.ts';
 import { accounts } from '../services.ts';
+import { requireProvider } from './required.ts';
 import type { CompanyStore, SealedProvider } from './store.ts';
-import type { ProviderOfAccount, ProviderSettings } from './types.ts';
+import type { ProviderOfAccount, ProviderSettings, RequiredProvider } from './types.ts';
+import { isLapsed } from './watch.ts';
 
 export interface CompanyParts {
   readonly host: Pick<Host, 'find' | 'fetch'>;
@@ -28,8 +31,11 @@ const viewOf = ({ id, settings }: SealedProvider): ProviderOfAccount => ({
   id,
 });
 
-export function companyProviders(parts: CompanyParts) {
-  const { store, settings } = parts;
+export const companyProviders = (parts: CompanyParts) => ({ ...ownProvider(parts), ...waysIn(parts) });
+
+/** What its owner sees and sets. */
+function ownProvider(parts: CompanyParts) {
+  const { store } = parts;
   return {
     async of(accountId: string): Promise<ProviderOfAccount | undefined> {
       const row = await store.providerOf(accountId);
@@ -48,17 +54,41 @@ export function companyProviders(parts: CompanyParts) {
     /** Why it cannot be used now. */
     async problem(accountId: string): Promise<string | undefined> {
       const row = await store.providerOf(accountId);
-      if (row === undefined) throw new GatewayError('not_found', 'The account has no provider.', { field: 'id' });
+      if (row === undefined) throw noProvider();
       return problemOf(parts, viewOf(row).issuer);
     },
 
+    isRequired: (accountId: string): Promise<boolean> => store.isRequired(accountId),
+
+    /** Sessions that began another way end when it is turned on. */
+    async require(accountId: string, wanted: boolean): Promise<void> {
+      const row = await store.providerOf(accountId);
+      if (row === undefined) throw noProvider();
+      if (wanted) await requireProvider(store, accountId, row.id);
+      else await store.setRequired(accountId, false);
+    },
+  };
+}
+
+/** By which people come in. */
+function waysIn(parts: CompanyParts) {
+  const { store, settings } = parts;
+  return {
     /** For people who give their address; undefined: their domain is of no account. */
     async named(email: string): Promise<{ readonly id: string; readonly name: string } | undefined> {
       if (!settings.companies.sign_in) return undefined;
-      return store.providerFor(email.slice(email.lastIndexOf('@') + 1).toLowerCase());
+      return store.providerFor(domainOf(email));
     },
 
     exist: async (): Promise<boolean> => settings.companies.sign_in && (await store.countProviders()) > 0,
+
+    /** By which alone people with this address sign in. What the operator has set up for a domain counts before. */
+    async requiredFor(email: string): Promise<RequiredProvider | undefined> {
+      const domain = domainOf(email);
+      const { companies, oidc, domains } = settings;
+      if (!companies.sign_in || oidc.some((one) => one.domains.includes(domain))) return undefined;
+      return domains.some((one) => one.domain === domain) ? undefined : store.requiredFor(email);
+    },
 
     /** As the sign-in takes it. undefined: there is none, or no domain of its account is verified. */
     async found(providerId: string): Promise<OidcProvider | undefined> {
@@ -69,12 +99,14 @@ export function companyProviders(parts: CompanyParts) {
       const secret = openText(row.sealed, row.id, parts.secrets());
       // Without domains it would vouch for all addresses.
       if (domains.length === 0 || secret === undefined) return undefined;
+      const now = parts.clock.now();
+      const lapsed = domains.filter((one) => isLapsed(one, now)).map(({ domain }) => domain);
       const { issuer, clientId, scopes, verifiedClaim, role, groups } = viewOf(row);
       return {
         ...{ id: row.id, name: row.name, issuer, client_id: clientId, client_secret: secret, scopes: [...scopes] },
         ...{ domains: domains.map(({ domain }) => domain), verified_claim: verifiedClaim, roles: [], plans: [] },
         ...{ sign_out: 'console', account: '', member: role, members: [], place: row.id },
-        company: { accountId: row.accountId, role, groups, isForeign: true },
+        company: { accountId: row.accountId, role, groups, isForeign: true, lapsed },
       };
     },
 
@@ -83,11 +115,14 @@ export function companyProviders(parts: CompanyParts) {
       const { account, member: role, members: groups } = provider;
       if (account === '') return provider;
       const found = await parts.host.find(accounts)?.find(account);
-      if (found !== undefined) return { ...provider, company: { accountId: found.id, role, groups, isForeign: false } };
+      if (found !== undefined)
+        return { ...provider, company: { accountId: found.id, role, groups, isForeign: false, lapsed: [] } };
       throw new GatewayError('not_found', 'The account of this provider is not there.', { code: 'no_account' });
     },
   };
 }
+
+const noProvider = () => new GatewayError('not_found', 'The account has no provider.', { field: 'id' });
 
 async function saved(
   parts: CompanyParts,

@@ -3,8 +3,10 @@ import { and, asc, count, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 import type { MemberRole } from '../../common/domain/organizations/rights.ts';
 import type { PeopleTables } from '../people/tables.ts';
+import { requiredStatements } from './required.ts';
 import type { CompanyTables } from './tables.ts';
 import type { DomainView } from './types.ts';
+import { watchStatements } from './watch.ts';
 
 export type CompanyStore = ReturnType<typeof openCompanyStore>;
 
@@ -20,20 +22,26 @@ export function openCompanyStore(orm: Orm, tables: CompanyTables, people: People
     ...domainStatements(orm, tables),
     ...providerStatements(orm, tables, people),
     ...peopleStatements(orm, tables),
+    ...watchStatements(orm, tables),
+    ...requiredStatements(orm, tables, people),
   };
 }
 
 function domainStatements(orm: Orm, { domains }: CompanyTables) {
   const one = (accountId: string, domain: string) => and(eq(domains.accountId, accountId), eq(domains.domain, domain));
-  const { domain, token, verifiedAt, accountId: account } = domains;
+  const { domain, token, verifiedAt, missingSince, accountId: account } = domains;
   return {
     async domainsOf(accountId: string): Promise<readonly DomainView[]> {
       const rows = await orm
-        .select({ domain, token, verifiedAt })
+        .select({ domain, token, verifiedAt, missingSince })
         .from(domains)
         .where(eq(account, accountId))
         .orderBy(asc(domain));
-      return rows.map((row) => ({ ...row, verifiedAt: row.verifiedAt?.getTime() }));
+      return rows.map((row) => ({
+        ...row,
+        verifiedAt: row.verifiedAt?.getTime(),
+        missingSince: row.missingSince?.getTime(),
+      }));
     },
 
     async addDomain(accountId: string, name: string, secret: string, at: Date): Promise<void> {
@@ -56,10 +64,11 @@ function domainStatements(orm: Orm, { domains }: CompanyTables) {
     /** The second of two accounts at once gets false: the index lets one in. `from`: the one that it is taken from. */
     verify: (accountId: string, name: string, at: Date, from: string | undefined): Promise<boolean> =>
       orm.transaction(async (inner) => {
-        if (from !== undefined) await inner.update(domains).set({ verifiedAt: null }).where(one(from, name));
+        if (from !== undefined)
+          await inner.update(domains).set({ verifiedAt: null, missingSince: null }).where(one(from, name));
         const changed = await inner
           .update(domains)
-          .set({ verifiedAt: at })
+          .set({ verifiedAt: at, checkedAt: at, missingSince: null })
           .where(
             and(
               one(accountId, name),

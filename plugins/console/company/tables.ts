@@ -1,5 +1,5 @@
 /** Tables of the sign-in of companies, as drizzle sees them. */
-import { pgSchema, text, timestamp } from 'drizzle-orm/pg-core';
+import { boolean, pgSchema, text, timestamp } from 'drizzle-orm/pg-core';
 import type { MemberRole } from '../../common/domain/organizations/rights.ts';
 
 const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
@@ -12,6 +12,8 @@ export function companyTables(schema: string) {
     token: text('token').notNull(),
     createdAt: instant('created_at').notNull(),
     verifiedAt: instant('verified_at'),
+    checkedAt: instant('checked_at'),
+    missingSince: instant('missing_since'),
   });
   const providers = space.table('console_company_providers', {
     id: text('id').primaryKey(),
@@ -19,6 +21,7 @@ export function companyTables(schema: string) {
     name: text('name').notNull(),
     settings: text('settings').notNull(),
     sealed: text('sealed').notNull(),
+    required: boolean('required').notNull().default(false),
     updatedAt: instant('updated_at').notNull(),
   });
   const people = space.table('console_company_people', {

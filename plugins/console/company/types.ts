@@ -17,12 +17,16 @@ export interface Company {
   readonly groups: readonly GroupRule[];
   /** Its owner has written the address of the provider, not the operator. */
   readonly isForeign: boolean;
+  /** Domains that DNS says no more are the account's: they bring in no one new. */
+  readonly lapsed: readonly string[];
 }
 
 export interface DomainView {
   readonly domain: string;
   readonly token: string;
   readonly verifiedAt: number | undefined;
+  /** Since when its record has been gone. */
+  readonly missingSince: number | undefined;
 }
 
 /** As its owner writes it. */
@@ -38,4 +42,10 @@ export interface ProviderSettings {
 
 export interface ProviderOfAccount extends ProviderSettings {
   readonly id: string;
+}
+
+/** The provider by which alone people of a domain sign in. */
+export interface RequiredProvider {
+  readonly id: string;
+  readonly name: string;
 }

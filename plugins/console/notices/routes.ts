@@ -19,7 +19,9 @@ const kinds = z.array(
   z.object({
     kind: z
       .string()
-      .describe('low_balance, cap_share, window_share, plan_end, key_expiry, key_age, credit_overdue, price_change …'),
+      .describe(
+        'low_balance, cap_share, window_share, plan_end, key_expiry, key_age, credit_overdue, price_change, domain_record …',
+      ),
     title: z.string(),
     unit: z.enum(['usd', 'share', 'days', 'none']),
     channels,

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { APIError } from 'better-auth/api';
 import { eq, lte, sql } from 'drizzle-orm';
+import { askCompany } from '../company/required.ts';
 import { addressHeader } from './auth-names.ts';
 import type { AuthParts } from './auth-parts.ts';
 import { arrival } from './providers/arrival.ts';
@@ -27,6 +28,7 @@ export async function admitSession(parts: AuthParts, personId: string, context: 
   const email = await refuseBlocked(parts, personId);
   const vouched = arrival.getStore()?.vouched;
   if (vouched === undefined && parts.domains.byProviderOnly(email)) throw asksProvider(parts.domains, email);
+  await refuseElsewhere(parts, email, vouched?.provider.id);
   if (context?.path === '/two-factor/verify-totp') await useCode(parts, personId, context.body);
   if (vouched === undefined) return undefined;
   const { provider, claims } = vouched;
@@ -41,16 +43,14 @@ export async function admitSession(parts: AuthParts, personId: string, context: 
 type HookContext = { path?: string; body?: unknown; headers?: Headers | undefined } | null;
 
 /** A provider may vouch for an address; a form does not. No sign-up sets a role. */
-export async function admit(
-  { domains, links, orm }: AuthParts,
-  { name, email }: { name: string; email: string },
-  context: HookContext,
-) {
+export async function admit(parts: AuthParts, { name, email }: { name: string; email: string }, context: HookContext) {
+  const { domains, links, orm } = parts;
   refuseLong({ name, email });
   const { invite } = (context?.body ?? {}) as { invite?: unknown };
   const invitation = typeof invite === 'string' ? invite : undefined;
   const provider = arrival.getStore()?.vouched?.provider;
   const vouched = provider !== undefined;
+  await refuseElsewhere(parts, email, provider?.id);
   const wanted = { email: email.toLowerCase(), invitation, vouched };
   const policy = domains.signUpOf(email, provider?.company?.isForeign ? 'owner' : vouched);
   await admitSignUp(policy, links, orm, wanted);
@@ -65,8 +65,13 @@ const withPassword = new Set([
   '/send-verification-email',
 ]);
 
-export async function refuseByPath({ domains, orm, tables }: AuthParts, path: string, email: string, body: unknown) {
-  if (withPassword.has(path) && domains.byProviderOnly(email)) throw asksProvider(domains, email);
+export async function refuseByPath(parts: AuthParts, path: string, email: string, body: unknown) {
+  const { domains, orm, tables } = parts;
+  const refuse = async (address: string) => {
+    if (domains.byProviderOnly(address)) throw asksProvider(domains, address);
+    await refuseElsewhere(parts, address, undefined);
+  };
+  if (withPassword.has(path) && email !== '') await refuse(email);
   if (path === '/reset-password') {
     const { token } = (body ?? {}) as { token?: unknown };
     const { verification, user } = tables;
@@ -75,12 +80,19 @@ export async function refuseByPath({ domains, orm, tables }: AuthParts, path: st
       .from(verification)
       .innerJoin(user, eq(user.id, verification.value))
       .where(eq(verification.identifier, hashSecret(`reset-password:${token}`)));
-    if (person !== undefined && domains.byProviderOnly(person.email)) throw asksProvider(domains, person.email);
+    if (person !== undefined) await refuse(person.email);
   }
   // An ID token may have been seen by others, as in the address of a page; only one that comes for a code of ours counts.
   const { idToken } = (body ?? {}) as { idToken?: unknown };
   if (path === '/link-social' || (path === '/sign-in/social' && idToken !== undefined))
     throw new APIError('NOT_FOUND', { code: 'not_available', message: 'Sign in on the page of the provider.' });
+}
+
+/** `by`: id of the provider that vouches for them. */
+async function refuseElsewhere({ requiredFor }: AuthParts, email: string, by: string | undefined): Promise<void> {
+  const required = await requiredFor(email);
+  if (required === undefined || required.id === by) return;
+  throw new APIError('FORBIDDEN', { code: 'use_company', message: askCompany(email, required) });
 }
 
 const asksProvider = (domains: MailDomains, email: string) =>

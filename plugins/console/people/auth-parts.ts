@@ -1,6 +1,7 @@
 /** What the sign-in is made of. Types alone. */
 import type { Host } from '../../../core/contract/contract.ts';
 import type { JoinCompany } from '../company/joining.ts';
+import type { RequiredProvider } from '../company/types.ts';
 import type { OidcProvider } from '../config.ts';
 import type { Links } from './links.ts';
 import type { Mailer } from './mail.ts';
@@ -26,6 +27,8 @@ export interface AuthParts extends ClaimedParts {
   readonly newId: () => string;
   /** Makes somebody whom the provider of an account has signed in its member. */
   readonly joinCompany: JoinCompany;
+  /** The provider of a company by which alone people with this address sign in. */
+  readonly requiredFor: (email: string) => Promise<RequiredProvider | undefined>;
   readonly settings: {
     readonly name: string;
     readonly cookiePrefix: string;

@@ -20,7 +20,7 @@ export interface SignInParts extends AuthParts {
   readonly people: People;
   readonly store: PeopleStore;
   readonly oidc: readonly OidcProvider[];
-  readonly companies: Pick<Companies, 'found' | 'placed' | 'fetch'>;
+  readonly companies: Pick<Companies, 'found' | 'placed' | 'fetch' | 'requiredFor'>;
   readonly sessionCookie: string;
 }
 

@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi';
 import type { ConsoleServices } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, done } from '../schemas.ts';
-import { turnOf } from './company.ts';
+import { turnOf } from './company-view.ts';
 
 const renew = route(
   'post',

@@ -48,6 +48,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'DELETE /members/sign-in/provider': 'own:signIn',
   'POST /members/sign-in/directory': 'own:signIn',
   'DELETE /members/sign-in/directory': 'own:signIn',
+  'POST /members/sign-in/required': 'own:signIn',
   'POST /members/sign-in/test': 'own:signIn',
   'POST /company-sign-in': 'public',
   'PATCH /account': 'own:account',

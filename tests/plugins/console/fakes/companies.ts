@@ -6,6 +6,7 @@ import type { DomainView, ProviderOfAccount } from '../../../../plugins/console/
 export function fakeCompanies(now: () => number): Companies {
   const domains = new Map<string, DomainView>();
   let provider: ProviderOfAccount | undefined;
+  let required = false;
   let token: Awaited<ReturnType<Companies['scim']['token']>>;
   const asked = new Set<string>();
   return {
@@ -14,7 +15,7 @@ export function fakeCompanies(now: () => number): Companies {
     domains: {
       list: async () => [...domains.values()],
       async add(_accountId, domain) {
-        domains.set(domain, { domain, token: 'a-token-of-this-test', verifiedAt: undefined });
+        domains.set(domain, { domain, token: 'a-token-of-this-test', verifiedAt: undefined, missingSince: undefined });
       },
       async verify(_accountId, domain) {
         if (!asked.has(domain)) {
@@ -44,6 +45,12 @@ export function fakeCompanies(now: () => number): Companies {
     async remove() {
       provider = undefined;
     },
+    isRequired: async () => required,
+    async require(_accountId, wanted) {
+      required = wanted;
+    },
+    requiredFor: async () => undefined,
+    check: async () => undefined,
     problem: async () => undefined,
     named: async () => provider && { id: provider.id, name: provider.name },
     exist: async () => provider !== undefined,

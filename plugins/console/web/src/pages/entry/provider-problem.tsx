@@ -43,6 +43,10 @@ const problems: Readonly<Record<Exclude<Problem, 'unknown'>, readonly string[]>>
   throttled: ['rate_limited'],
 };
 
+/** Texts that come with this page. */
+const ofCompanies = { use_company: 'client.company.required', domain_lapsed: 'client.company.lapsed' } as const;
+const isOfCompanies = (code: string): code is keyof typeof ofCompanies => Object.hasOwn(ofCompanies, code);
+
 function problemOf(code: string): Problem {
   const found = Object.entries(problems).find(([, codes]) => codes.includes(code.toLowerCase()));
   return (found?.[0] ?? 'unknown') as Problem;
@@ -57,7 +61,7 @@ export function ProviderProblem() {
   const reference = /^[a-z_]{1,40}$/i.test(error) ? error : '?';
   return (
     <Alert color="red" variant="light" role="alert" py="xs" data-testid="provider-problem">
-      {t(`entry.problem.${problemOf(error)}`, { gateway, reference })}
+      {isOfCompanies(error) ? t(ofCompanies[error]) : t(`entry.problem.${problemOf(error)}`, { gateway, reference })}
     </Alert>
   );
 }

@@ -29,6 +29,7 @@ export function PasswordForm({
     if (!(error instanceof ApiError)) return undefined;
     if (error.status === 401) return t('entry.signIn.wrong');
     if (error.code === 'email_not_verified') return t('entry.signIn.unverified');
+    if (error.code === 'use_company') return t('client.company.required', { defaultValue: error.message });
     return error.status === 429 ? t('entry.signIn.throttled') : undefined;
   };
   return (
@@ -75,6 +76,7 @@ export function OtherWays({ onDone, next }: { readonly onDone: () => Promise<voi
   const [problem, setProblem] = useState<string>();
   const wordsOf = (error: unknown) => {
     if (!(error instanceof ApiError)) return t('entry.signIn.cancelled');
+    if (error.code === 'use_company') return t('client.company.required', { defaultValue: error.message });
     return error.code === 'passkey_not_found' ? t('entry.signIn.unknownPasskey') : textOf(error);
   };
   const attempt = async (work: () => Promise<unknown>) => {

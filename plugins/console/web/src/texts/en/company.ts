@@ -13,6 +13,7 @@ export default {
     recordValue: 'Its value',
     verified: 'Verified',
     notVerified: 'Not verified',
+    recordGone: 'The record is gone. No new people come in from',
     check: 'Check',
     checkNamed: 'Check {{domain}}',
     remove: 'Remove',
@@ -41,6 +42,15 @@ export default {
     forget: 'Remove the provider',
     forgetTitle: 'Remove the provider?',
     forgetWords: 'All sessions that began by it end at once. Members stay, and sign in another way.',
+    only: 'Only by your company',
+    onlyHint:
+      'People of your domains sign in here by your provider or another way. Where you require it, they have no passwords, passkeys or other providers. If your provider ever cannot let them in, the operator of this gateway opens the other ways again.',
+    onlyOn: 'Required: people of your domains sign in by your provider alone.',
+    require: 'Require it',
+    requireTitle: 'Require the sign-in of your company?',
+    requireWords:
+      'Sessions of people of your domains that began another way end at once. Who has an account of their own here with such an address does not reach it any more.',
+    release: 'Let other ways in again',
     directory: 'Directory (SCIM 2.0)',
     directoryHint:
       'The directory of your company says who is in this account: people join, change with their groups, and are out at once with their keys when it puts them out. Groups are those of the provider above.',
@@ -56,5 +66,8 @@ export default {
     enterHint: 'Your address leads you to the sign-in of your company.',
     enterButton: 'Continue',
     unknown: 'No company here has this address. Sign in another way, or ask those who run your account.',
+    required: 'People with your address sign in by their company: choose “Sign in by your company”.',
+    lapsed:
+      'Your company takes no new people now: DNS does not have the record of its domain. Ask those who run its account.',
   },
 };

@@ -11,9 +11,11 @@ import { CopyButton } from '../../../parts/copy-button.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { type Column, RowsTable } from '../../../parts/rows-table.tsx';
 import { ErrorState } from '../../../parts/states.tsx';
+import { Time } from '../../../parts/time.tsx';
 import { useWork } from '../../../parts/use-work.ts';
 import { Directory } from './company-directory.tsx';
 import { ProviderForm } from './company-provider.tsx';
+import { Required } from './company-required.tsx';
 import type { CompanyChange as Change } from './keys.ts';
 import '../../../parts/company-texts.ts';
 
@@ -39,6 +41,7 @@ export default function Company() {
       <Panel title={t('client.company.provider')}>
         <ProviderForm of={found.data} change={change} />
       </Panel>
+      {found.data.provider !== null && <Required required={found.data.required} change={change} />}
       <Directory of={found.data.directory} onChanged={() => found.refetch()} />
     </Stack>
   );
@@ -57,7 +60,7 @@ function Domains({ rows, change }: DomainsProps) {
     {
       key: 'state',
       title: t('shell.word.state'),
-      cell: ({ verifiedAt }) => t(verifiedAt === null ? 'client.company.notVerified' : 'client.company.verified'),
+      cell: (row) => <State of={row} />,
     },
     {
       key: 'name',
@@ -105,6 +108,16 @@ function Domains({ rows, change }: DomainsProps) {
   );
 }
 
+function State({ of: { verifiedAt, lapsesAt } }: { readonly of: Domain }) {
+  const { t } = useTranslation();
+  if (lapsesAt === null) return t(verifiedAt === null ? 'client.company.notVerified' : 'client.company.verified');
+  return (
+    <>
+      {t('client.company.recordGone')} <Time at={lapsesAt} />
+    </>
+  );
+}
+
 function Copied({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <Group gap={4} wrap="nowrap">
@@ -124,14 +137,14 @@ interface DomainActionsProps {
 
 function DomainActions({ row, change, onRemove }: DomainActionsProps) {
   const { t } = useTranslation();
-  const { domain, verifiedAt } = row;
+  const { domain, verifiedAt, lapsesAt } = row;
   const { busy, run } = useWork((error) => {
     notifications.show({ message: error instanceof Error ? error.message : String(error), color: 'red' });
     return undefined;
   });
   return (
     <Group justify="flex-end" gap={4} wrap="nowrap">
-      {verifiedAt === null && (
+      {(verifiedAt === null || lapsesAt !== null) && (
         <Button
           size="compact-xs"
           variant="subtle"
