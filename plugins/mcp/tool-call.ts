@@ -1,12 +1,12 @@
 /** A tool call as an attempt: recorded before it is sent, charged when it has succeeded. */
 import { ProtocolError, type ServerContext } from '@modelcontextprotocol/server';
-import { type Exchange, type Next, type UpstreamRequest, upstreamRequest } from '../../core/contract/contract.ts';
+import type { Exchange, Next } from '../../core/contract/contract.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import type { JsonObject } from '../../core/json/json.ts';
-import { type Attempt, attempts, type UsageReport, usageReport } from '../common/domain/calls.ts';
+import type { Attempt } from '../common/domain/calls.ts';
 import { defineOperatorEvent, recordEvent } from '../common/domain/timeline.ts';
-import type { Usage } from '../common/domain/usage.ts';
+import { OwnAttempt } from '../common/kit/fetch/own-attempt.ts';
 import { invalidParams, Unavailable, WrongArguments } from './errors.ts';
 import type { Asked } from './request.ts';
 import { relayed, serve, type ToolCaller } from './serve.ts';
@@ -39,72 +39,35 @@ export function callTool(
   const { found } = asked;
   if (found === undefined) return serve(exchange, asked, signal, noTool(asked));
   const running = new RunningCall(found, exchange, clock);
-  exchange.set(upstreamRequest, {
-    ...unsent,
-    credential: found.entry.ownedBy,
-    sendOver: async ({ begin }) => {
-      const caller = running.begunBy(begin);
-      try {
-        return await serve(exchange, asked, signal, caller);
-      } finally {
-        // A client that has left pays for what was sent, which is known when the call is over.
-        if (signal.aborted) await caller.ended();
-      }
-    },
+  running.sendOver(true, async ({ begin }) => {
+    const caller = running.begunBy(begin);
+    try {
+      return await serve(exchange, asked, signal, caller);
+    } finally {
+      // A client that has left pays for what was sent, which is known when the call is over.
+      if (signal.aborted) await caller.ended();
+    }
   });
   return next();
 }
 
-/** Nothing of it is sent: the library makes the request. */
-const unsent: Omit<UpstreamRequest, 'credential'> = {
-  url: '',
-  method: 'POST',
-  headers: {},
-  body: undefined,
-  stream: true,
-  connectTimeoutMs: 0,
-  firstByteTimeoutMs: 0,
-  idleTimeoutMs: 0,
-};
-
-class RunningCall {
+class RunningCall extends OwnAttempt {
   readonly #found: FoundTool;
-  readonly #exchange: Exchange;
   readonly #clock: Clock;
-  readonly #attempt: Attempt;
-  #usage: Usage = {};
   #ended: Promise<unknown> = Promise.resolve();
-  #begun: Promise<void> | undefined;
 
   constructor(found: FoundTool, exchange: Exchange, clock: Clock) {
-    this.#found = found;
-    this.#exchange = exchange;
-    this.#clock = clock;
     const { provider, model } = found.entry.targets[0]!;
-    this.#attempt = {
-      ...{ number: 1, provider, model, credential: provider, protocol: 'mcp' },
-      ...{ startedAt: clock.now(), result: 'running', status: undefined, durationMs: undefined, error: undefined },
-    };
-    exchange.set(attempts, [this.#attempt]);
-    const usage = () => this.#usage;
-    const report: UsageReport = {
-      get usage() {
-        return usage();
-      },
-      ...{ estimated: false, terminal: true, upstreamId: undefined, finish: undefined },
-    };
-    exchange.set(usageReport, report);
+    super(exchange, { provider, model, credential: provider, protocol: 'mcp' }, clock.now());
+    this.#found = found;
+    this.#clock = clock;
   }
 
-  /** `begin`: before anything is sent, once: for clients of earlier revisions, the library asks again a server that asks for input. */
+  /** For clients of earlier revisions, the library asks again a server that asks for input: it is begun once. */
   begunBy(begin: () => Promise<void>): ToolCaller {
     return {
       run: (params, context) => {
-        this.#begun ??= begin().catch((error: unknown) => {
-          this.#attempt.result = 'not_sent';
-          throw error;
-        });
-        const result = this.#begun.then(() => this.#run(params, context));
+        const result = this.begin(begin).then(() => this.#run(params, context));
         this.#ended = result.catch(() => {});
         return result;
       },
@@ -125,9 +88,9 @@ class RunningCall {
       return this.#failedBy(error, context.mcpReq.signal.aborted);
     } finally {
       const durationMs = Math.round(this.#clock.monotonic() - since);
-      this.#attempt.durationMs = durationMs;
-      const values = [upstream.name, tool.name, this.#attempt.result, durationMs] as const;
-      recordEvent(this.#exchange, this.#clock.now(), calledEvent, values);
+      this.attempt.durationMs = durationMs;
+      const values = [upstream.name, tool.name, this.attempt.result, durationMs] as const;
+      recordEvent(this.exchange, this.#clock.now(), calledEvent, values);
     }
   }
 
@@ -142,7 +105,7 @@ class RunningCall {
     const isPaid = wasSent && (isCancelled || this.#ifFailed === 'answered');
     const failed = error instanceof ProtocolError ? 'refused' : 'unknown';
     const unpaid = wasSent ? failed : 'not_sent';
-    if (!isCancelled) this.#attempt.failedFirst = true;
+    if (!isCancelled) this.attempt.failedFirst = true;
     this.#end(isPaid ? 'answered' : unpaid, isCancelled ? 'cancelled' : (error as Error).message);
     throw error;
   }
@@ -153,10 +116,10 @@ class RunningCall {
   }
 
   #end(result: Attempt['result'], error: string | undefined): void {
-    this.#attempt.result = result;
-    this.#attempt.status = error === undefined ? 200 : undefined;
-    this.#attempt.error = error;
-    if (result === 'answered') this.#usage = { call: 1 };
+    this.attempt.result = result;
+    this.attempt.status = error === undefined ? 200 : undefined;
+    this.attempt.error = error;
+    if (result === 'answered') this.usage = { call: 1 };
     const { health } = this.#found;
     health.calls += 1;
     if (error === undefined) return;

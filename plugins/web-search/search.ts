@@ -1,12 +1,11 @@
 /** One search as an attempt: recorded before it is sent, charged when the engine has answered. */
-import { type Exchange, type Host, type UpstreamRequest, upstreamRequest } from '../../core/contract/contract.ts';
+import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { Unfetchable } from '../../core/tools/guarded-fetch.ts';
-import { type Attempt, attempts, type UsageReport, usageReport } from '../common/domain/calls.ts';
 import { defineOperatorEvent, recordEvent } from '../common/domain/timeline.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
-import type { Usage } from '../common/domain/usage.ts';
+import { OwnAttempt } from '../common/kit/fetch/own-attempt.ts';
 import { requestFor, resultsIn, type SearchResult } from './api.ts';
 import type { AskedSearch } from './asked.ts';
 import type { SearchApi, SearchConfig } from './config.ts';
@@ -25,60 +24,26 @@ const unconnected = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
 ]);
 
-/** Sent by `host.fetch`, which knows the rules for addresses. */
-const unsent: Omit<UpstreamRequest, 'credential'> = {
-  ...{ url: '', method: 'POST', headers: {}, body: undefined, stream: false },
-  ...{ connectTimeoutMs: 0, firstByteTimeoutMs: 0, idleTimeoutMs: 0 },
-};
-
 /** The centre makes the search, so that it is journaled as any attempt is. */
 export function prepareSearch(exchange: Exchange, host: Host, config: SearchConfig, search: AskedSearch): void {
   const running = new RunningSearch(exchange, host, config, search);
-  exchange.set(upstreamRequest, {
-    ...{ ...unsent, credential: searchModel },
-    sendOver: async ({ begin }) => {
-      await running.begun(begin);
-      return running.answer();
-    },
+  running.sendOver(false, async ({ begin }) => {
+    await running.begin(begin);
+    return running.answer();
   });
 }
 
-class RunningSearch {
-  readonly #exchange: Exchange;
+class RunningSearch extends OwnAttempt {
   readonly #host: Host;
   readonly #config: SearchConfig;
   readonly #search: AskedSearch;
-  readonly #attempt: Attempt;
-  #usage: Usage = {};
 
   constructor(exchange: Exchange, host: Host, config: SearchConfig, search: AskedSearch) {
-    this.#exchange = exchange;
+    const named = { provider: searchModel, model: searchModel, credential: searchModel, protocol: searchModel };
+    super(exchange, named, host.clock.now());
     this.#host = host;
     this.#config = config;
     this.#search = search;
-    const named = { provider: searchModel, model: searchModel, credential: searchModel, protocol: searchModel };
-    this.#attempt = {
-      ...{ number: 1, ...named, startedAt: host.clock.now(), result: 'running' },
-      ...{ status: undefined, durationMs: undefined, error: undefined },
-    };
-    exchange.set(attempts, [this.#attempt]);
-    const usage = () => this.#usage;
-    const report: UsageReport = {
-      get usage() {
-        return usage();
-      },
-      ...{ estimated: false, terminal: true, upstreamId: undefined, finish: undefined },
-    };
-    exchange.set(usageReport, report);
-  }
-
-  async begun(begin: () => Promise<void>): Promise<void> {
-    try {
-      await begin();
-    } catch (error) {
-      this.#attempt.result = 'not_sent';
-      throw error;
-    }
   }
 
   async answer(): Promise<Answer> {
@@ -90,11 +55,11 @@ class RunningSearch {
       throw this.#failed(error);
     } finally {
       const durationMs = Math.round(this.#host.clock.monotonic() - since);
-      this.#attempt.durationMs = durationMs;
-      const values = [this.#attempt.result, results.length, durationMs] as const;
-      recordEvent(this.#exchange, this.#host.clock.now(), searchedEvent, values);
+      this.attempt.durationMs = durationMs;
+      const values = [this.attempt.result, results.length, durationMs] as const;
+      recordEvent(this.exchange, this.#host.clock.now(), searchedEvent, values);
     }
-    const body = JSON.stringify({ id: this.#exchange.id, results });
+    const body = JSON.stringify({ id: this.exchange.id, results });
     return { status: 200, headers: { 'content-type': 'application/json' }, body };
   }
 
@@ -106,25 +71,25 @@ class RunningSearch {
     const { url: address, ...request } = requestFor(api, url, key, this.#search);
     const allowPrivate = isLocal || allow_private;
     const answer = await this.#host.fetch(address, { ...request, timeoutMs: within, maxBytes, allowPrivate });
-    this.#attempt.status = answer.status;
+    this.attempt.status = answer.status;
     const text = await answer.text();
     if (!answer.ok) throw new Refused();
     const results = resultsIn(text, api, this.#search, longestText);
     if (results === undefined) throw new Refused();
-    this.#attempt.result = 'answered';
-    this.#usage = { web_search: 1 };
+    this.attempt.result = 'answered';
+    this.usage = { web_search: 1 };
     return results;
   }
 
   #failed(error: unknown): GatewayError {
     const { name, code } = Object(error) as { readonly name?: unknown; readonly code?: unknown };
     const wasNotSent = (error instanceof Unfetchable && error.status === undefined) || unconnected.has(String(code));
-    const { status } = this.#attempt;
+    const { status } = this.attempt;
     // A client that leaves breaks nothing off here.
-    this.#attempt.failedFirst = true;
-    if (error instanceof Refused) this.#attempt.result = 'refused';
-    else this.#attempt.result = wasNotSent ? 'not_sent' : 'unknown';
-    this.#attempt.error = error instanceof Refused ? `status ${status}` : String(name ?? code).slice(0, 64);
+    this.attempt.failedFirst = true;
+    if (error instanceof Refused) this.attempt.result = 'refused';
+    else this.attempt.result = wasNotSent ? 'not_sent' : 'unknown';
+    this.attempt.error = error instanceof Refused ? `status ${status}` : String(name ?? code).slice(0, 64);
     this.#host.log.warn({ status, error }, 'a search engine gave no results');
     if (name === 'TimeoutError')
       return new GatewayError('upstream_timeout', 'The search engine did not answer in time.', {
