@@ -101,6 +101,8 @@ export interface Endpoint {
   readonly describes?: readonly PublicOperation[];
   /** It is for pages of the gateway itself: browsers let no page of another origin read its answers. */
   readonly sameOrigin?: true;
+  /** What is kept here of its requests or answers beyond their exchange, in the plural: `files`. Callers of whom nothing may be kept are refused. */
+  readonly keeps?: string;
   /** Requests to it are not recorded in the request log. */
   readonly unlogged?: true;
   /**

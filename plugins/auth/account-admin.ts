@@ -65,6 +65,10 @@ export function openAccountAdmin({ store, accountService, clock, floor }: Accoun
       await accountService.setMultiplier(id, multiplier === undefined ? undefined : checkedRatio(multiplier, floor()));
     },
 
+    async setRetention(accountId, retention) {
+      await accountService.setRetention((await existing(accountId)).id, retention);
+    },
+
     async expiringKeys(withinMs, rows) {
       const now = clock.now();
       const found = await store.keysExpiring(new Date(now), new Date(now + withinMs), rows);
@@ -196,7 +200,7 @@ function keyCursor(cursor: { readonly at: string; readonly id: string } | undefi
 }
 
 function accountView(row: AccountRow): AccountView {
-  const { id, name, plan, disabled, createdAt, planEndsAt, multiplier } = row;
+  const { id, name, plan, disabled, createdAt, planEndsAt, multiplier, retention } = row;
   return {
     id,
     name,
@@ -205,6 +209,7 @@ function accountView(row: AccountRow): AccountView {
     createdAt: createdAt.getTime(),
     planEndsAt: planEndsAt?.getTime(),
     multiplier: multiplier ?? undefined,
+    retention: retention ?? undefined,
   };
 }
 

@@ -37,6 +37,8 @@ export interface AccountService extends Accounts {
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** The account's own price ratio, as decimal text; undefined: 1. Takes effect within a second. */
   setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
+  /** undefined: what the settings say. Takes effect as the ratio does. */
+  setRetention(accountId: string, retention: 'none' | undefined): Promise<void>;
   /** Creates a key with all possible terms, of a person; absent: a service's. */
   makeKey(accountId: string, terms: KeyTerms, person?: string): Promise<{ id: string; key: string; prefix: string }>;
   listKeys(accountId: string | undefined): Promise<ListedKey[]>;
@@ -78,6 +80,10 @@ export function openAccounts({ store, peppers, clock, random }: AccountDependenc
 
     async setMultiplier(accountId, multiplier) {
       await store.setMultiplier(accountId, multiplier ?? null);
+    },
+
+    async setRetention(accountId, retention) {
+      await store.setRetention(accountId, retention ?? null);
     },
 
     createKey: (accountId, { name, models, expiresAt }) =>

@@ -44,7 +44,7 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
       models: row.models === null ? undefined : new Set(row.models),
       ...attributionOf(row),
       ...(row.access === 'organization' ? { access: row.access } : {}),
-      ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
+      ...ofAccount(row),
       ...(row.limits === null ? {} : { keyLimits: row.limits }),
       ...(cap === undefined ? {} : { cap }),
       ...(row.images === 'wait' ? { waitsForImages: true } : {}),
@@ -57,6 +57,13 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
     archivedProject: row.projectArchivedAt === null ? undefined : (row.project ?? undefined),
     checkedAtMs,
     changedAtMs: undefined,
+  };
+}
+
+function ofAccount({ multiplier, retention }: ValidKey): Partial<Caller> {
+  return {
+    ...(multiplier === null ? {} : { multiplier: parseRatio(multiplier) }),
+    ...(retention === null ? {} : { retention }),
   };
 }
 

@@ -13,6 +13,7 @@ import { type Limits, plans } from '../common/domain/plans.ts';
 import { amountOf, columns, type Values } from '../common/kit/commands/arguments.ts';
 import { type AccountService, noAccount } from './accounts.ts';
 import { capOf } from './key-terms.ts';
+import { retentionCommand } from './retention-command.ts';
 import type { AccountRow, KeyRow } from './store.ts';
 
 export function accountCommands(
@@ -56,6 +57,7 @@ export function accountCommands(
       options: { '--below-cost': 'also where models are then sold below their cost' },
       run: (values) => setMultiplier(host, accountService, values),
     },
+    retentionCommand(accountService),
   ];
 }
 

@@ -38,6 +38,7 @@ import { changing, loadPeppers, type Peppers, rotatedKeys, unusedPeppers } from 
 import { openProjectAdmin } from './projects/admin.ts';
 import { projectCommands } from './projects/commands.ts';
 import { openProjectStore } from './projects/store.ts';
+import { keepsWhatIsNotKept } from './refusals.ts';
 import { openStore, type Store } from './store.ts';
 
 const flushIntervalMs = 30_000;
@@ -195,6 +196,8 @@ function logFields(exchange: Exchange): Record<string, string> | undefined {
 function admitting(authenticator: Authenticator) {
   return function auth(exchange: Exchange, next: Next) {
     const admit = (identified: Caller) => {
+      const { keeps } = exchange.endpoint;
+      if (keeps !== undefined && identified.retention === 'none') throw keepsWhatIsNotKept(keeps);
       exchange.set(caller, identified);
       if (identified.tags !== undefined)
         recordEvent(exchange, exchange.receivedAt, tagsEvent, [tagsText(identified.tags)]);

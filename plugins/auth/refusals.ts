@@ -47,6 +47,13 @@ export const organizationKey = () =>
 export const projectArchived = (name: string) =>
   new GatewayError('forbidden', `The project "${name}" of this API key is archived.`, { code: 'project_archived' });
 
+/** An endpoint that keeps something, for an account of which nothing may be kept. */
+export const keepsWhatIsNotKept = (what: string) =>
+  new GatewayError('forbidden', `Nothing of the calls of this account is kept (retention "none"), and ${what} are.`, {
+    code: 'retention_none',
+    shouldRetry: false,
+  });
+
 /** The message does not list the allowed addresses: only the key's owner may see them. */
 export const wrongAddress = () =>
   new GatewayError('forbidden', 'This API key may not be used from this address.', { code: 'address_not_allowed' });

@@ -19,6 +19,8 @@ export interface AccountRow {
   createdAt: Date;
   /** null: the plan does not end. */
   planEndsAt: Date | null;
+  /** null: what the operator's settings say. */
+  retention: 'none' | null;
 }
 
 /** A key for lists, without the key and its hash. */
@@ -41,6 +43,7 @@ export interface ValidKey {
   planEndsAt: Date | null;
   disabled: boolean;
   multiplier: string | null;
+  retention: 'none' | null;
   models: string[] | null;
   expiresAt: Date | null;
   addresses: string[] | null;
@@ -106,7 +109,10 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
     isUuid(text) ? or(eq(accounts.id, text), eq(accounts.name, text)) : eq(accounts.name, text);
 
   /** Announced, so that no process relies on its cache. */
-  const change = (accountId: string, values: { disabled: boolean } | { multiplier: string | null }): Promise<void> =>
+  const change = (
+    accountId: string,
+    values: Partial<Pick<AccountRow, 'disabled' | 'multiplier' | 'retention'>>,
+  ): Promise<void> =>
     database.change('account', accountId, async (transaction) => {
       await transaction.update(accounts).set(values).where(eq(accounts.id, accountId));
     });
@@ -128,6 +134,8 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
     setDisabled: (accountId: string, disabled: boolean) => change(accountId, { disabled }),
 
     setMultiplier: (accountId: string, multiplier: string | null) => change(accountId, { multiplier }),
+
+    setRetention: (accountId: string, retention: 'none' | null) => change(accountId, { retention }),
 
     /** In the caller's transaction. */
     async setPlan(transaction: Orm, accountId: string, plan: string, planEndsAt: Date | null): Promise<void> {
@@ -167,6 +175,7 @@ function keyReads({ orm }: Database, { accounts, keys, projects, digests, replac
         planEndsAt: accounts.planEndsAt,
         disabled: accounts.disabled,
         multiplier: accounts.multiplier,
+        retention: accounts.retention,
         person: keys.person,
         access: keys.access,
         projectId: projects.id,

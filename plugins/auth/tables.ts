@@ -16,6 +16,7 @@ export function authTables(schema: string) {
     multiplier: text('multiplier'),
     createdAt: instant('created_at').notNull(),
     planEndsAt: instant('plan_ends_at'),
+    retention: text('retention').$type<'none'>(),
   });
   const keys = space.table('keys', {
     id: uuid('id').primaryKey().defaultRandom(),

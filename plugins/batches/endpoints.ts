@@ -55,6 +55,7 @@ function chatEndpoints(tools: EndpointTools): Endpoint[] {
       ...common,
       method: 'POST',
       path,
+      keeps: 'batches',
       body: 'json',
       describes: [
         {
@@ -100,6 +101,7 @@ function messagesEndpoints(tools: EndpointTools): Endpoint[] {
       ...common,
       method: 'POST',
       path,
+      keeps: 'batches',
       body: 'json',
       describes: [
         { summary: 'Orders a batch of requests.', body: { types: ['application/json'], required: ['requests'] } },

@@ -1,7 +1,7 @@
 /** Makes one line of a batch: a request of its own through the gateway's whole chain, at most once. */
 import type { DirectAnswer, Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError, isPassing } from '../../core/contract/errors.ts';
-import { caller, keyring } from '../common/domain/accounts.ts';
+import { type Caller, caller, keyring } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchLine, keyedCalls, spendGuard } from '../common/domain/calls.ts';
 import { type Money, zero } from '../common/domain/money.ts';
@@ -34,7 +34,7 @@ export async function performLine(
     return { ...refused(batch, unknownOutcome()), cost: undefined };
   let made: Exchange | undefined;
   try {
-    const known = await host.get(keyring).callerOf(batch.keyId, batch.remoteAddress, batch.headers);
+    const known = await callerFor(host, batch);
     const answer = await host.perform({
       ...requestOf(batch, request),
       headers: {
@@ -145,6 +145,27 @@ function pauseOf(status: number, headers: Readonly<Record<string, string>>): num
 export function refused(batch: Pick<Batch, 'dialect'>, error: GatewayError): LineAnswer {
   const { body } = renderError(error, batch.dialect, '');
   return { result: 'errored', status: error.status, requestId: undefined, answer: body as string, cost: zero };
+}
+
+/** Whether nothing of its account is to be kept, which began after the batch was ordered. */
+export async function isKeptNoMore(host: Host, batch: Batch): Promise<boolean> {
+  const known = await knownTo(host, batch).catch(() => undefined);
+  return known?.retention === 'none';
+}
+
+const knownTo = (host: Host, { keyId, remoteAddress, headers }: Batch) =>
+  host.get(keyring).callerOf(keyId, remoteAddress, headers);
+
+async function callerFor(host: Host, batch: Batch): Promise<Caller> {
+  const known = await knownTo(host, batch);
+  if (known.retention === 'none') throw nothingKept();
+  return known;
+}
+
+/** The batch was ordered before nothing of its account was to be kept. */
+function nothingKept(): GatewayError {
+  const message = 'Nothing of the calls of this account is kept any more (retention "none").';
+  return new GatewayError('forbidden', message, { code: 'retention_none', shouldRetry: false });
 }
 
 export function unknownOutcome(): GatewayError {

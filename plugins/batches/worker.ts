@@ -11,7 +11,7 @@ import type { Batch, Counts, DoneLine, InputError, TakenLine } from './batch.ts'
 import { type InputLimits, readInput } from './input.ts';
 import type { LineRows } from './line-rows.ts';
 import { isError, outputLine } from './output.ts';
-import { performLine, unknownOutcome } from './perform.ts';
+import { isKeptNoMore, performLine, unknownOutcome } from './perform.ts';
 import type { BatchRows, Renewed } from './rows.ts';
 import { type BatchSpace, bytesOfLines, spaceOf } from './space.ts';
 import { LineUsage } from './usage.ts';
@@ -148,6 +148,7 @@ export class Worker {
   /** Resolves with when the batch is due again; undefined: another worker has it. */
   async #run(batch: Batch, token: string): Promise<Due | undefined> {
     const { rows, host, space, vendorWork } = this.#tools;
+    if (await isKeptNoMore(host, batch)) await rows.cancel(batch.accountId, batch.id);
     const vendor = await vendorWork.run(batch, this.#lease(batch, token));
     if (vendor?.isPreparing === true) return { ms: vendor.ms };
     const renewMs = this.#options.leaseMs / 3;

@@ -1,11 +1,11 @@
 /** The codes of errors that clients get: the kind of each, which decides the status, what it means and what to do. */
 import { table } from '../../core/contract/table.ts';
-import { type ErrorCode, of, waits } from './code-of.ts';
-import { storeCodes } from './store-codes.ts';
+import { type ErrorCode, limitCodes, of, waits } from './limit-codes.ts';
 
 const operator = 'Repeat later; if it lasts, the operator looks at `/readyz` and the log.';
 
 export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
+  ...limitCodes,
   account_disabled: of('forbidden', 'The account of the key is disabled.', 'Ask the operator to enable it.'),
   address_not_allowed: of(
     'forbidden',
@@ -18,33 +18,23 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'A text of the answer is too large to be checked by the rules of the operator.',
     'Ask for a shorter answer.',
   ),
-  auth_tokens: of(
-    'rate_limited',
-    'The account has too many short-lived tokens.',
-    'Use them, or wait until they expire.',
-  ),
   balance_unavailable: of('overloaded', 'The balance cannot be read at the moment.', waits),
   batch_not_found: of(
     'not_found',
     'There is no such batch of this account.',
     'Check the id; ended batches are listed for a limited time.',
   ),
-  batches: of(
-    'rate_limited',
-    'The account has as many open batches as it may.',
-    'Wait until one has ended, or cancel one.',
+  budget_reached: of(
+    'insufficient_balance',
+    'A budget that the call lies in is used up.',
+    'Wait for its next period, or ask for a larger one.',
   ),
-  client_secrets: of(
-    'rate_limited',
-    'The account has too many short-lived keys.',
-    'Use them, or wait until they expire.',
-  ),
+  budget_unavailable: of('overloaded', 'What is left of a budget cannot be read at the moment.', waits),
   compaction_failed: of(
     'upstream_failed',
     'The model gave no whole summary of the conversation.',
     'Repeat the request.',
   ),
-  compressed_requests: of('rate_limited', 'Too many compressed bodies wait to be unpacked.', waits),
   content_filter: of(
     'invalid_request',
     'The vendor’s content rules refuse the request.',
@@ -55,7 +45,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'A check of the operator does not allow the content.',
     'Change the content; the message may say more.',
   ),
-  control_frames: of('rate_limited', 'A WebSocket sent too many pings.', 'Ping less often.'),
+  context_length_exceeded: of(
+    'invalid_request',
+    'The prompt is longer than the model takes.',
+    'Shorten it, or choose a model with a longer context.',
+  ),
   conversation_full: of(
     'invalid_request',
     'The conversation has as many items as it may.',
@@ -67,12 +61,13 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The conversation has an item with this id.',
     'Leave the item out, or give it another id.',
   ),
-  failed_attempts: of(
-    'rate_limited',
-    'Too many wrong keys came from this address.',
-    'Correct the key, then wait for `retry-after`.',
+  file_exists: of('conflict', 'There is a file of this name.', 'Choose another name.'),
+  file_not_found: of(
+    'not_found',
+    'There is no such file of this account.',
+    'Upload it again; files are kept for a limited time.',
   ),
-  forms: of('rate_limited', 'Too many forms with sound are under way.', waits),
+  file_space_used_up: of('forbidden', 'The files of the account fill its space.', 'Delete files.'),
   guardrail_not_applicable: of(
     'forbidden',
     'The rules of the operator cannot be applied to this operation.',
@@ -101,12 +96,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The balance does not cover the call.',
     'Top up, or lower `max_tokens`.',
   ),
-  budget_reached: of(
-    'insufficient_balance',
-    'A budget that the call lies in is used up.',
-    'Wait for its next period, or ask for a larger one.',
-  ),
-  budget_unavailable: of('overloaded', 'What is left of a budget cannot be read at the moment.', waits),
   invalid_api_key: of(
     'unauthenticated',
     'The key is missing, wrong, revoked or expired.',
@@ -136,7 +125,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'An image or file could not be fetched from its address.',
     'Give a public address that answers, or the bytes.',
   ),
-  message_bytes: of('rate_limited', 'Messages of WebSockets take too much memory.', waits),
   model_cannot_change: of('invalid_request', 'A running session cannot change its model.', 'Open another session.'),
   model_kind: of(
     'invalid_request',
@@ -161,15 +149,13 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   mutually_exclusive_parameters: of('invalid_request', 'Two parameters exclude each other.', 'Leave one of them out.'),
   no_content: of('not_found', 'The task has no file yet.', 'Ask again when the task has ended.'),
-  not_connected: of('upstream_failed', 'A server of tools could not be connected.', 'Connect it again later.'),
   no_search_engine: of(
     'not_found',
     'The gateway has no search engine.',
     'Ask the operator, who sets one by `web-search`.',
   ),
-  search_failed: of('upstream_failed', 'The search engine gave no results that can be read.', 'Repeat later.'),
-  search_timeout: of('upstream_timeout', 'The search engine did not answer in time.', 'Repeat later.'),
   no_tools: of('invalid_request', 'The named server has no tool that the key may use.', '`POST /mcp` lists them.'),
+  not_connected: of('upstream_failed', 'A server of tools could not be connected.', 'Connect it again later.'),
   not_metered: of(
     'invalid_request',
     'The request asks for something whose use could not be measured.',
@@ -218,7 +204,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   reference_used: of('conflict', 'The reference of this credit was used for another one.', 'Use another reference.'),
   refund_too_high: of('conflict', 'The refund is more than what was charged.', 'Refund at most the rest.'),
-  request_bytes: of('rate_limited', 'Bodies of requests take too much memory.', waits),
   resource_not_found: of(
     'invalid_request',
     'A file, container or conversation is not known to this account.',
@@ -239,14 +224,20 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The vendor’s result is no usable file.',
     'Order it again; nothing was charged.',
   ),
+  retention_none: of(
+    ['invalid_request', 'forbidden'],
+    'Nothing of the calls of the account is kept, and the field or address needs something to be kept.',
+    'Send the whole conversation, without what is named.',
+  ),
   role_not_included: of(
     'forbidden',
     "The person's role in the account does not include this.",
     'Ask an owner or an admin of the account.',
   ),
   run_budget: of('insufficient_balance', 'The budget of the run does not cover its next step.', 'Raise `budget`.'),
-  run_concurrency: of('rate_limited', 'The account has too many runs with tools at once.', waits),
   run_not_found: of('not_found', 'No step of such a run was charged.', 'Use the `x-request-id` of its answer.'),
+  search_failed: of('upstream_failed', 'The search engine gave no results that can be read.', 'Repeat later.'),
+  search_timeout: of('upstream_timeout', 'The search engine did not answer in time.', 'Repeat later.'),
   service_not_priced: of('invalid_request', 'The service tier has no price here.', 'Leave out `service_tier`.'),
   session_ended: of('upstream_failed', 'The model has ended the session.', 'Open another session.'),
   session_expired: of('invalid_request', 'The session has been open for as long as it may.', 'Open another session.'),
@@ -263,11 +254,7 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   token_not_admitted: of('forbidden', 'The account or person of the token is not here.', 'Ask the operator.'),
   too_many_entries: of('invalid_request', 'The request has more inputs than it may.', 'Send fewer at once.'),
-  too_many_queued_turns: of(
-    'rate_limited',
-    'Too many turns wait on the connection.',
-    'Wait for an answer before the next turn.',
-  ),
+  too_many_files: of('forbidden', 'The account has as many files as it may.', 'Delete files.'),
   tool_input_too_large: of(
     'upstream_failed',
     'The model wrote an input of a tool that is too large.',
@@ -278,6 +265,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The vendor’s tool has no price here.',
     'Leave the tool out; the operator adds a price.',
   ),
+  unknown_bundle: of(
+    'not_found',
+    'There is no bundle of tools at this address.',
+    'Ask the operator for the name, or use `/mcp` for all tools of the key.',
+  ),
   unknown_url: of('not_found', 'There is nothing at this address.', 'Compare the address with `GET /openapi.json`.'),
   unsupported: of(['not_found', 'invalid_request'], 'This gateway does not offer it.', 'Leave it out.'),
   unsupported_by_model: of(
@@ -286,8 +278,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'Change the field, or choose another model.',
   ),
   upload_not_found: of('not_found', 'There is no such upload of this account.', 'Begin it again.'),
-  uploads: of('rate_limited', 'Too many uploads are under way.', waits),
-  upstream: of('rate_limited', 'The vendor takes no more requests for now.', waits),
   upstream_busy: of('overloaded', 'The vendor is overloaded.', waits),
   upstream_connections: of('overloaded', 'Too many requests are under way at the vendor.', waits),
   upstream_refused: of(
@@ -300,30 +290,4 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The connection has been open for as long as it may.',
     'Open another connection.',
   ),
-  websockets: of('rate_limited', 'Too many WebSockets are open.', 'Close some, or wait.'),
-  // Limits of plans and keys, by what they count.
-  tool_concurrency: of(
-    'rate_limited',
-    'The account has too many requests to tools running at once.',
-    'Wait for one to end, and repeat after `retry-after`.',
-  ),
-  unknown_bundle: of(
-    'not_found',
-    'There is no bundle of tools at this address.',
-    'Ask the operator for the name, or use `/mcp` for all tools of the key.',
-  ),
-  rpm: of('rate_limited', 'More requests in a minute than the plan or key allows.', waits),
-  rpd: of('rate_limited', 'More requests in a day than the plan or key allows.', waits),
-  tpm: of('rate_limited', 'More tokens in a minute than the plan or key allows.', waits),
-  concurrency: of(
-    'rate_limited',
-    'More calls at once than the plan or key allows.',
-    'Wait until one of them has ended.',
-  ),
-  context_length_exceeded: of(
-    'invalid_request',
-    'The prompt is longer than the model takes.',
-    'Shorten it, or choose a model with a longer context.',
-  ),
-  ...storeCodes,
 });

@@ -128,13 +128,16 @@ async function mayBeCharged(host: Host, requestId: string): Promise<boolean | 'o
 
 /** Runs the call and stores its answer, even if the client has disconnected. */
 async function run(exchange: Exchange, next: Next, keyed: KeyedCall, calls: Calls, config: Config): Promise<Answer> {
-  const copy = new BodyCopy(config.max_bytes);
+  const isKept = exchange.find(caller)?.retention !== 'none';
+  const copy = new BodyCopy(isKept ? config.max_bytes : -1);
   let answer: Answer | undefined;
   let failure: { readonly error: unknown } | undefined;
   let served: ServedBy | undefined;
   exchange.defer((outcome) => {
     const isReplaced = answer !== undefined && (exchange.find(servedBy) !== served || isRefused(answer, outcome));
-    calls.end(keyed, isReplaced ? replacedEnding(exchange) : endingOf(exchange, copy, answer, failure));
+    const ending = isReplaced ? replacedEnding(exchange) : endingOf(exchange, copy, answer, failure);
+    // That the call ran is known, and what it was answered with is not.
+    calls.end(keyed, isKept || ending === 'free' ? ending : 'lost');
   });
   exchange.continueAfterDisconnect({ longestMs: config.finish, maxBytes: Number.POSITIVE_INFINITY });
   try {

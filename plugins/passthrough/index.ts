@@ -51,7 +51,14 @@ export default definePlugin({
   setup(_host, config) {
     const open = (exchange: Exchange) => exchange.set(opened, true);
     const endpoints = methods.map(
-      (method): Endpoint => ({ method, path: '/*', operation: 'passthrough', setsOnOpen: [opened], open }),
+      (method): Endpoint => ({
+        method,
+        path: '/*',
+        operation: 'passthrough',
+        keeps: 'requests to a server of the operator',
+        setsOnOpen: [opened],
+        open,
+      }),
     );
     return reloadable({ endpoints }, config, (settings) => ({
       handle(exchange, next) {

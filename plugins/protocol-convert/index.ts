@@ -49,6 +49,7 @@ import { invalid, singleMembers } from './request/checks.ts';
 import { RequestConversation } from './request/conversation.ts';
 import { withoutHeldElsewhere } from './request/held-files.ts';
 import { KeptFiles } from './request/kept-files.ts';
+import { refuseItems, withNothingKept } from './request/nothing-kept.ts';
 import { openState, type ResponseState } from './state/index.ts';
 import { readsPrompt } from './transforms/chain.ts';
 import { changedPrompt, mustTranslate, translateCall } from './translate/call.ts';
@@ -272,6 +273,7 @@ function endpointOf(
     exchange.set(opened, request);
     exchange.set(conversation, new RequestConversation(exchange, request, keptRequests));
     if (request.builtOn === undefined) return state.ids.check(exchange, request, undefined);
+    if (exchange.find(caller)?.retention === 'none') refuseItems(request.builtOn);
     if (state.resolver.isInConversation(request)) return inConversation(exchange, request, sent);
     return state.ids.check(exchange, request, state.resolver.resolve(exchange, request));
   };
@@ -293,7 +295,9 @@ function endpointOf(
     setsOnOpen: [call, opened, pinned, conversation],
     optional: [caller],
     open(exchange) {
-      const body = readBody(exchange.request.body, singleMembers);
+      const sent = readBody(exchange.request.body, singleMembers);
+      const isKept = exchange.find(caller)?.retention !== 'none';
+      const body = isKept ? sent : withNothingKept(sent, protocol, endpoint.operation);
       const inserted = keptFiles.insert(exchange, body);
       return inserted === undefined
         ? begin(body, exchange, body)

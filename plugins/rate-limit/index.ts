@@ -50,7 +50,6 @@ const usualEndpoints = [
   'usage',
   'uploads',
   'batches',
-  'vector-stores',
 ];
 
 const config = z.strictObject({

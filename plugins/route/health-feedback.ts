@@ -1,6 +1,7 @@
 /** Results of an attempt: its record, its usage, and what they mean for its key, its target's health and the request. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
+import { caller } from '../common/domain/accounts.ts';
 import { type Attempt, usageReport, vendorBatch } from '../common/domain/calls.ts';
 import { recordVendorWords } from '../common/domain/timeline.ts';
 import { type AttemptSlot, unjudged } from './attempt-slot.ts';
@@ -86,7 +87,9 @@ export function applyVerdict(
   }
   const fields = {
     ...{ number, provider: attempt.provider, credential, model: candidate.model, result, status, error },
-    ...{ vendor_message: verdict.vendor?.message, vendor_request_id: verdict.vendor?.requestId },
+    // It may repeat what was sent.
+    ...(exchange.find(caller)?.retention === 'none' ? {} : { vendor_message: verdict.vendor?.message }),
+    ...{ vendor_request_id: verdict.vendor?.requestId },
   };
   exchange.log.info(fields, 'an upstream attempt failed');
   if (verdict.vendor !== undefined) recordVendorWords(exchange, host.clock.now(), verdict.vendor, number);

@@ -66,6 +66,7 @@ function endpointsOf(host: Host): Endpoint[] {
       method: 'POST',
       path: '/v1/files',
       operation: 'uploads',
+      keeps: 'files',
       describes: [{ summary: 'Uploads a file.', body: { types: ['multipart/form-data'], required: ['file'] } }],
       body: 'stream',
       timeoutMs: uploadTimeoutMs,

@@ -1,6 +1,4 @@
 /** All of a world that API keys stand on: their tables, their owners, how a change of one is reported, and who is cut off. */
-import { budgetsTopic } from '../../plugins/billing/budgets/rows.ts';
-import { Ceilings } from './budgets.ts';
 import { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { Errands } from './errands.ts';
@@ -36,31 +34,21 @@ export class CallerWorld {
   readonly #options: CallerWorldOptions;
   #nodes: readonly Node[] = [];
   #callers: Callers | undefined;
-  #ceilings: Ceilings | undefined;
 
   constructor(options: CallerWorldOptions) {
     this.#options = options;
     const { schedule, chance, oracle, ledger, profile } = options;
     for (const { id, plan } of profile.accounts) {
-      const terms = { plan: plan.name, planEndsAt: null, disabled: false, multiplier: null };
+      const terms = { plan: plan.name, planEndsAt: null, disabled: false, multiplier: null, retention: null };
       this.table.accounts.set(id, { id, name: id, ...terms, createdAt: new Date(0) });
     }
     this.table.onWrite = (key) => {
       oracle.callers.wrote(key);
       if (chance.oneIn(deadlyOneIn)) schedule.after(chance.delay(2), undefined, 'dies behind a change', options.crash);
     };
-    this.table.onAnnounce = (hash) => this.#announce('key', hash);
+    this.table.onAnnounce = (hash) => this.#announce(hash);
     oracle.callers.endOf = (id) => ledger.callOf(id);
-    const { budgets } = oracle.callers;
-    budgets.endOf = oracle.callers.endOf;
-    budgets.settings = profile.budgets?.settings ?? [];
-    budgets.wallOf = (node) => this.#nodes[node]!.wallClock;
-    const own = ledger.ownBudgets;
-    own.isUsed = profile.budgets?.changes !== undefined;
-    own.onWrite = (account, terms, isEnded) => {
-      budgets.wrote(account, terms, isEnded);
-      this.#announce(budgetsTopic, account);
-    };
+    oracle.callers.budget = profile.budget;
   }
 
   /** Callers come once there are nodes. */
@@ -68,38 +56,34 @@ export class CallerWorld {
     const { chance, profile, oracle } = this.#options;
     this.#nodes = nodes;
     this.#callers = new Callers({ chance, profile, oracle: oracle.callers, errands });
-    const { budgets, accounts, topUp } = profile;
-    this.#ceilings =
-      budgets?.changes &&
-      new Ceilings({ chance: budgets.changes, settings: budgets.settings, accounts, topUp, errands });
     return this.#callers;
   }
 
   begin(again: Again): void {
     const { chance, callers } = this.#options;
     this.#callers!.begin();
-    this.#ceilings?.begin(again);
     again('API keys', callers.meanMs, () => this.#callers!.happen());
     again('cut off', callers.cutMeanMs, () => this.#cutOff(chance.pick(this.#nodes)));
   }
 
   /** A row of the table of changes: the one that can read that hears of it soon, and the one that cannot as soon as he can. */
-  #announce(topic: string, subject: string): void {
+  #announce(hash: string): void {
     const { schedule, chance, mutant } = this.#options;
-    if (mutant.announces?.(topic) === false) return;
+    if (mutant.announces?.('key') === false) return;
     for (const node of this.#nodes) {
       const delayMs = Math.min(chance.delay(newsMeanMs), pollMs);
-      schedule.after(delayMs, undefined, `news of a ${topic}`, () => this.#report(node, topic, subject));
+      schedule.after(delayMs, undefined, 'news of a key', () => this.#report(node, hash));
     }
   }
 
-  #report(node: Node, topic: string, subject: string): void {
+  #report(node: Node, hash: string): void {
     const { schedule, mutant } = this.#options;
     if (!node.canRead) {
-      schedule.after(pollMs, undefined, `news of a ${topic}`, () => this.#report(node, topic, subject));
+      schedule.after(pollMs, undefined, 'news of a key', () => this.#report(node, hash));
       return;
     }
-    if (mutant.hears?.(topic) !== false) node.hear(topic, subject);
+    schedule.current = node.serving?.life;
+    if (mutant.hears?.('key') !== false) node.serving?.hear('key', hash);
   }
 
   #cutOff(node: Node): void {

@@ -26,7 +26,7 @@ type Step = (side: Side) => Promise<unknown>;
 function memorySide(): Side {
   const table = new CallerTable();
   for (const name of names) {
-    const terms = { plan: 'free', planEndsAt: null, disabled: false, multiplier: null };
+    const terms = { plan: 'free', planEndsAt: null, disabled: false, multiplier: null, retention: null };
     table.accounts.set(`id-${name}`, { id: `id-${name}`, name, ...terms, createdAt: new Date(0) });
   }
   const stores = memoryStores(table, { send: <T>(_name: string, run: () => Promise<T>) => run() });

@@ -45,12 +45,11 @@ export class CallerTable {
       capAmount,
       capEvery,
       images,
-      person,
       project,
       tags,
     } = key;
-    const { plan, planEndsAt, disabled, multiplier } = this.accounts.get(accountId)!;
-    const account = { accountId, plan, planEndsAt, disabled, multiplier };
+    const { plan, planEndsAt, disabled, multiplier, retention } = this.accounts.get(accountId)!;
+    const account = { accountId, plan, planEndsAt, disabled, multiplier, retention };
     return {
       ...account,
       hash,
@@ -66,7 +65,7 @@ export class CallerTable {
       projectId: null,
       projectModels: null,
       projectArchivedAt: null,
-      person,
+      person: null,
       access: null,
       tags,
       replacedDigest: null,

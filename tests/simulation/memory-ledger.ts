@@ -12,7 +12,6 @@ import type { Grant } from '../../plugins/billing/ledger/entry-rows.ts';
 import type { AttemptNote, EndRecord, SettleRecord } from '../../plugins/billing/model/records.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import { type Money, money } from '../../plugins/common/domain/money.ts';
-import { MemoryBudgets } from './memory-budgets.ts';
 import { MemoryEntryRows } from './memory-entries.ts';
 import { MemoryGrants } from './memory-grants.ts';
 import { MemoryLeases, type StoredCursor } from './memory-leases.ts';
@@ -29,7 +28,7 @@ import {
   recordsOf,
   spentIn,
 } from './memory-records.ts';
-import { MemoryShares } from './memory-shares.ts';
+import { MemoryShares, noBudgets } from './memory-shares.ts';
 import { MemoryTerms } from './memory-terms.ts';
 import { putIn, runnerOf, type Undo } from './memory-undo.ts';
 
@@ -94,7 +93,7 @@ export class MemoryLedger implements Store {
   readonly cursors = new Map<string, StoredCursor>();
   readonly leases: MemoryLeases;
   readonly budgets: MemoryShares;
-  readonly ownBudgets: MemoryBudgets;
+  readonly ownBudgets = noBudgets;
   /** Called for what no call in a journal did, when it is committed. */
   onEntry: (entry: Entry, grant: StoredGrant | undefined) => void = () => {};
   /** Called for each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
@@ -113,7 +112,6 @@ export class MemoryLedger implements Store {
   /** `now`: the database's clock, in milliseconds. */
   constructor(now: () => number = () => 0) {
     this.#now = now;
-    this.ownBudgets = new MemoryBudgets(now);
     const { accounts, cursors, grantBalances, terms } = this;
     const onMoved = (account: string) => this.onCommit(account);
     this.leases = new MemoryLeases({ accounts, cursors, grantBalances, terms, now, onMoved });

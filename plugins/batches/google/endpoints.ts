@@ -41,6 +41,7 @@ export function googleEndpoints(tools: EndpointTools): Endpoint[] {
           ...common,
           method: 'POST',
           path: `/${version}/models/:model(^.+$)::${kind.method}`,
+          keeps: 'batches',
           body: 'json',
           describes: described ? [describeOrder(kind)] : [],
           handle: (exchange) => order(tools, exchange, kind),

@@ -44,9 +44,9 @@ export class OwnBudgets {
     this.#options = options;
   }
 
-  /** Before calls come. What is announced meanwhile may be newer than what is read. */
+  /** Before calls come. */
   async start(): Promise<void> {
-    if (await this.#options.rows.some()) this.#expect(true);
+    this.#expect(await this.#options.rows.some());
   }
 
   #expect(some: boolean): void {

@@ -1,6 +1,7 @@
 /** The timeline of a request: decisions that plugins record as values, rendered to text when they are read. */
 import { defineContextKey, type Exchange } from '../../../core/contract/contract.ts';
 import type { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
+import { caller } from './accounts.ts';
 import { attempts } from './calls.ts';
 
 /** Values that JSON keeps; amounts of money are whole nano-USD in decimal. */
@@ -81,7 +82,10 @@ export function recordEvent<Values extends readonly EventValue[]>(
     notes.push({ at, kind: kind as unknown as TimelineEventKind, values });
 }
 
-/** Records the vendor's own message and its id of the request. `number`: the attempt's; by default the latest one. */
+/**
+ * Records the vendor's own message, which may repeat what was sent, and its id of the request. `number`: the attempt's; by default
+ * the latest one.
+ */
 export function recordVendorWords(
   exchange: Exchange,
   at: number,
@@ -89,5 +93,7 @@ export function recordVendorWords(
   number: number = exchange.find(attempts)?.at(-1)?.number ?? 1,
 ): void {
   if (vendor === undefined) return;
-  recordEvent(exchange, at, vendorWordsEvent, [number, vendor.message ?? null, vendor.requestId ?? null]);
+  const isKept = exchange.find(caller)?.retention !== 'none';
+  const message = isKept ? vendor.message : undefined;
+  recordEvent(exchange, at, vendorWordsEvent, [number, message ?? null, vendor.requestId ?? null]);
 }

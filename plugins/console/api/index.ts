@@ -8,6 +8,7 @@ import { noticeRoutes } from '../notices/routes.ts';
 import { viewRoutes } from '../saved-views/routes.ts';
 import { activityRoutes } from './activity.ts';
 import { accountChangeRoutes } from './admin/account-changes.ts';
+import { accountRetentionRoutes } from './admin/account-retention.ts';
 import { accountRoutes } from './admin/accounts.ts';
 import { alertRoutes } from './admin/alerts.ts';
 import { operatorBatchRoutes } from './admin/batches.ts';
@@ -99,6 +100,7 @@ const topics = [
   vendorSecretRoutes,
   accountRoutes,
   accountChangeRoutes,
+  accountRetentionRoutes,
   peopleRoutes,
   providerRoutes,
   codeRoutes,

@@ -104,6 +104,10 @@ const me = z
         plan: z.string(),
         planEndsAt: instant.nullable(),
         disabled: z.boolean(),
+        retention: z
+          .enum(['none'])
+          .nullable()
+          .describe('none: nothing of its calls is kept; null: what the settings say.'),
         role: z.enum(memberRoles).describe('Of the person in it.'),
         rights: z.array(z.enum(rightNames)).describe('What the role includes.'),
       })
@@ -260,12 +264,13 @@ async function accountJson(services: ConsoleServices, c: RequestContext): Promis
   const own = { role, rights: rightNames.filter((right) => includes(role, right)) };
   const view = await services.find(accountAdmin)?.find(accountId);
   if (view !== undefined) {
-    const { id, name, plan, disabled } = view;
-    return { id, name, plan, planEndsAt: isoOrNull(view.planEndsAt), disabled, ...own };
+    const { id, name, plan, disabled, retention = null } = view;
+    return { id, name, plan, planEndsAt: isoOrNull(view.planEndsAt), disabled, retention, ...own };
   }
   const account = await services.find(accounts)?.find(accountId);
   if (account === undefined) return null;
-  return { id: account.id, name: account.name, plan: account.plan, planEndsAt: null, disabled: false, ...own };
+  const { id, name, plan } = account;
+  return { id, name, plan, planEndsAt: null, disabled: false, retention: null, ...own };
 }
 
 async function accountsOf(services: ConsoleServices, { id: personId, company }: Actor) {

@@ -20,7 +20,7 @@ export async function recalled(
   if (accountId === undefined || !mayRestore || request.protocol.inputItems === undefined) return;
   const earlier = continued(request);
   if (earlier !== undefined) call.placeholders.recall(await rows.kept(accountId, earlier));
-  if (sentBy(request)['store'] === false) return;
+  if (sentBy(request)['store'] === false || exchange.find(caller)?.retention === 'none') return;
   exchange.beforeEnd(async () => {
     const { restored } = call.placeholders;
     if (restored.size === 0) return;

@@ -73,6 +73,7 @@ export class BodyRecorder {
 
   #begin(exchange: Exchange): void {
     try {
+      if (exchange.find(caller)?.retention === 'none') return;
       const policy = this.#policy;
       const { clock, random } = this.#host;
       const requestedCall = { ...requestFacts(exchange), model: exchange.find(call)?.model };

@@ -17,6 +17,8 @@ import { callOf, takeOrder } from './submit.ts';
 import { submission } from './waiting.ts';
 
 const protocol = 'gemini';
+/** Orders, and what is made for them, are rows and files. */
+export const keptOrders = 'orders of images and videos';
 const paths = ['/v1beta/models/*', '/v1/models/*', '/v1alpha/models/*'];
 /** Added to the longest wait, for reading and answering. */
 const spareMs = 10_000;
@@ -49,6 +51,7 @@ export function contentEndpoints({ host, config, tools, engine }: OrderRooms): E
     path,
     takes,
     operation: 'images',
+    keeps: keptOrders,
     modelKind: 'image',
     body: 'json',
     charges: true,

@@ -6,7 +6,7 @@ import type { Answer } from '../../../core/contract/message.ts';
 import { call } from '../../common/domain/calls.ts';
 import { envelope } from '../../common/kit/error-envelope.ts';
 import type { Shape } from '../contract.ts';
-import { contentEndpoints, type OrderRooms } from './content-endpoints.ts';
+import { contentEndpoints, keptOrders, type OrderRooms } from './content-endpoints.ts';
 import type { ListQueries } from './list-queries.ts';
 import type { Queries, Scope } from './queries.ts';
 import { imageEdit, imageTask, openaiVideos, videoTask } from './shapes/index.ts';
@@ -123,6 +123,7 @@ function order(rooms: Rooms, path: string, operation: string, shape: Shape): End
         answers: operation === 'videos' ? ['application/json'] : ['application/json', 'text/event-stream'],
       },
     ],
+    keeps: keptOrders,
     modelKind: operation === 'videos' ? 'video' : 'image',
     body: 'json',
     charges: true,

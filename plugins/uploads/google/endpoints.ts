@@ -21,6 +21,7 @@ export function uploadEndpoints(host: Host, sessions: UploadSessions, timeoutMs:
     const common = {
       method: 'POST',
       operation: 'uploads',
+      keeps: 'files',
       body: 'stream',
       timeoutMs,
       renderError: (error, exchange) => renderError(error, 'gemini', exchange.id),

@@ -28,7 +28,7 @@ export async function continueUpload(exchange: Exchange, secret: string, tools: 
   if (session === undefined)
     throw new GatewayError('not_found', 'There is no such upload: it has ended or expired.', { shouldRetry: false });
   const { accountId, keyId, fileId } = session;
-  await host.get(keyring).callerOf(keyId, request.remoteAddress);
+  const { retention } = await host.get(keyring).callerOf(keyId, request.remoteAddress);
   const made = await files.find(accountId, fileId);
   if (made !== undefined) return final(tools, made);
   if (commands.has('cancel')) {
@@ -38,11 +38,19 @@ export async function continueUpload(exchange: Exchange, secret: string, tools: 
   }
   const received = await files.pieces.received(accountId, fileId);
   if (commands.has('query')) return active(received);
+  if (retention === 'none') throw filesNotKept();
   const upload = new Upload(session, files, commands.has('finalize'));
   const end = commands.has('upload') ? await upload.take(exchange, received) : received;
   if (typeof end !== 'number') return final(tools, end);
   return commands.has('finalize') ? final(tools, await upload.join(end)) : active(end);
 }
+
+/** The upload was begun before nothing of its account was to be kept. */
+const filesNotKept = () =>
+  new GatewayError('forbidden', 'Nothing of this account is kept any more (retention "none"): cancel the upload.', {
+    code: 'retention_none',
+    shouldRetry: false,
+  });
 
 function commandsIn(header = ''): ReadonlySet<string> {
   const commands = header.split(',').map((name) => name.trim().toLowerCase());

@@ -31,6 +31,7 @@ export function partEndpoints(host: Host, uploads: PartUploads, timeoutMs: numbe
     {
       ...common,
       path: '/v1/uploads',
+      keeps: 'files',
       body: 'json',
       describes: [
         {
@@ -43,6 +44,7 @@ export function partEndpoints(host: Host, uploads: PartUploads, timeoutMs: numbe
     {
       ...common,
       path: `${path}/parts`,
+      keeps: 'files',
       body: 'stream',
       describes: [{ summary: 'Takes a part.', body: { types: ['multipart/form-data'], required: ['data'] } }],
       handle: (exchange) => takePart(exchange, uploads, files()),
@@ -50,6 +52,7 @@ export function partEndpoints(host: Host, uploads: PartUploads, timeoutMs: numbe
     {
       ...common,
       path: `${path}/complete`,
+      keeps: 'files',
       body: 'json',
       describes: [{ summary: 'Makes a file of the parts.', body: { ...json, required: ['part_ids'] } }],
       async handle(exchange) {

@@ -6,7 +6,7 @@ import { isObject, type JsonObject, textOf, tryParseBytes } from '../../../core/
 import { invalid } from '../../../core/json/request-body.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { googleErrorAnswer } from '../../common/kit/error-envelope.ts';
-import { checkedModel } from '../realtime/secret-endpoints.ts';
+import { checkedModel, settingsNotKept } from '../realtime/secret-endpoints.ts';
 import { pathsIn } from './constraints.ts';
 import type { LiveTokens, NewToken } from './tokens.ts';
 
@@ -47,6 +47,7 @@ async function create(exchange: Exchange, host: Tools, tokens: LiveTokens): Prom
   if (model !== undefined)
     checkedModel(exchange, host, textOf(model)?.replace(/^models\//, ''), 'bidiGenerateContentSetup.model');
   const { setup, ...token } = requested;
+  if (setup !== undefined && identity.retention === 'none') throw settingsNotKept('bidiGenerateContentSetup');
   const kept = { ...token, keyId: identity.keyId, setup: setup === undefined ? undefined : JSON.stringify(setup) };
   const shown = {
     name: await tokens.create(kept),

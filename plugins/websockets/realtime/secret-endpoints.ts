@@ -31,6 +31,7 @@ export function secretEndpoints(host: Pick<Host, 'find' | 'clock'>, secrets: Rea
       Object.keys(settings).length === 0
         ? undefined
         : JSON.stringify({ ...(type === undefined ? {} : { type }), ...settings });
+    if (kept !== undefined && identity.retention === 'none') throw settingsNotKept('session');
     const expiresAt = Math.floor(host.clock.now() / 1_000) + valid;
     const value = await secrets.create({ keyId: identity.keyId, model, session: kept }, expiresAt * 1_000);
     return { value, expiresAt, shown: { object: 'realtime.session', id: `sess_${randomUUID()}`, ...session, model } };
@@ -63,6 +64,12 @@ export function secretEndpoints(host: Pick<Host, 'find' | 'clock'>, secrets: Rea
       },
     },
   ];
+}
+
+/** They are kept until the key expires, for an account of which nothing may be kept. */
+export function settingsNotKept(field: string): GatewayError {
+  const message = `Nothing of this account is kept (retention "none"): send the settings in the session, and not in "${field}".`;
+  return new GatewayError('invalid_request', message, { field, code: 'retention_none', shouldRetry: false });
 }
 
 function bodyOf({ request: { body } }: Exchange): JsonObject {

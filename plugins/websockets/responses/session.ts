@@ -156,7 +156,9 @@ export class ResponsesSession implements Session {
   }
 
   #run(turn: Turn): Promise<void> {
-    const { previousId, streamId, stored } = turn;
+    const { previousId, streamId } = turn;
+    // Where nothing may be kept, `store` is false whatever the turn says.
+    const stored = turn.stored && this.#caller?.retention !== 'none';
     const before = this.#remembered?.id === previousId ? this.#remembered : undefined;
     // The connection does not have what the conversation had before.
     const own = turn.inConversation ? undefined : itemsOf(turn);

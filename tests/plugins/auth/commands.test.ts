@@ -226,6 +226,18 @@ test('a prefix that matches several keys revokes none of them', async () => {
   assert.equal((await gate.refusal(key)).status, 401);
 });
 
+test('an account of which nothing is kept is known with the next call, until the command takes it back', async () => {
+  const gate = await openGate();
+  const key = await gate.newKey();
+  assert.equal((await gate.send(key)).retention, undefined);
+  await gate.command('accounts retention', { name: 'acme', retention: 'none' });
+  assert.equal((await gate.send(key)).retention, 'none');
+  await assert.rejects(gate.command('accounts retention', { name: 'acme', retention: 'some' }), { field: 'retention' });
+  assert.equal((await gate.send(key)).retention, 'none');
+  await gate.command('accounts retention', { name: 'acme', retention: 'default' });
+  assert.equal((await gate.send(key)).retention, undefined);
+});
+
 test("an account's own ratio applies to its calls, and is refused where it would sell below cost", async () => {
   const gate = await openGate();
   const key = await gate.newKey();

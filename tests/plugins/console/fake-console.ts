@@ -161,6 +161,7 @@ function accountsOf(world: World, book: ReturnType<typeof fakeAccounts>): Accoun
         planEndsAt: undefined,
         multiplier: undefined,
         disabled: false,
+        retention: undefined,
         createdAt: world.now(),
       };
       world.accounts.push(row);

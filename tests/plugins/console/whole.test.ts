@@ -257,6 +257,11 @@ test('an operator changes plan and ratio, and disables and enables an account', 
   assert.deepEqual([over.status, over.json.error.field], [400, 'endsAt']);
   assert.equal((await change('multiplier', { multiplier: '1.5', reason: 'a deal' })).status, 200);
   assert.equal((await boss.send(`/admin/accounts/${accountId}`)).json.account.multiplier, '1.5');
+  assert.equal((await change('retention', { retention: 'none', reason: 'by contract' })).status, 200);
+  assert.equal((await ada.send('/me')).json.account.retention, 'none');
+  assert.equal((await change('retention', { retention: 'some', reason: 'x' })).status, 400);
+  assert.equal((await change('retention', { retention: null, reason: 'it has ended' })).status, 200);
+  assert.equal((await boss.send(`/admin/accounts/${accountId}`)).json.account.retention, null);
   const model = (await ada.send('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
   assert.equal(model.prices.ratio, '1.5');
   assert.equal((await change('disable', { reason: 'abuse' })).status, 200);
@@ -459,6 +464,7 @@ test('every change of this file is in the audit log, executed or refused', async
     'request.refund',
     'account.plan',
     'account.multiplier',
+    'account.retention',
     'account.disable',
     'upstream.disable',
     'key.rotate',
@@ -482,6 +488,7 @@ test('rows of the audit log have the values before and after a change, and the p
     return changes;
   };
   assert.deepEqual(await shown('account.multiplier'), [{ field: 'multiplier', before: '1', after: '1.5' }]);
+  assert.deepEqual(await shown('account.retention'), [{ field: 'retention', before: 'none', after: null }]);
   assert.deepEqual(await shown('account.enable'), [{ field: 'disabled', before: 'true', after: 'false' }]);
   assert.deepEqual((await shown('upstream.disable'))[0], { field: 'disabled', before: 'false', after: 'true' });
   const renamed = { name: 'ci, renamed', cap: { amount: '3', every: 'day' } };

@@ -12,6 +12,8 @@ export interface AccountView {
   readonly planEndsAt: number | undefined;
   readonly multiplier: string | undefined;
   readonly disabled: boolean;
+  /** `none`: nothing of its calls is kept; undefined: what the settings say. */
+  readonly retention: 'none' | undefined;
   readonly createdAt: number;
 }
 
@@ -107,6 +109,8 @@ export interface AccountAdmin {
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** Decimal text; undefined: 1. */
   setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
+  /** undefined: what the settings say. */
+  setRetention(accountId: string, retention: 'none' | undefined): Promise<void>;
   /** `person`: only those that are attributed to them. */
   keys(accountId: string | undefined, page: PageRequest, person?: string): Promise<Page<KeyView>>;
   /** Throws `not_found`. */

@@ -34,6 +34,7 @@ const account = z
     planEndsAt: instant.nullable(),
     multiplier: z.string().nullable(),
     disabled: z.boolean(),
+    retention: z.enum(['none']).nullable().describe('none: nothing of its calls is kept; null: what the settings say.'),
     createdAt: instant,
   })
   .openapi('Account');

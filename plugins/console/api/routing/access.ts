@@ -156,6 +156,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'POST /admin/accounts/:id/plan': 'act',
   'POST /admin/accounts/:id/multiplier': 'act',
   'POST /admin/accounts/:id/rename': 'act',
+  'POST /admin/accounts/:id/retention': 'act',
   'POST /admin/accounts/:id/disable': 'act',
   'POST /admin/accounts/:id/enable': 'act',
   'POST /admin/accounts/:id/keys/:keyId/project': 'act',

@@ -44,6 +44,7 @@ export function conversationEndpoints(store: ConversationStore, protocol: Protoc
   return [
     {
       ...post,
+      keeps: 'conversations',
       path: '/v1/conversations',
       describes: [{ summary: 'Begins a conversation.', body: json }],
       handle: (exchange) => create(exchange, store),
@@ -56,6 +57,7 @@ export function conversationEndpoints(store: ConversationStore, protocol: Protoc
     },
     {
       ...post,
+      keeps: 'conversations',
       path,
       describes: [{ summary: 'Changes the metadata of a conversation.', body: { ...json, required: ['metadata'] } }],
       handle: (exchange) => update(exchange, store),
@@ -91,6 +93,7 @@ function itemEndpoints(
     },
     {
       ...post,
+      keeps: 'conversations',
       path,
       describes: [{ summary: 'Adds items to a conversation.', body: { ...json, required: ['items'] } }],
       handle: (exchange) => addItems(exchange, store),

@@ -42,6 +42,7 @@ export function fakeAccounts(world: World): AccountAdmin {
     rename: async (accountId, name) => change(accountId, { name }),
     setDisabled: async (accountId, disabled) => change(accountId, { disabled }),
     setMultiplier: async (accountId, multiplier) => change(accountId, { multiplier }),
+    setRetention: async (accountId, retention) => change(accountId, { retention }),
     keys: async (accountId, page, person) =>
       paged(
         world.keys

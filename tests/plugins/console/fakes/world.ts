@@ -153,6 +153,7 @@ function makeAccount(name: string, index: number, now: number): AccountView {
     planEndsAt: index % 3 === 0 ? now + (index + 5) * dayMs : undefined,
     multiplier: index === 4 ? '0.9' : undefined,
     disabled: index === 9,
+    retention: undefined,
     createdAt: now - (60 - index) * dayMs,
   };
 }
