@@ -66,7 +66,7 @@ test('a file without mistakes becomes a batch, which ends with its results and i
   assert.ok(cost.startsWith(shown!.slice(1)), `${shown} of ${cost}`);
   await drawer.getByRole('button', { name: 'Make 1 failed line again', exact: true }).click();
   const again = page.getByRole('dialog', { name: 'Make 1 failed line again', exact: true });
-  assert.match((await again.textContent())!, /a line cost so far, about \$0\.0/);
+  await again.getByText(/a line cost so far, about \$0\.0/).waitFor();
   await again.getByRole('button', { name: 'Upload and check', exact: true }).click();
   await again.getByText('1 line for /v1/chat/completions, without a mistake.', { exact: true }).waitFor();
   await again.getByRole('button', { name: 'Start the batch', exact: true }).click();

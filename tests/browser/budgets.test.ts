@@ -9,27 +9,27 @@ test('a client sets a budget from the page of keys, is warned before it is lower
   const page = await stage.page('client');
   await page.goto('/console/keys');
   await page.getByRole('link', { name: 'Projects', exact: true }).click();
-  await page.getByRole('cell', { name: 'The account · Month' }).waitFor();
+  await page.getByRole('cell', { name: 'The account · Month', exact: true }).waitFor();
   await page.getByRole('button', { name: 'New budget', exact: true }).click();
   const form = page.getByRole('dialog').first();
-  await form.getByRole('combobox', { name: 'Counts calls of' }).click();
-  await page.getByRole('option', { name: 'A project, or each' }).click();
+  await form.getByRole('combobox', { name: 'Counts calls of', exact: true }).click();
+  await page.getByRole('option', { name: 'A project, or each', exact: true }).click();
   await form.getByRole('combobox', { name: 'Project', exact: true }).click();
   await page.getByRole('option', { name: 'web shop', exact: true }).click();
-  await form.getByLabel('Amount in USD').fill('50');
+  await form.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('50');
   await form.getByRole('button', { name: 'New budget', exact: true }).click();
   const row = page.getByRole('row').filter({ hasText: 'Project ' });
   await row.getByText('$31.25 / $50.00', { exact: true }).first().waitFor();
 
   await row.getByRole('button', { name: /^Edit / }).click();
-  await form.getByLabel('Amount in USD').fill('30');
+  await form.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('30');
   await form.getByText('$31.25 are spent already: calls are refused at once.').waitFor();
   await form.getByRole('button', { name: 'Save', exact: true }).click();
   await row.getByText('$31.25 / $30.00', { exact: true }).first().waitFor();
 
   await row.getByRole('button', { name: /^Add to / }).click();
-  await form.getByLabel('Amount in USD').fill('12.50');
-  await form.getByLabel('Reason').fill('a release');
+  await form.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('12.50');
+  await form.getByRole('textbox', { name: 'Reason', exact: true }).fill('a release');
   await form.getByRole('button', { name: 'Add', exact: true }).click();
   await row.getByText('$31.25 / $42.50', { exact: true }).first().waitFor();
 
@@ -44,15 +44,15 @@ test('a client sets a budget of a tag, which is asked for with its value', async
   await page.goto('/console/projects');
   await page.getByRole('button', { name: 'New budget', exact: true }).click();
   const form = page.getByRole('dialog').first();
-  await form.getByRole('combobox', { name: 'Counts calls of' }).click();
+  await form.getByRole('combobox', { name: 'Counts calls of', exact: true }).click();
   await page.getByRole('option', { name: 'A tag', exact: true }).click();
-  await form.getByLabel('Amount in USD').fill('50');
-  await form.getByRole('textbox', { name: 'Tag' }).fill('env');
+  await form.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('50');
+  await form.getByRole('textbox', { name: 'Tag', exact: true }).fill('env');
   await form.getByRole('button', { name: 'New budget', exact: true }).click();
   await form.getByText('A tag such as env=dev').waitFor();
-  await form.getByRole('textbox', { name: 'Tag' }).fill('env=dev');
+  await form.getByRole('textbox', { name: 'Tag', exact: true }).fill('env=dev');
   await form.getByRole('button', { name: 'New budget', exact: true }).click();
-  await page.getByRole('cell', { name: 'Tag env=dev · Month' }).waitFor();
+  await page.getByRole('cell', { name: 'Tag env=dev · Month', exact: true }).waitFor();
 });
 
 test('an operator sets a budget of an account with a reason, and reads those of the settings beside it', async () => {
@@ -61,10 +61,10 @@ test('an operator sets a budget of an account with a reason, and reads those of 
   await page.goto(`/console/admin/accounts/${id}?tab=budgets`);
   await page.getByRole('button', { name: 'New budget', exact: true }).click();
   const form = page.getByRole('dialog').first();
-  await form.getByLabel('Amount in USD').fill('5');
+  await form.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('5');
   await form.getByRole('button', { name: 'New budget', exact: true }).click();
   await form.getByText('Choose one').waitFor();
-  await form.getByLabel('Reason').fill('a trial');
+  await form.getByRole('textbox', { name: 'Reason', exact: true }).fill('a trial');
   await form.getByRole('button', { name: 'New budget', exact: true }).click();
   await page.getByRole('row').filter({ hasText: '/ $5.00' }).getByText('Operator', { exact: true }).waitFor();
   assert.equal(await page.getByRole('row').filter({ hasText: 'Settings' }).count(), 1);

@@ -1,7 +1,9 @@
 /** The browser of the tests. */
 import { existsSync } from 'node:fs';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
+import { until } from '../helpers/until.ts';
 import { atEnd } from '../runner/end.ts';
+import { delayAnswers } from './delays.ts';
 
 /** The headless shell is preferred: it takes two thirds of the processor time. */
 const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((path) => existsSync(path)) ?? '';
@@ -22,7 +24,8 @@ export async function launchBrowser(): Promise<Browser> {
   return shared!;
 }
 
-const launch = () => chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+const launch = async () =>
+  delayAnswers(await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] }));
 
 async function launchShared(): Promise<Browser> {
   const browser = await launch();
@@ -47,11 +50,15 @@ export async function openPage(browser: Browser, complaints: string[], options: 
   return page;
 }
 
+/** Waits for what a field shows: it may come later than the field. */
+export const shows = (field: Locator, text: string): Promise<unknown> =>
+  until(`the field shows ${text}`, async () => (await field.inputValue()) === text);
+
 /** Signs in by the console's form; resolves when the form is gone. */
 export async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
   await page.goto('/console/sign-in');
   await page.getByLabel(/mail/i).fill(email);
-  await page.getByRole('textbox', { name: 'Password' }).fill(password);
+  await page.getByRole('textbox', { name: 'Password', exact: true }).fill(password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
 }

@@ -138,8 +138,8 @@ test('an answer that contains an attack is shown as text, loads nothing, and fit
     return route.fulfill({ contentType: 'text/event-stream', body });
   });
   await page.goto('/console/playground');
-  await page.getByRole('textbox', { name: 'Key' }).fill('sk-any');
-  await page.getByRole('textbox', { name: 'Message' }).fill(tags('question'));
+  await page.getByRole('textbox', { name: 'Key', exact: true }).fill('sk-any');
+  await page.getByRole('textbox', { name: 'Message', exact: true }).fill(tags('question'));
   await page.keyboard.press('Control+Enter');
   await page.getByText('The end of it.').waitFor();
   await page.getByText('7 / 4').waitFor();

@@ -1,6 +1,7 @@
 /** A client from the first page to the last cent, on a gateway as it runs: money in, a call, its cost, an image, a revoked key. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
+import { until } from '../helpers/until.ts';
 import { after, before, test } from './browser-test.ts';
 import { findingsOfPlainPage } from './looks.ts';
 import { openStage, type Stage } from './stage.ts';
@@ -18,21 +19,21 @@ const balance = async () => Number((await page.locator('.balance-chip').innerTex
 
 test('a redeemed code raises the balance, also in the header', async () => {
   await page.goto(`${stage.origin}/console/wallet`);
-  await page.getByRole('textbox', { name: 'Code' }).fill(await stage.makeCode('5'));
-  await page.getByRole('button', { name: 'Redeem' }).click();
+  await page.getByRole('textbox', { name: 'Code', exact: true }).fill(await stage.makeCode('5'));
+  await page.getByRole('button', { name: 'Redeem', exact: true }).click();
   await page.getByText('$5.00 was added to your balance.').waitFor();
   await page.locator('.balance-chip', { hasText: '$5.00' }).waitFor();
 });
 
 test('the playground makes its own key, streams an answer and shows its cost', async () => {
   await page.goto(`${stage.origin}/console/playground`);
-  await page.getByRole('button', { name: 'Make a key for this session' }).click();
-  const field = page.getByRole('textbox', { name: 'Key' });
-  await page.getByRole('button', { name: 'Make a key for this session' }).waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Make a key for this session', exact: true }).click();
+  const field = page.getByRole('textbox', { name: 'Key', exact: true });
+  await page.getByRole('button', { name: 'Make a key for this session', exact: true }).waitFor({ state: 'hidden' });
   key = await field.inputValue();
-  await page.getByRole('textbox', { name: 'Message' }).fill('Tell me of lighthouses');
+  await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Tell me of lighthouses');
   await page.keyboard.press('Control+Enter');
-  await page.getByRole('link', { name: 'How the cost is made up' }).click();
+  await page.getByRole('link', { name: 'How the cost is made up', exact: true }).click();
   const formula = page.getByTestId('formula');
   await formula.waitFor();
   assert.match((await formula.textContent())!, /×.*= \$0\.\d+/);
@@ -41,14 +42,12 @@ test('the playground makes its own key, streams an answer and shows its cost', a
 
 test('the balance falls by what calls cost, without a reload', async () => {
   await page.goto(`${stage.origin}/console/`);
-  await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
-  for (let call = 0; call < 40 && (await balance()) === 5; call += 1) {
+  await page.getByRole('heading', { name: 'Home', level: 1, exact: true }).waitFor();
+  await until('a header that shows less than before', async () => {
     const answer = await callWithKey();
     assert.equal(answer.status, 200, await answer.text());
-    await page.waitForTimeout(300);
-  }
-  await page.waitForTimeout(1500);
-  assert.ok((await balance()) < 5, 'the header shows less than before');
+    return (await balance()) < 5;
+  });
 });
 
 test('the pages for clients show the balance, can be searched, and are accessible in light, in dark and narrow', async () => {
@@ -77,24 +76,18 @@ test('an image that was ordered by the API is in the gallery', async () => {
   await page.goto(`${stage.origin}/console/tasks`);
   const task = page.getByRole('article').filter({ hasText: 'A lighthouse of paper' }).first();
   await task.getByText('done').waitFor({ timeout: 30_000 });
-  await task.getByRole('img', { name: 'A lighthouse of paper' }).waitFor();
-  let width = 0;
-  for (let look = 0; look < 40 && width === 0; look += 1) {
-    await page.waitForTimeout(100);
-    width = Number(await page.evaluate('document.querySelector("article img").naturalWidth'));
-  }
-  assert.ok(width > 0, 'the picture has loaded');
+  await task.getByRole('img', { name: 'A lighthouse of paper', exact: true }).waitFor();
+  await page.waitForFunction('document.querySelector("article img").naturalWidth > 0');
 });
 
-test('a revoked key is refused within a second', async () => {
+test('a revoked key is refused', async () => {
   await page.goto(`${stage.origin}/console/keys`);
   const row = page.getByRole('row').filter({ hasText: 'Playground' });
-  await row.getByRole('button', { name: 'More: Playground' }).click();
-  await page.getByRole('menuitem', { name: 'Revoke' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await row.getByRole('button', { name: 'More: Playground', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Revoke', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
   await row.getByText('revoked').waitFor();
-  await page.waitForTimeout(1000);
-  assert.equal((await callWithKey()).status, 401);
+  await until('a refusal', async () => (await callWithKey()).status === 401);
   assert.deepEqual(stage.complaints, []);
 });
 
@@ -113,29 +106,29 @@ test('somebody joins an account by the link of an invitation, sees what their ro
   await page.goto(`${stage.origin}/console/members`);
   await page.getByRole('button', { name: 'Invite', exact: true }).click();
   const form = page.getByRole('dialog').first();
-  await form.getByLabel('Address').fill(person.email);
-  await form.getByRole('radio', { name: 'Viewer' }).check();
+  await form.getByRole('textbox', { name: 'Address', exact: true }).fill(person.email);
+  await form.getByRole('radio', { name: 'Viewer', exact: true }).check();
   await form.getByRole('button', { name: 'Invite', exact: true }).click();
   const link = (await form.getByText('/sign-up?join=').textContent())!;
-  await form.getByRole('button', { name: 'Done' }).click();
+  await form.getByRole('button', { name: 'Done', exact: true }).click();
   await guest.goto(link);
   await guest.getByRole('button', { name: /^Join / }).click();
-  await guest.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
-  await guest.getByRole('link', { name: 'Usage' }).waitFor();
+  await guest.getByRole('heading', { name: 'Home', level: 1, exact: true }).waitFor();
+  await guest.getByRole('link', { name: 'Usage', exact: true }).waitFor();
   for (const hidden of ['Wallet', 'Keys', 'Files'])
-    assert.equal(await guest.getByRole('link', { name: hidden }).count(), 0);
+    assert.equal(await guest.getByRole('link', { name: hidden, exact: true }).count(), 0);
   await guest.locator('.person-button').click();
-  await guest.getByRole('menuitem', { name: account.name }).click();
-  await guest.getByRole('link', { name: 'Wallet' }).waitFor();
+  await guest.getByRole('menuitem', { name: new RegExp(`^${RegExp.escape(account.name)}`) }).click();
+  await guest.getByRole('link', { name: 'Wallet', exact: true }).waitFor();
   assert.equal((await me()).account.id, account.id);
   await page.reload();
   const row = page.getByRole('row').filter({ hasText: person.email }).filter({ hasText: 'Change role' });
-  await row.getByRole('button', { name: 'Remove' }).click();
+  await row.getByRole('button', { name: 'Remove', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
   await row.waitFor({ state: 'detached' });
   assert.deepEqual((await me()).accounts.length, 1);
-  await page.getByText('Who did what').click();
-  await page.getByRole('cell', { name: 'member.remove' }).waitFor();
+  await page.getByText('Who did what', { exact: true }).click();
+  await page.getByRole('cell', { name: 'member.remove', exact: true }).waitFor();
 });
 
 interface Me {

@@ -118,7 +118,7 @@ const shown = (text: string) =>
 test('the wallet lists movements like a bank statement, with reserved money beside the balance', async () => {
   const page = await pageOf(who);
   await page.goto('/console/wallet');
-  const table = page.getByRole('region', { name: 'Ledger' });
+  const table = page.getByRole('region', { name: 'Ledger', exact: true });
   await table.getByText('dispute').waitFor();
   await picture(page, 'wallet');
   const cells = await table
@@ -141,12 +141,12 @@ test('the wallet lists movements like a bank statement, with reserved money besi
   assert.ok(bars.length > 0 && bars.every((words) => /^\$[\d.,]+ of \$[\d.,]+ left$/.test(words)), bars.join('; '));
   const line = table.getByRole('row', { name: /Call charged/ }).last();
   assert.match(await line.innerText(), /gpt-\S+ · key laptop · [\d,]+ tokens in, [\d,]+ out/);
-  await page.getByRole('button', { name: 'Custom' }).click();
-  await page.getByRole('button', { name: 'Yesterday' }).click();
+  await page.getByRole('button', { name: 'Custom', exact: true }).click();
+  await page.getByRole('button', { name: 'Yesterday', exact: true }).click();
   await table.getByText('Call charged').first().waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Yesterday' }).click();
+  await page.getByRole('button', { name: 'Yesterday', exact: true }).click();
   await picture(page, 'wallet-span');
-  await page.getByRole('button', { name: 'This month' }).click();
+  await page.getByRole('button', { name: 'This month', exact: true }).click();
   await table.getByText('Call charged').first().waitFor();
   await page
     .getByText(/Set aside for running calls \$0\.0/)
@@ -182,7 +182,7 @@ test("the money of today is in the rows, by the viewer's days, and agrees with t
   const page = await pageOf(operator);
   await page.goto('/console/admin/money');
   await page.getByText(`Times in ${zone}`).first().waitFor();
-  const table = page.getByRole('region', { name: 'By day' });
+  const table = page.getByRole('region', { name: 'By day', exact: true });
   const today = new Intl.DateTimeFormat('en-US', { day: 'numeric', month: 'short', timeZone: zone }).format(Date.now());
   const row = table.getByRole('row').filter({ hasText: today }).first();
   await row.waitFor();
@@ -190,7 +190,7 @@ test("the money of today is in the rows, by the viewer's days, and agrees with t
   for (const title of ['Cash in', 'Given', 'Used', 'Owed to clients', 'Written off (estimate)'])
     await page.getByText(title, { exact: true }).first().waitFor();
   await page.getByText('by hand $59.99 · less paid back $4.99').waitFor();
-  await page.getByRole('region', { name: 'Models without own cost' }).getByText('gpt-5.4-mini').waitFor();
+  await page.getByRole('region', { name: 'Models without own cost', exact: true }).getByText('gpt-5.4-mini').waitFor();
   await picture(page, 'money');
   await page.goto('/console/admin/monitor?span=24h');
   await page.getByText('By model').waitFor();

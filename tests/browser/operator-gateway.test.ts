@@ -11,36 +11,36 @@ const stage = sharedStage();
 
 async function reasonAnd(page: Page, reason: string, button: string): Promise<void> {
   const dialog = page.getByRole('dialog').last();
-  await dialog.getByLabel('Why?').fill(reason);
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill(reason);
   await dialog.getByRole('button', { name: button, exact: true }).click();
 }
 
 test('codes are made, shown once, saved as a file, listed without the codes, and revoked', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/codes');
-  await page.getByRole('button', { name: 'Make codes' }).first().click();
-  const form = page.getByRole('dialog', { name: 'Make codes' });
-  await form.getByLabel('Amount in USD').fill('5');
-  await form.getByLabel('How many').fill('3');
-  await form.getByLabel('Name of the batch').fill('autumn');
+  await page.getByRole('button', { name: 'Make codes', exact: true }).first().click();
+  const form = page.getByRole('dialog', { name: 'Make codes', exact: true });
+  await form.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('5');
+  await form.getByRole('textbox', { name: 'How many', exact: true }).fill('3');
+  await form.getByRole('textbox', { name: 'Name of the batch', exact: true }).fill('autumn');
   await reasonAnd(page, 'for the fair', 'Make codes');
-  const made = page.getByRole('dialog', { name: '3 codes in batch autumn' });
+  const made = page.getByRole('dialog', { name: '3 codes in batch autumn', exact: true });
   const codes = (await made.getByTestId('codes').textContent())!.split('\n');
   assert.equal(codes.length, 3);
   await page.keyboard.press('Escape');
   assert.ok(await made.isVisible(), 'what is lost here is lost: nothing but the button shuts it');
   const saved = page.waitForEvent('download');
-  await made.getByRole('button', { name: 'Download CSV' }).click();
+  await made.getByRole('button', { name: 'Download CSV', exact: true }).click();
   const file = await readFile(await (await saved).path(), 'utf8');
   for (const code of codes) assert.ok(file.includes(`${code},autumn`));
-  await made.getByRole('button', { name: 'I have saved them' }).click();
+  await made.getByRole('button', { name: 'I have saved them', exact: true }).click();
   await page
     .getByRole('row', { name: /autumn.*\$5\.00.*0 of 1/ })
     .first()
     .waitFor();
   assert.equal((await page.content()).includes(codes[0]!), false);
-  await page.getByRole('link', { name: 'autumn' }).first().click();
-  await page.getByRole('button', { name: 'Revoke batch' }).click();
+  await page.getByRole('link', { name: 'autumn', exact: true }).first().click();
+  await page.getByRole('button', { name: 'Revoke batch', exact: true }).click();
   await reasonAnd(page, 'the fair is over', 'Revoke');
   await page.getByText('3 codes were revoked.').waitFor();
 });
@@ -49,10 +49,10 @@ test('the cost of a request is calculated with its formula', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/prices');
   await page.getByText('1 model has no price and is not sold').waitFor();
-  await page.getByRole('button', { name: 'What would this request cost?' }).click();
+  await page.getByRole('button', { name: 'What would this request cost?', exact: true }).click();
   const drawer = page.getByRole('dialog');
   await drawer.getByLabel('input', { exact: true }).fill('1000000');
-  await drawer.getByRole('button', { name: 'Work it out' }).click();
+  await drawer.getByRole('button', { name: 'Work it out', exact: true }).click();
   await drawer
     .getByTestId('quote')
     .getByText(/1000000 input|1,000,000 input/)
@@ -83,24 +83,24 @@ test('prices and costs are shown on a small screen too', async () => {
 test('a person is invited by a link, changes role, is blocked, and gets a reset link', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/people');
-  await page.getByRole('button', { name: 'Invite' }).click();
-  await page.getByRole('dialog').getByLabel('Mail addresses').fill('new@example.test');
+  await page.getByRole('button', { name: 'Invite', exact: true }).click();
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Mail addresses', exact: true }).fill('new@example.test');
   await reasonAnd(page, 'a new client', 'Invite');
   assert.match((await page.getByTestId('link').textContent())!, /^https?:/);
-  await page.getByRole('button', { name: 'Done' }).click();
-  await page.getByRole('button', { name: 'Invite' }).click();
+  await page.getByRole('button', { name: 'Done', exact: true }).click();
+  await page.getByRole('button', { name: 'Invite', exact: true }).click();
   await page
     .getByRole('dialog')
-    .getByLabel('Mail addresses')
+    .getByRole('textbox', { name: 'Mail addresses', exact: true })
     .fill('one@example.test, two@example.test\nolga@example.test');
   await reasonAnd(page, 'a class', 'Invite');
   const invited = page.getByRole('dialog').getByRole('row');
-  await invited.filter({ hasText: 'two@example.test' }).getByRole('button', { name: 'Copy' }).waitFor();
+  await invited.filter({ hasText: 'two@example.test' }).getByRole('button', { name: 'Copy', exact: true }).waitFor();
   assert.equal(await invited.count(), 3);
-  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('button', { name: 'Done', exact: true }).click();
   const act = async (item: string) => {
-    await page.getByRole('button', { name: 'More: Olga Auditor' }).click();
-    await page.getByRole('menuitem', { name: item }).click();
+    await page.getByRole('button', { name: 'More: Olga Auditor', exact: true }).click();
+    await page.getByRole('menuitem', { name: item, exact: true }).click();
   };
   await act('Change role');
   await page.getByRole('dialog').getByLabel('Client').check();
@@ -109,27 +109,27 @@ test('a person is invited by a link, changes role, is blocked, and gets a reset 
   await act('Reset link');
   await reasonAnd(page, 'lost her password', 'Reset link');
   await page.getByTestId('link').waitFor();
-  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('button', { name: 'Done', exact: true }).click();
   await act('Block');
   await reasonAnd(page, 'left', 'Block');
   await page.getByText('Olga Auditor is blocked.').waitFor();
   const person = stage.testbed.people.rows.find(({ name }) => name === 'Olga Auditor')!;
   assert.deepEqual([person.role, person.blocked], ['client', true]);
-  assert.equal(await page.getByRole('button', { name: 'More: Oscar Operator' }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'More: Oscar Operator', exact: true }).count(), 0);
 });
 
 test('a token is shown once and revoked', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/tokens');
-  await page.getByRole('button', { name: 'New token' }).click();
-  await page.getByRole('dialog').getByLabel('What it is for').fill('nightly report');
-  await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'New token', exact: true }).click();
+  await page.getByRole('dialog').getByRole('textbox', { name: 'What it is for', exact: true }).fill('nightly report');
+  await page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
   const token = (await page.getByTestId('secret').textContent())!;
   assert.ok(token.length > 8);
-  await page.getByRole('button', { name: 'I have saved it' }).click();
+  await page.getByRole('button', { name: 'I have saved it', exact: true }).click();
   const row = page.getByRole('row', { name: /nightly report/ });
-  await row.getByRole('button', { name: 'Revoke' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await row.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
   await row.waitFor({ state: 'detached' });
 });
 
@@ -150,7 +150,7 @@ test('the configuration is completed, marked, compared, saved and reloaded', asy
   await page.keyboard.type('debug');
   await page.keyboard.press('Escape');
   await page.getByText('No faults').waitFor();
-  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByRole('button', { name: 'Review and save', exact: true }).click();
   const dialog = page.getByRole('dialog', { name: /^Save/ });
   await dialog.getByTestId('config-diff').getByText('debug').waitFor();
   await reasonAnd(page, 'look closer', 'Save and apply');
@@ -158,8 +158,8 @@ test('the configuration is completed, marked, compared, saved and reloaded', asy
   const { files } = await stage.testbed.find(configFiles)!.view();
   assert.match(files[0]!.text, /log: debug/);
   await page.getByText(/^Unchanged/).waitFor();
-  await page.getByRole('button', { name: 'Reload files' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Reload files' }).click();
+  await page.getByRole('button', { name: 'Reload files', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Reload files', exact: true }).click();
   await page.getByText('Reloaded.', { exact: true }).waitFor();
 });
 
@@ -173,13 +173,13 @@ test('a file that someone else has changed meanwhile is not overwritten', async 
   await page.getByText('No faults').waitFor();
   const { name, text } = (await configFilesService.view()).files[0]!;
   await configFilesService.save(name, `${text}data: ./theirs\n`, text);
-  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByRole('button', { name: 'Review and save', exact: true }).click();
   await reasonAnd(page, 'mine', 'Save and apply');
   await page.getByRole('dialog').getByText('The file has changed meanwhile.').waitFor();
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Reload files' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Reload files' }).click();
-  await page.getByRole('button', { name: 'Take the file as it is now' }).click();
+  await page.getByRole('button', { name: 'Reload files', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Reload files', exact: true }).click();
+  await page.getByRole('button', { name: 'Take the file as it is now', exact: true }).click();
   await page.getByText('data: ./theirs').or(page.getByText('./theirs')).first().waitFor();
   assert.match((await configFilesService.view()).files[0]!.text, /theirs/);
 });
@@ -187,14 +187,14 @@ test('a file that someone else has changed meanwhile is not overwritten', async 
 test('the warnings of the running configuration are listed and lead to their lines; without any, the page says so', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/config');
-  await page.getByRole('tab', { name: 'Warnings 2' }).click();
+  await page.getByRole('tab', { name: 'Warnings 2', exact: true }).click();
   const rows = page.getByTestId('config-notices').getByRole('row');
   await rows.nth(2).waitFor();
   assert.equal(await rows.count(), 3);
   await rows.filter({ hasText: 'files.origin is not set' }).getByText('Place not known').waitFor();
   await rows.last().getByText('Note', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'main.yaml:11' }).click();
-  await page.getByRole('textbox', { name: 'Gateway file main.yaml' }).waitFor();
+  await page.getByRole('button', { name: 'main.yaml:11', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Gateway file main.yaml', exact: true }).waitFor();
   await page.locator('.cm-activeLine', { hasText: 'pro: { price: 20' }).waitFor();
   await page.route('**/console/api/admin/config', async (route) => {
     const answer = await route.fetch();
@@ -228,16 +228,16 @@ test('the audit log has every change', async () => {
     .getByRole('row', { name: /config\.save.*look closer/ })
     .getByRole('link')
     .click();
-  const history = page.getByRole('region', { name: 'Applied configurations' });
+  const history = page.getByRole('region', { name: 'Applied configurations', exact: true });
   await history.getByRole('row', { name: /Save.*look closer.*main\.yaml/ }).waitFor();
   await page.getByTestId('config-diff').getByText('log: debug').waitFor();
-  await page.getByRole('combobox', { name: 'Compared with' }).selectOption({ index: 2 });
+  await page.getByRole('combobox', { name: 'Compared with', exact: true }).selectOption({ index: 2 });
   await page.getByTestId('config-diff').getByText('price: 30').waitFor();
   await history.getByRole('button', { name: '3', exact: true }).click();
-  await page.getByRole('heading', { name: 'Version 3' }).waitFor();
+  await page.getByRole('heading', { name: 'Version 3', exact: true }).waitFor();
   await page.getByTestId('config-diff').getByText('price: 20').waitFor();
-  await page.getByRole('button', { name: 'Restore…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Go back to version 3?' });
+  await page.getByRole('button', { name: 'Restore…', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Go back to version 3?', exact: true });
   await dialog.getByText('No faults').waitFor();
   await dialog.getByTestId('config-diff').getByText('log: debug').waitFor();
   await reasonAnd(page, 'that was enough', 'Restore and apply');
@@ -255,7 +255,7 @@ test('versions below a comparison that comes late can be clicked when it is ther
   });
   await page.goto('/console/admin/config?view=history&version=3');
   const version = page
-    .getByRole('region', { name: 'Applied configurations' })
+    .getByRole('region', { name: 'Applied configurations', exact: true })
     .getByRole('button', { name: '3', exact: true });
   await version.waitFor();
   const click = () => version.click({ trial: true, timeout: 500 });
@@ -279,6 +279,6 @@ test('an auditor sees the pages without their controls', async () => {
     await visit(page, `/console/admin/${path}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForTimeout(300);
-    assert.equal(await page.getByRole('button', { name: changing }).count(), 0, path);
+    assert.equal(await page.getByRole('button', { name: changing, exact: true }).count(), 0, path);
   }
 });

@@ -91,10 +91,10 @@ test('plan, multiplier and admission of an account are changed, each with a reas
   const page = await stage.page();
   const act = async (item: string, fill: () => Promise<void>, button: string) => {
     await page.getByRole('button', { name: 'More', exact: true }).click();
-    await page.getByRole('menuitem', { name: item }).click();
+    await page.getByRole('menuitem', { name: item, exact: true }).click();
     await fill();
     await page.getByRole('dialog').getByRole('textbox', { name: 'Why?', exact: true }).fill(`${item}, as agreed`);
-    await page.getByRole('dialog').getByRole('button', { name: button }).click();
+    await page.getByRole('dialog').getByRole('button', { name: button, exact: true }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   };
   await openAccount(page, 'granite');

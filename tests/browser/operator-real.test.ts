@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { parse } from 'yaml';
+import { until } from '../helpers/until.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
 import { after, before, test } from './browser-test.ts';
@@ -57,20 +58,20 @@ const call = (model = 'gpt-5.4-mini', content = 'Hello') =>
 /** Fills the reason of the dialog in front, presses its button, and waits until it is gone. */
 async function confirm(button: string, reason = 'a test'): Promise<void> {
   const dialog = page.getByRole('dialog').last();
-  await dialog.getByLabel('Why?').fill(reason);
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill(reason);
   await dialog.getByRole('button', { name: button, exact: true }).click();
   await page.getByLabel('Why?').waitFor({ state: 'detached' });
 }
 
 test('the operator signs in and credits an account, and its ledger has the row', async () => {
   await signIn(page, operator);
-  await page.getByRole('link', { name: 'Accounts' }).click();
-  await page.getByLabel('Name, mail address or id').fill('ada');
+  await page.getByRole('link', { name: 'Accounts', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Name, mail address or id', exact: true }).fill('ada');
   await page.getByRole('button', { name: /^ada/i }).click();
-  await page.getByRole('button', { name: 'Credit' }).click();
-  await page.getByRole('dialog').getByLabel('Amount in USD').fill('20');
+  await page.getByRole('button', { name: 'Credit', exact: true }).click();
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('20');
   await confirm('Credit', 'an invoice');
-  await page.getByRole('tab', { name: 'Ledger' }).click();
+  await page.getByRole('tab', { name: 'Ledger', exact: true }).click();
   await page.getByRole('row', { name: /an invoice.*\+\$20\.00/ }).waitFor();
 });
 
@@ -86,7 +87,7 @@ test('the monitor shows a new call at once, and opens it', async () => {
     .first()
     .getByRole('button')
     .click();
-  const timeline = page.getByRole('dialog', { name: 'Request' });
+  const timeline = page.getByRole('dialog', { name: 'Request', exact: true });
   await timeline
     .getByText(/^Attempt 1/)
     .first()
@@ -96,8 +97,8 @@ test('the monitor shows a new call at once, and opens it', async () => {
 });
 
 test('a request is refunded in full, once', async () => {
-  const timeline = page.getByRole('dialog', { name: 'Request' });
-  await timeline.getByRole('button', { name: 'Refund' }).click();
+  const timeline = page.getByRole('dialog', { name: 'Request', exact: true });
+  await timeline.getByRole('button', { name: 'Refund', exact: true }).click();
   await confirm('Refund', 'it was slow');
   await timeline.getByText('All of it was given back.').waitFor();
 });
@@ -112,24 +113,22 @@ test('the model of a disabled vendor fails, and is served again when the vendor 
   await card.getByRole('button', { name: 'Disable', exact: true }).click();
   await confirm('Disable', 'an outage');
   await card.getByText('Disabled', { exact: true }).first().waitFor();
-  await page.waitForTimeout(1_100);
-  assert.ok((await call()).status >= 500);
+  await until('a failure', async () => (await call()).status >= 500);
   await card.getByRole('button', { name: 'Enable', exact: true }).click();
   await confirm('Enable', 'it is over');
-  await page.waitForTimeout(1_100);
-  assert.equal((await call()).status, 200);
+  await until('an answer', async () => (await call()).status === 200);
 });
 
 test('one of several codes is redeemed, and its use is counted', async () => {
   await page.goto('/console/admin/codes?make=balance');
-  const form = page.getByRole('dialog', { name: 'Make codes' });
-  await form.getByLabel('Amount in USD').fill('5');
-  await form.getByLabel('How many').fill('2');
-  await form.getByLabel('Name of the batch').fill('fair');
-  await form.getByLabel('Why?').fill('the fair');
-  await form.getByRole('button', { name: 'Make codes' }).click();
+  const form = page.getByRole('dialog', { name: 'Make codes', exact: true });
+  await form.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('5');
+  await form.getByRole('textbox', { name: 'How many', exact: true }).fill('2');
+  await form.getByRole('textbox', { name: 'Name of the batch', exact: true }).fill('fair');
+  await form.getByRole('textbox', { name: 'Why?', exact: true }).fill('the fair');
+  await form.getByRole('button', { name: 'Make codes', exact: true }).click();
   const [code] = (await page.getByTestId('codes').textContent())!.split('\n');
-  await page.getByRole('button', { name: 'I have saved them' }).click();
+  await page.getByRole('button', { name: 'I have saved them', exact: true }).click();
   assert.equal((await ada.send('/wallet/redeem', { body: { code } })).json.amount, '5.00');
   await page.goto('/console/admin/codes?batch=fair');
   await page.getByRole('row', { name: /fair.*1 of 1.*Used up/ }).waitFor();
@@ -137,7 +136,7 @@ test('one of several codes is redeemed, and its use is counted', async () => {
 
 test('the file is edited, compared and applied while the gateway serves', async () => {
   await page.goto('/console/admin/plans');
-  await page.getByRole('link', { name: 'Edit in the configuration' }).click();
+  await page.getByRole('link', { name: 'Edit in the configuration', exact: true }).click();
   await page
     .getByRole('tab', { name: /\.yaml/ })
     .first()
@@ -146,7 +145,7 @@ test('the file is edited, compared and applied while the gateway serves', async 
   await page.keyboard.press('Control+End');
   await page.keyboard.insertText('\nplans: { offers: { gold: { price: 40, grant: { amount: 55, every: month } } } }\n');
   await page.getByText('No faults').waitFor();
-  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByRole('button', { name: 'Review and save', exact: true }).click();
   await page.getByTestId('config-diff').getByText('gold').waitFor();
   // However late the saved file is loaded, leaving the page at once loses nothing, and the plans are not those of before.
   await page.route('**/console/api/admin/config', async (route) => {
@@ -154,8 +153,8 @@ test('the file is edited, compared and applied while the gateway serves', async 
     await route.continue();
   });
   await confirm('Save and apply', 'a new plan');
-  await page.getByRole('link', { name: 'Plans' }).click();
-  await page.getByRole('heading', { name: 'gold' }).waitFor();
+  await page.getByRole('link', { name: 'Plans', exact: true }).click();
+  await page.getByRole('heading', { name: 'gold', exact: true }).waitFor();
   await page.getByText('$55.00 to spend a month').waitFor();
 });
 
@@ -165,19 +164,19 @@ test('a fault in the file is marked at its line and cannot be saved', async () =
   await page.keyboard.press('Control+End');
   await page.keyboard.insertText('\nbilling: { hold: { output_tokens: "many" } }\n');
   await page.getByTestId('config-problems').waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Review and save' }).isDisabled(), true);
-  await page.getByRole('button', { name: 'Discard changes' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Discard changes' }).click();
+  assert.equal(await page.getByRole('button', { name: 'Review and save', exact: true }).isDisabled(), true);
+  await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard changes', exact: true }).click();
   await page.getByText(/^Unchanged/).waitFor();
 });
 
 test('the ledger reconciles, this node is listed, and the audit log has every change', async () => {
   await page.goto('/console/admin/money');
-  await page.getByRole('button', { name: 'Reconcile' }).click();
+  await page.getByRole('button', { name: 'Reconcile', exact: true }).click();
   await page.getByRole('status').getByText('The ledger is consistent').waitFor();
-  await page.getByRole('link', { name: 'Nodes' }).click();
+  await page.getByRole('link', { name: 'Nodes', exact: true }).click();
   await page.getByText('this one').waitFor();
-  await page.getByRole('link', { name: 'Audit log' }).click();
+  await page.getByRole('link', { name: 'Audit log', exact: true }).click();
   for (const row of [
     /account\.credit.*an invoice.*Done/,
     /request\.refund.*it was slow.*Done/,
@@ -186,7 +185,7 @@ test('the ledger reconciles, this node is listed, and the audit log has every ch
     /config\.save.*a new plan.*Done/,
     /money\.reconcile.*Done/,
   ])
-    await page.getByRole('row', { name: row }).first().waitFor();
+    await page.getByRole('row', { name: row, exact: true }).first().waitFor();
 });
 
 test('requests are narrowed by what a check has said and by its name, and one that the cache has answered says so', async () => {
@@ -210,7 +209,7 @@ test('requests are narrowed by what a check has said and by its name, and one th
   await rows.nth(1).waitFor();
   assert.match(page.url(), /(?=.*verdict=masked).*check=mails/);
   await rows.first().getByRole('button').first().click();
-  const story = page.getByRole('dialog', { name: 'Request' });
+  const story = page.getByRole('dialog', { name: 'Request', exact: true });
   await story.getByText(/^answered from the cache: the answer to an equal request, (?:< 1|\d+) s old$/).waitFor();
   await story.getByText('5 input, 18 output').waitFor();
   await story

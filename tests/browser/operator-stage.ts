@@ -42,7 +42,12 @@ export async function startStage(): Promise<Stage> {
     origin,
     complaints,
     async page(role = 'operator', options = {}) {
-      const context = await browser.newContext({ locale: 'en-US', baseURL: origin, ...options });
+      const context = await browser.newContext({
+        locale: 'en-US',
+        baseURL: origin,
+        reducedMotion: 'reduce',
+        ...options,
+      });
       await context.addCookies([{ name: 'fake', value: role, url: origin }]);
       const page = await context.newPage();
       page.setDefaultTimeout(40_000);

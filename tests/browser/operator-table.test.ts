@@ -14,7 +14,7 @@ test('a column sorts the rows up and down, by name and by amount, and shows the 
   await page.goto('/console/admin/accounts');
   await page.getByRole('row', { name: /ada-labs/ }).waitFor();
   const given = await firstCells(page);
-  const name = page.getByRole('columnheader', { name: 'Name' });
+  const name = page.getByRole('columnheader', { name: 'Name', exact: true });
   const orders: (string | null)[] = [];
   for (let presses = 0; presses < 2; presses += 1) {
     await name.getByRole('button').click();
@@ -23,7 +23,7 @@ test('a column sorts the rows up and down, by name and by amount, and shows the 
     assert.deepEqual(await firstCells(page), orders.at(-1) === 'ascending' ? sorted : sorted.reverse());
   }
   assert.deepEqual(orders.sort(), ['ascending', 'descending']);
-  const balance = page.getByRole('columnheader', { name: 'Balance' });
+  const balance = page.getByRole('columnheader', { name: 'Balance', exact: true });
   await balance.getByRole('button').click();
   const texts = await page.locator('.data-table td[data-label="Balance"]').allInnerTexts();
   const amounts = texts.map((text) => Number(text.replace(/[$,+]/g, '').replace('−', '-')));
@@ -38,10 +38,10 @@ test('a column sorts the rows up and down, by name and by amount, and shows the 
 test('a list of several pages is sorted by the server over all pages, with the order in the address', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
-  await page.getByRole('navigation', { name: 'Rows' }).waitFor();
+  await page.getByRole('navigation', { name: 'Rows', exact: true }).waitFor();
   const headings = await page.locator('.data-table thead button').allInnerTexts();
   assert.deepEqual(headings, ['Time', 'Tokens', 'First byte', 'Total', 'Charged']);
-  const charged = page.getByRole('columnheader', { name: 'Charged' });
+  const charged = page.getByRole('columnheader', { name: 'Charged', exact: true });
   const costs = async () => {
     const texts = await page.locator('.data-table td[data-label="Charged"]').allInnerTexts();
     return texts.filter((text) => text !== '–').map((text) => Number(text.replace('$', '')));
@@ -56,7 +56,7 @@ test('a list of several pages is sorted by the server over all pages, with the o
   });
   assert.ok(first[0]! > first.at(-1)!);
   assert.equal(await charged.getAttribute('aria-sort'), 'descending');
-  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByRole('button', { name: 'Next', exact: true }).click();
   await page.waitForURL(/after=/);
   await page.getByText(/^26–50 of/).waitFor();
   await until('the cheaper ones on the next page', async () => (await costs())[0]! <= first.at(-1)!);
@@ -68,25 +68,23 @@ test('a list of several pages is sorted by the server over all pages, with the o
   assert.equal(await charged.getAttribute('aria-sort'), 'ascending');
   await charged.getByRole('button').click();
   await page.waitForURL((url) => !/sort=|order=/.test(url.search));
-  assert.equal(
-    await page.getByRole('columnheader', { name: 'Time', exact: true }).getAttribute('aria-sort'),
-    'descending',
-  );
+  const newestFirst = page.locator('[aria-sort=descending]');
+  await page.getByRole('columnheader', { name: 'Time', exact: true }).and(newestFirst).waitFor();
 });
 
 test('a hidden column stays hidden in this browser', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/accounts');
-  const multiplier = page.getByRole('columnheader', { name: 'Multiplier' });
+  const multiplier = page.getByRole('columnheader', { name: 'Multiplier', exact: true });
   await multiplier.waitFor();
-  await page.getByRole('button', { name: 'Columns' }).click();
-  await page.getByRole('menuitemcheckbox', { name: 'Multiplier', checked: true }).click();
+  await page.getByRole('button', { name: 'Columns', exact: true }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'Multiplier', checked: true, exact: true }).click();
   await multiplier.waitFor({ state: 'detached' });
   await page.reload();
-  await page.getByRole('columnheader', { name: 'Balance' }).waitFor();
+  await page.getByRole('columnheader', { name: 'Balance', exact: true }).waitFor();
   assert.equal(await multiplier.count(), 0);
-  await page.getByRole('button', { name: 'Columns' }).click();
-  await page.getByRole('menuitemcheckbox', { name: 'Multiplier', checked: false }).click();
+  await page.getByRole('button', { name: 'Columns', exact: true }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'Multiplier', checked: false, exact: true }).click();
   await multiplier.waitFor();
 });
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
 import { test } from './browser-test.ts';
+import { shows } from './chromium.ts';
 import { sharedStage } from './operator-stage.ts';
 
 const stage = sharedStage();
@@ -20,9 +21,9 @@ test('the monitor’s figures are compared with the time before, and link to the
   await page.goto('/console/admin/monitor?span=30d');
   await page.getByRole('button', { name: /^Upstream errors \d/ }).click();
   await page.waitForURL(/metric=errors/);
-  await page.getByRole('img', { name: 'Upstream errors' }).waitFor();
+  await page.getByRole('img', { name: 'Upstream errors', exact: true }).waitFor();
   await page.getByRole('link', { name: /^Upstream errors/ }).click();
-  await page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Requests', exact: true }).waitFor();
   assert.match(page.url(), /result=upstream_error/);
   await page
     .getByRole('row', { name: /Upstream error/ })
@@ -34,18 +35,18 @@ test('the monitor’s figures are compared with the time before, and link to the
 test('the monitor shows how long requests took, and errors by cause, each with its requests', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=30d');
-  await page.getByRole('tab', { name: 'Response times' }).click();
+  await page.getByRole('tab', { name: 'Response times', exact: true }).click();
   for (const name of ['First byte: how many took how long', 'Whole answer: how many took how long'])
     await page.getByRole('img', { name, exact: true }).waitFor();
-  await page.getByRole('tab', { name: 'Errors by cause' }).click();
+  await page.getByRole('tab', { name: 'Errors by cause', exact: true }).click();
   const causes = page.getByRole('region', { name: 'Errors by cause', exact: true });
   const link = causes.getByRole('link').first();
   const count = Number((await link.textContent())!.replaceAll(',', ''));
   await link.click();
-  await page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Requests', exact: true }).waitFor();
   const { searchParams } = new URL(page.url());
   const cause = searchParams.get('cause')!;
-  assert.equal(await page.getByLabel('Cause', { exact: true }).inputValue(), cause);
+  await shows(page.getByLabel('Cause', { exact: true }), cause);
   const from = new Date(Date.now() - 30 * 86_400_000).toISOString();
   const query = new URLSearchParams({ from, cause, result: searchParams.get('result')!, limit: '500' });
   const answer = await page.request.get(`/console/api/admin/requests?${query}`);
@@ -55,10 +56,13 @@ test('the monitor shows how long requests took, and errors by cause, each with i
 test('the monitor groups by upstream, and exports a file', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=30d');
-  await page.getByRole('tab', { name: 'By upstream' }).press('Enter');
+  await page.getByRole('tab', { name: 'By upstream', exact: true }).press('Enter');
   await page.getByRole('row', { name: /^openai/ }).waitFor();
   const saved = page.waitForEvent('download');
-  await page.getByRole('tabpanel', { name: 'By upstream' }).getByRole('button', { name: 'CSV' }).click();
+  await page
+    .getByRole('tabpanel', { name: 'By upstream', exact: true })
+    .getByRole('button', { name: 'CSV', exact: true })
+    .click();
   assert.equal((await saved).suggestedFilename(), 'by-provider.csv');
 });
 
@@ -70,13 +74,13 @@ test('filters of requests are kept in the address, and a row opens its page by k
   await page.getByRole('option', { name: 'claude-sonnet-5', exact: true }).click();
   await page.waitForURL(/model=claude-sonnet-5/);
   await page.reload();
-  assert.equal(await page.getByRole('combobox', { name: 'Model', exact: true }).inputValue(), 'claude-sonnet-5');
+  await shows(page.getByRole('combobox', { name: 'Model', exact: true }), 'claude-sonnet-5');
   await page
     .getByRole('row', { name: /claude-sonnet-5/ })
     .first()
     .waitFor();
   for (const key of ['j', 'j', 'k', 'Enter']) await page.keyboard.press(key);
-  const drawer = page.getByRole('dialog', { name: 'Request' });
+  const drawer = page.getByRole('dialog', { name: 'Request', exact: true });
   await drawer.getByText('What happened').waitFor();
   await drawer.getByText('Received').waitFor();
   assert.match(page.url(), /open=/);
@@ -86,7 +90,7 @@ test('filters of requests are kept in the address, and a row opens its page by k
   await page.getByRole('combobox', { name: 'Model', exact: true }).fill('jj');
   assert.equal(await page.getByRole('combobox', { name: 'Model', exact: true }).inputValue(), 'jj');
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Search' }).fill('credit client@exa');
+  await page.getByRole('combobox', { name: 'Search', exact: true }).fill('credit client@exa');
   await page.getByRole('option', { name: /^Credit: Ada Client/ }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: /^Credit/ }).waitFor();
@@ -95,9 +99,9 @@ test('filters of requests are kept in the address, and a row opens its page by k
 test('a page of requests shows its row numbers and the number of all', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/requests?span=30d');
-  const range = page.getByRole('navigation', { name: 'Rows' }).getByText(/ of /);
+  const range = page.getByRole('navigation', { name: 'Rows', exact: true }).getByText(/ of /);
   const first = /^1–25 of ([\d,]+)$/.exec((await range.textContent())!)!;
-  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByRole('button', { name: 'Next', exact: true }).click();
   await page.getByText(/^26–50 of /).waitFor();
   const from = new Date(Date.now() - 30 * 86_400_000).toISOString();
   const answer = await page.request.get(`/console/api/admin/monitor?from=${encodeURIComponent(from)}`);
@@ -122,7 +126,7 @@ test('a request opens by its id, and an unknown id is reported', async () => {
   const { id } = stage.testbed.world.requests.at(-1)!;
   const page = await stage.page();
   await page.goto('/console/admin/requests');
-  await page.getByLabel('Request id').fill(id);
+  await page.getByRole('textbox', { name: 'Request id', exact: true }).fill(id);
   await page.keyboard.press('Enter');
   await page.getByText('What happened').waitFor();
   await page.goto('/console/admin/requests/nothing-like-it');
@@ -136,9 +140,9 @@ test('an upstream is disabled and enabled, and its cooldowns are cleared, each w
   const card = page.getByTestId('upstream-openai');
   const act = async (button: string, title: string) => {
     await card.getByRole('button', { name: button, exact: true }).click();
-    const dialog = page.getByRole('dialog', { name: title });
-    await dialog.getByLabel('Why?').fill('the vendor has an outage');
-    await dialog.getByRole('button', { name: button }).click();
+    const dialog = page.getByRole('dialog', { name: title, exact: true });
+    await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('the vendor has an outage');
+    await dialog.getByRole('button', { name: button, exact: true }).click();
     await dialog.waitFor({ state: 'detached' });
   };
   await card.getByText(/wakes in 0:\d\d/).waitFor();
@@ -168,10 +172,10 @@ test('models of an upstream show circuits, failures and times, and clearing clos
   await card.getByText('53.1% of 32').waitFor();
   await card.getByText('google#1: 40% answered · First byte (streams) 420 ms').waitFor();
   await card.getByRole('button', { name: 'Wake', exact: true }).click();
-  const dialog = page.getByRole('dialog', { name: 'Wake google?' });
+  const dialog = page.getByRole('dialog', { name: 'Wake google?', exact: true });
   await dialog.getByText('the circuits of its models close', { exact: false }).waitFor();
-  await dialog.getByLabel('Why?').fill('the vendor says it is over');
-  await dialog.getByRole('button', { name: 'Wake' }).click();
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('the vendor says it is over');
+  await dialog.getByRole('button', { name: 'Wake', exact: true }).click();
   await page.goto('/console/admin/upstreams?provider=google');
   await card.getByText('Healthy').waitFor();
   assert.deepEqual(
@@ -185,11 +189,11 @@ test('models of an upstream show circuits, failures and times, and clearing clos
 test('one key of an upstream is disabled', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/upstreams?provider=google');
-  await page.getByRole('button', { name: 'Disable: google#1' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Take google#1 out of use?' });
-  await dialog.getByLabel('Why?').fill('it leaked');
-  await dialog.getByRole('button', { name: 'Disable' }).click();
-  await page.getByRole('button', { name: 'Enable: google#1' }).waitFor();
+  await page.getByRole('button', { name: 'Disable: google#1', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Take google#1 out of use?', exact: true });
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('it leaked');
+  await dialog.getByRole('button', { name: 'Disable', exact: true }).click();
+  await page.getByRole('button', { name: 'Enable: google#1', exact: true }).waitFor();
   assert.equal(upstream('google').keys[0]!.disabled, true);
 });
 
@@ -197,10 +201,10 @@ test('a task that has not begun is cancelled', async () => {
   const page = await stage.page();
   await page.goto('/console/admin/tasks?state=queued');
   await page.getByRole('row').nth(1).getByRole('button').click();
-  await page.getByRole('button', { name: 'Cancel task' }).click();
+  await page.getByRole('button', { name: 'Cancel task', exact: true }).click();
   const dialog = page.getByRole('dialog', { name: /^Cancel task/ });
-  await dialog.getByLabel('Why?').fill('the client asked for it');
-  await dialog.getByRole('button', { name: 'Cancel task' }).click();
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('the client asked for it');
+  await dialog.getByRole('button', { name: 'Cancel task', exact: true }).click();
   await page.getByText('The task is cancelled.').waitFor();
   await page.getByText('No task fits these filters').waitFor();
 });

@@ -12,8 +12,8 @@ before(async () => {
   stage = await openStage('demo');
   page = await stage.page({ ...firstLook, acceptDownloads: true });
   await page.goto(`${stage.origin}/console/playground`);
-  await page.getByRole('button', { name: 'Make a key for this session' }).click();
-  await page.getByRole('button', { name: 'Make a key for this session' }).waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Make a key for this session', exact: true }).click();
+  await page.getByRole('button', { name: 'Make a key for this session', exact: true }).waitFor({ state: 'hidden' });
 });
 after(() => stage?.close());
 
@@ -46,25 +46,25 @@ const code = () => page.locator('pre').last().textContent();
 test('the picker groups models by kind, and without money an order leads to the wallet', async () => {
   await page.getByRole('combobox', { name: 'Model', exact: true }).click();
   for (const group of ['Chat', 'Images', 'Videos', 'Embeddings', 'Rerank', 'Speech', 'Transcription', 'Moderation'])
-    await page.getByRole('group', { name: group }).waitFor({ state: 'attached' });
+    await page.getByRole('group', { name: group, exact: true }).waitFor({ state: 'attached' });
   await page.getByRole('option', { name: 'gpt-image-2', exact: true }).click();
-  await page.getByRole('textbox', { name: 'Prompt' }).fill('A lighthouse of paper');
+  await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('A lighthouse of paper');
   await run();
   const alert = page.getByRole('alert');
-  assert.match((await alert.getByRole('link', { name: 'Buy credit' }).getAttribute('href'))!, /\/wallet$/);
+  assert.match((await alert.getByRole('link', { name: 'Buy credit', exact: true }).getAttribute('href'))!, /\/wallet$/);
 });
 
 test('ordered images cost their listed price, are shown, and can be saved', async () => {
   await addMoney();
-  assert.equal(await page.getByRole('textbox', { name: 'Prompt' }).inputValue(), 'A lighthouse of paper');
+  assert.equal(await page.getByRole('textbox', { name: 'Prompt', exact: true }).inputValue(), 'A lighthouse of paper');
   await choose('Size', '1536 × 1024');
-  await page.getByRole('textbox', { name: 'How many' }).fill('2');
+  await page.getByRole('textbox', { name: 'How many', exact: true }).fill('2');
   await page.getByText('$0.01', { exact: true }).waitFor();
   assert.equal(await price(), '$0.01');
   await choose('Quality', 'medium');
   await page.getByText('$0.082', { exact: true }).waitFor();
   await run();
-  await page.getByRole('img', { name: 'A lighthouse of paper' }).nth(1).waitFor();
+  await page.getByRole('img', { name: 'A lighthouse of paper', exact: true }).nth(1).waitFor();
   // The sandbox paints small pictures in the shape that was asked for.
   const shapes = await page.evaluate(
     "Promise.all([...document.querySelectorAll('img.media')].map((image) => image.decode().then(() => image.naturalWidth / image.naturalHeight)))",
@@ -72,7 +72,7 @@ test('ordered images cost their listed price, are shown, and can be saved', asyn
   assert.deepEqual(shapes, [1.5, 1.5]);
   assert.equal(await charged(), '$0.082');
   const saving = page.waitForEvent('download');
-  await page.getByRole('link', { name: 'Download' }).first().click();
+  await page.getByRole('link', { name: 'Download', exact: true }).first().click();
   assert.ok((await (await saving).path()).length > 0);
 });
 
@@ -83,27 +83,27 @@ test('the code follows the form, in three languages, with the key where it is wa
   await page.getByText('JavaScript', { exact: true }).click();
   assert.match((await code())!, /await client\.images\.generate\([\s\S]*n: 2/);
   assert.match((await code())!, /apiKey: "YOUR_KEY"/);
-  await page.getByRole('switch', { name: 'Fill in my key' }).press('Space');
+  await page.getByRole('switch', { name: 'Fill in my key', exact: true }).press('Space');
   assert.match((await code())!, /apiKey: "sk-gw-/);
-  await page.getByRole('switch', { name: 'Fill in my key' }).press('Space');
+  await page.getByRole('switch', { name: 'Fill in my key', exact: true }).press('Space');
 });
 
 test('a reference image is sent with an order', async () => {
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
-  await page.getByRole('button', { name: 'Remove this image' }).waitFor();
+  await page.getByRole('button', { name: 'Remove this image', exact: true }).waitFor();
   assert.match((await code())!, /client\.images\.edit\([\s\S]*createReadStream\("image\.png"\)/);
   const order = page.waitForRequest((request) => request.url().endsWith('/v1/images/generations'));
   await run();
   assert.equal((await order).postDataJSON().image_urls.length, 1);
-  await page.getByRole('img', { name: 'A lighthouse of paper' }).first().waitFor();
+  await page.getByRole('img', { name: 'A lighthouse of paper', exact: true }).first().waitFor();
 });
 
 test('a video needs its first frame, shows its progress and plays', async () => {
   await choose('Model', 'grok-imagine-video');
-  await page.getByRole('textbox', { name: 'Prompt' }).fill('Waves [[sandbox: takes=3s]]');
+  await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Waves [[sandbox: takes=3s]]');
   assert.ok(await page.getByRole('button', { name: 'Run', exact: true }).isDisabled());
   await page.locator('input[type=file]').setInputFiles('plugins/console/pictures/home.png');
-  const seconds = page.getByRole('textbox', { name: 'Seconds' });
+  const seconds = page.getByRole('textbox', { name: 'Seconds', exact: true });
   await seconds.fill('99');
   assert.ok(Number(await seconds.inputValue()) <= 15, 'the bound of the catalogue');
   await seconds.fill('4');
@@ -130,7 +130,7 @@ test('a video needs its first frame, shows its progress and plays', async () => 
 test('a text is spoken, and the speech is transcribed with its segments', async () => {
   await choose('Model', 'tts-1');
   const text = 'The lighthouse keeper counts the ships. '.repeat(3).trim();
-  await page.getByRole('textbox', { name: 'Text' }).fill(text);
+  await page.getByRole('textbox', { name: 'Text', exact: true }).fill(text);
   await choose('Format', 'wav');
   await choose('Voice', 'nova');
   // 119 characters at 15 dollars a million.
@@ -140,7 +140,7 @@ test('a text is spoken, and the speech is transcribed with its segments', async 
   await page.locator('audio.sound').waitFor();
   assert.match(await charged(), /^\$0\.00178/);
   const saving = page.waitForEvent('download');
-  await page.getByRole('link', { name: 'Download' }).click();
+  await page.getByRole('link', { name: 'Download', exact: true }).click();
   const file = await (await saving).path();
   await choose('Model', 'whisper-1');
   await page
@@ -159,12 +159,12 @@ test('a text is spoken, and the speech is transcribed with its segments', async 
 
 test('texts are compared by their vectors', async () => {
   await choose('Model', 'text-embedding-3-small');
-  await page.getByRole('textbox', { name: 'Text 1' }).fill('the cat sat on the mat');
-  await page.getByRole('textbox', { name: 'Text 2' }).fill('the cat lay on the mat');
-  await page.getByRole('button', { name: 'Add one' }).click();
-  await page.getByRole('textbox', { name: 'Text 3' }).fill('quarterly revenue grew strongly');
+  await page.getByRole('textbox', { name: 'Text 1', exact: true }).fill('the cat sat on the mat');
+  await page.getByRole('textbox', { name: 'Text 2', exact: true }).fill('the cat lay on the mat');
+  await page.getByRole('button', { name: 'Add one', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Text 3', exact: true }).fill('quarterly revenue grew strongly');
   await page.keyboard.press('Control+Enter');
-  const table = page.getByRole('table', { name: 'Cosine similarity' });
+  const table = page.getByRole('table', { name: 'Cosine similarity', exact: true });
   await table.waitFor();
   const cells = (await table.locator('tbody td').allTextContents()).map(Number);
   assert.equal(cells.length, 9);
@@ -175,17 +175,17 @@ test('texts are compared by their vectors', async () => {
 
 test('documents are ranked, and a text is moderated', async () => {
   await choose('Model', 'jina-reranker-v2-base-multilingual');
-  await page.getByRole('textbox', { name: 'Query' }).fill('a cat on a mat');
-  await page.getByRole('textbox', { name: 'Document 1' }).fill('it rains in the harbour');
-  await page.getByRole('textbox', { name: 'Document 2' }).fill('a cat on a mat');
+  await page.getByRole('textbox', { name: 'Query', exact: true }).fill('a cat on a mat');
+  await page.getByRole('textbox', { name: 'Document 1', exact: true }).fill('it rains in the harbour');
+  await page.getByRole('textbox', { name: 'Document 2', exact: true }).fill('a cat on a mat');
   await run();
   const rows = page.locator('table tbody tr');
   await rows.nth(1).waitFor();
   assert.match((await rows.first().textContent())!, /^a cat on a mat/);
   await choose('Model', 'omni-moderation-latest');
-  await page.getByRole('textbox', { name: 'Text' }).fill('A text about violence');
+  await page.getByRole('textbox', { name: 'Text', exact: true }).fill('A text about violence');
   await run();
-  await page.getByRole('heading', { name: 'Flagged' }).waitFor();
+  await page.getByRole('heading', { name: 'Flagged', exact: true }).waitFor();
   await page.getByRole('columnheader', { name: 'Score', exact: true }).waitFor();
   assert.equal(await rows.filter({ hasText: /^violence0\.970$/ }).count(), 1);
 });
@@ -197,7 +197,7 @@ test('a moderation with flags alone shows no score', async () => {
     for (const result of body.results) delete result.category_scores;
     await route.fulfill({ response: answer, json: body });
   });
-  await page.getByRole('textbox', { name: 'Text' }).fill('Another text about violence');
+  await page.getByRole('textbox', { name: 'Text', exact: true }).fill('Another text about violence');
   await run();
   const rows = page.locator('table tbody tr');
   await rows.filter({ hasText: /^violenceFlagged$/ }).waitFor();
@@ -208,10 +208,10 @@ test('a moderation with flags alone shows no score', async () => {
 });
 
 test("a refusal is shown in the reader's language", async () => {
-  await page.getByRole('button', { name: 'Language' }).click();
-  await page.getByRole('menuitem', { name: 'Deutsch' }).click();
-  await page.getByRole('textbox', { name: 'Schlüssel' }).fill('sk-wrong');
-  await page.getByRole('button', { name: 'Ausführen' }).click();
+  await page.getByRole('button', { name: 'Language', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Deutsch', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Schlüssel', exact: true }).fill('sk-wrong');
+  await page.getByRole('button', { name: 'Ausführen', exact: true }).click();
   await page.getByRole('alert').getByText('Dieser Schlüssel ist nicht bekannt.').waitFor();
 });
 

@@ -29,14 +29,14 @@ after(async () => {
 });
 
 test("a plugin's page is in the navigation, and reads and writes by the API", async () => {
-  await page.getByRole('link', { name: 'Notes' }).click();
+  await page.getByRole('link', { name: 'Notes', exact: true }).click();
   await page.getByText('No notes yet.').waitFor();
-  await page.getByLabel('Model').fill('m');
-  await page.getByLabel('Note').fill('<img src=x onerror=alert(1)>');
-  await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('cell', { name: '<img src=x onerror=alert(1)>' }).waitFor();
-  await page.getByLabel('Note').fill('x'.repeat(501));
-  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('textbox', { name: 'Model', exact: true }).fill('m');
+  await page.getByRole('textbox', { name: 'Note', exact: true }).fill('<img src=x onerror=alert(1)>');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('cell', { name: '<img src=x onerror=alert(1)>', exact: true }).waitFor();
+  await page.getByRole('textbox', { name: 'Note', exact: true }).fill('x'.repeat(501));
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('The note is longer than 500 characters.').waitFor();
   assert.equal(await page.title(), 'Notes · example');
 });
@@ -44,8 +44,8 @@ test("a plugin's page is in the navigation, and reads and writes by the API", as
 test("a plugin's page is rendered again in another language", async () => {
   await page.evaluate(() => localStorage.setItem('console-language', 'zh'));
   await page.reload();
-  await page.getByRole('columnheader', { name: '备注' }).waitFor();
-  await page.getByRole('heading', { name: '笔记' }).waitFor();
+  await page.getByRole('columnheader', { name: '备注', exact: true }).waitFor();
+  await page.getByRole('heading', { name: '笔记', exact: true }).waitFor();
   await page.evaluate(() => localStorage.setItem('console-language', 'en'));
 });
 
@@ -59,15 +59,15 @@ for (const [name, fault] of [
     const alert = page.getByRole('alert').filter({ hasText: `The page of the plugin "${name}" does not work` });
     await alert.getByText(fault).waitFor();
     assert.equal(await page.getByText('half a page').isVisible(), false);
-    await alert.getByRole('button', { name: 'Try again' }).click();
+    await alert.getByRole('button', { name: 'Try again', exact: true }).click();
     await alert.getByText(fault).waitFor();
-    await page.getByRole('link', { name: 'People' }).click();
-    await page.getByRole('cell', { name: operator.name }).first().waitFor();
+    await page.getByRole('link', { name: 'People', exact: true }).click();
+    await page.getByRole('cell', { name: operator.name, exact: true }).first().waitFor();
   });
 
 test("a plugin's page for clients is among the own pages, and its route is given the own account", async () => {
-  await page.getByText('My account').click();
-  await page.getByRole('link', { name: 'Own page' }).click();
+  await page.getByText('My account', { exact: true }).click();
+  await page.getByRole('link', { name: 'Own page', exact: true }).click();
   await page.getByText(/^operator: <b>[0-9a-f-]{36}<\/b>$/).waitFor();
   assert.equal(new URL(page.url()).pathname, '/console/pages/own');
 });

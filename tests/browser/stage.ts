@@ -77,7 +77,12 @@ async function stageScenery(page: Page, origin: string, role: string): Promise<v
 }
 
 async function open(browser: Browser, options: BrowserContextOptions | undefined, complaints: string[]): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en', ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    locale: 'en',
+    reducedMotion: 'reduce',
+    ...options,
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(40_000);
   page.on('pageerror', (error) => complaints.push(error.message));

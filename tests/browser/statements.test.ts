@@ -9,7 +9,7 @@ const stage = sharedStage();
 
 async function readOne(page: Page): Promise<void> {
   await page.getByRole('row').filter({ hasText: '2026-10' }).click();
-  const table = page.getByRole('table', { name: 'What moved' });
+  const table = page.getByRole('table', { name: 'What moved', exact: true });
   await table
     .getByRole('row', { name: /^Call charged · gpt-5\.4 search Ben Admin 2 −\$0\.01 −\$0\.006239567$/ })
     .waitFor();
@@ -30,12 +30,12 @@ test('a client opens a statement from the wallet, its files load, and on paper i
     assert.ok(text.startsWith(first), `${name}: ${text.slice(0, 80)}`);
   }
   await page.emulateMedia({ media: 'print' });
-  const print = page.getByRole('button', { name: 'Print or save as PDF' });
+  const print = page.getByRole('button', { name: 'Print or save as PDF', exact: true });
   for (const hidden of [page.getByRole('banner'), page.getByRole('navigation').first(), print])
     await hidden.waitFor({ state: 'hidden' });
   await page.getByText('Demo Ltd · Months of Europe/Berlin').waitFor();
   await page.emulateMedia({ media: 'screen' });
-  await page.getByRole('button', { name: 'All statements' }).click();
+  await page.getByRole('button', { name: 'All statements', exact: true }).click();
   await page.getByRole('row').filter({ hasText: '2026-09' }).waitFor();
 });
 

@@ -57,15 +57,15 @@ async function signUp(as: Page, name: string): Promise<void> {
 
 async function signOut(name: string): Promise<void> {
   await page.getByRole('button', { name, exact: true }).click();
-  await page.getByRole('menuitem', { name: 'Sign out' }).click();
-  await page.getByRole('button', { name: 'Use a passkey' }).waitFor();
+  await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+  await page.getByRole('button', { name: 'Use a passkey', exact: true }).waitFor();
 }
 
 /** Where the page says that the browser gave its ceremony up, it is tried again, as a person would. */
 async function addPasskey(listed: Locator): Promise<void> {
   const givenUp = page.getByText('The passkey was not used.');
   for (let tries = 0; tries < 3; tries++) {
-    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('button', { name: 'Add a passkey', exact: true }).click();
     await listed.or(givenUp).first().waitFor();
     if (await listed.isVisible()) return;
   }
@@ -101,7 +101,7 @@ test('a registered passkey signs its owner in without a password', async () => {
   await signUp(page, 'Ada');
   await delayFirstList();
   await page.goto('/console/profile');
-  await page.getByRole('textbox', { name: 'Name of the passkey' }).fill('Laptop');
+  await page.getByRole('textbox', { name: 'Name of the passkey', exact: true }).fill('Laptop');
   await addPasskey(page.getByText('Laptop', { exact: true }));
   const { credentials } = await devices.send('WebAuthn.getCredentials', { authenticatorId });
   assert.deepEqual(
@@ -109,25 +109,25 @@ test('a registered passkey signs its owner in without a password', async () => {
     [['localhost', true]],
   );
   await signOut('Ada');
-  await page.getByRole('button', { name: 'Use a passkey' }).click();
-  await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Use a passkey', exact: true }).click();
+  await page.getByRole('heading', { name: 'Home', level: 1, exact: true }).waitFor();
   await page.getByRole('button', { name: 'Ada', exact: true }).waitFor();
 
   await page.goto('/console/profile');
-  await page.getByRole('button', { name: 'Remove' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
   await page.getByText('Laptop', { exact: true }).waitFor({ state: 'detached' });
   await signOut('Ada');
-  await page.getByRole('button', { name: 'Use a passkey' }).click();
+  await page.getByRole('button', { name: 'Use a passkey', exact: true }).click();
   await page.getByText('This passkey is not known here any more.').waitFor();
 });
 
 test('a person signed in by an identity provider returns to the page that they wanted', async () => {
   provider.claims = { sub: '7', email: 'pat@example.test', email_verified: true, name: 'Pat' };
   await page.goto('/console/wallet');
-  await page.getByRole('button', { name: 'Continue with Acme' }).click();
-  await page.getByRole('link', { name: 'Continue as Pat' }).click();
-  await page.getByRole('heading', { name: 'Wallet', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Continue with Acme', exact: true }).click();
+  await page.getByRole('link', { name: 'Continue as Pat', exact: true }).click();
+  await page.getByRole('heading', { name: 'Wallet', level: 1, exact: true }).waitFor();
   await page.getByRole('button', { name: 'Pat', exact: true }).waitFor();
   assert.equal(new URL(page.url()).origin, origin);
 });
@@ -136,8 +136,8 @@ test('a person whom a provider may not sign in reads why, in their language, and
   const stranger = await openPage(browser, complaints, { baseURL: origin, locale: 'de-DE' });
   provider.claims = { sub: '8', email: 'quin@example.test', email_verified: false, name: 'Quin' };
   await stranger.goto('/console/sign-in');
-  await stranger.getByRole('button', { name: 'Weiter mit Acme' }).click();
-  await stranger.getByRole('link', { name: 'Continue as Quin' }).click();
+  await stranger.getByRole('button', { name: 'Weiter mit Acme', exact: true }).click();
+  await stranger.getByRole('link', { name: 'Continue as Quin', exact: true }).click();
   const problem = stranger.getByTestId('provider-problem');
   await problem.getByText('Der Anbieter hat Ihre E-Mail-Adresse nicht bestätigt.').waitFor();
   assert.deepEqual(await findingsOf(stranger, '/console/sign-in?error=account_not_linked'), []);
@@ -160,10 +160,10 @@ test('a top-up is paid on the page of the payment service, and the open page sho
   await page.route('https://pay.example/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>Payment service</title><link rel=icon href=data:,>' }),
   );
-  await page.getByRole('button', { name: '$10.00' }).click();
-  assert.equal(await page.getByRole('textbox', { name: 'Amount in USD' }).inputValue(), '10.00');
-  await page.getByRole('textbox', { name: 'Amount in USD' }).fill('12.50');
-  await page.getByRole('button', { name: 'Go to payment' }).click();
+  await page.getByRole('button', { name: '$10.00', exact: true }).click();
+  assert.equal(await page.getByRole('textbox', { name: 'Amount in USD', exact: true }).inputValue(), '10.00');
+  await page.getByRole('textbox', { name: 'Amount in USD', exact: true }).fill('12.50');
+  await page.getByRole('button', { name: 'Go to payment', exact: true }).click();
   await page.waitForURL('https://pay.example/**');
   const [session] = stripe.sessions.values();
   assert.deepEqual([session!.amount_total, session!.currency], [1_250, 'usd']);
@@ -182,14 +182,14 @@ test('a top-up is paid on the page of the payment service, and the open page sho
 
 test('an operator tests a model of an upstream and sees how it answered', async () => {
   await signOut('Pat');
-  await page.getByLabel('E-mail address').fill(operator.email);
-  await page.getByRole('textbox', { name: 'Password' }).fill(operator.password);
+  await page.getByRole('textbox', { name: 'E-mail address', exact: true }).fill(operator.email);
+  await page.getByRole('textbox', { name: 'Password', exact: true }).fill(operator.password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByRole('link', { name: 'Upstreams' }).click();
+  await page.getByRole('link', { name: 'Upstreams', exact: true }).click();
   await page.getByRole('button', { name: 'anthropic', exact: true }).click();
-  await page.getByTestId('upstream-anthropic').getByRole('button', { name: 'Test a model' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Test anthropic' });
-  await dialog.getByRole('button', { name: 'Send the test' }).click();
+  await page.getByTestId('upstream-anthropic').getByRole('button', { name: 'Test a model', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Test anthropic', exact: true });
+  await dialog.getByRole('button', { name: 'Send the test', exact: true }).click();
   const outcome = dialog.getByTestId('test-outcome');
   await outcome.getByText('It answers').waitFor();
   assert.match(await outcome.innerText(), /Status\s+200[\s\S]+ ms[\s\S]+messages/);
@@ -197,7 +197,7 @@ test('an operator tests a model of an upstream and sees how it answered', async 
   assert.deepEqual(await findingsOf(page, '/console/admin/config?tab=forms&form=signOn'), []);
   const acme = page.getByTestId('provider-acme');
   await acme.getByText(`${origin}/console/api/auth/callback/acme`).waitFor();
-  await acme.getByRole('button', { name: 'Test' }).click();
+  await acme.getByRole('button', { name: 'Test', exact: true }).click();
   await acme.getByText('It answers as it should.').waitFor();
   await picture(page, 'providers');
   assert.deepEqual(complaints, []);
@@ -205,31 +205,31 @@ test('an operator tests a model of an upstream and sees how it answered', async 
 
 test('an operator adds a provider by its form, with a pasted secret that no file has', async () => {
   await page.setViewportSize({ width: 1280, height: 900 });
-  await page.getByRole('button', { name: 'Add provider' }).click();
+  await page.getByRole('button', { name: 'Add provider', exact: true }).click();
   await page.getByLabel('Name', { exact: true }).fill('two');
-  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByText(`${origin}/console/api/auth/callback/two`).waitFor();
-  await page.getByLabel('Issuer').fill(provider.issuer);
-  await page.getByLabel('Client ID').fill('gateway');
-  await page.getByRole('combobox', { name: 'Mail domains of its people' }).fill('two.example');
+  await page.getByRole('textbox', { name: 'Issuer', exact: true }).fill(provider.issuer);
+  await page.getByRole('textbox', { name: 'Client ID', exact: true }).fill('gateway');
+  await page.getByRole('combobox', { name: 'Mail domains of its people', exact: true }).fill('two.example');
   await page.keyboard.press('Enter');
-  const own = page.getByRole('group', { name: 'two.example' });
-  await own.getByRole('combobox', { name: 'Passwords' }).click();
-  await page.getByRole('option', { name: 'none: by the provider alone' }).click();
-  await page.getByLabel('Paste a key').fill('shared-with-two');
-  await page.getByRole('button', { name: 'Store key' }).click();
-  const rules = page.getByRole('group', { name: 'Roles by claims' });
-  await rules.getByRole('button', { name: 'Add rule' }).click();
-  await rules.getByLabel('Has the value').fill('gateway-auditors');
-  await rules.getByRole('combobox', { name: 'Role' }).click();
-  await page.getByRole('option', { name: 'operator' }).click();
+  const own = page.getByRole('group', { name: 'two.example', exact: true });
+  await own.getByRole('combobox', { name: 'Passwords', exact: true }).click();
+  await page.getByRole('option', { name: 'none: by the provider alone', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Paste a key', exact: true }).fill('shared-with-two');
+  await page.getByRole('button', { name: 'Store key', exact: true }).click();
+  const rules = page.getByRole('group', { name: 'Roles by claims', exact: true });
+  await rules.getByRole('button', { name: 'Add rule', exact: true }).click();
+  await rules.getByRole('textbox', { name: 'Has the value', exact: true }).fill('gateway-auditors');
+  await rules.getByRole('combobox', { name: 'Role', exact: true }).click();
+  await page.getByRole('option', { name: 'Operator', exact: true }).click();
   await page.getByText('No faults').waitFor();
-  await page.getByRole('button', { name: 'Review and save' }).click();
-  await page.getByRole('dialog').getByLabel('Why?').fill('a second provider');
-  await page.getByRole('button', { name: 'Save and apply' }).click();
+  await page.getByRole('button', { name: 'Review and save', exact: true }).click();
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Why?', exact: true }).fill('a second provider');
+  await page.getByRole('button', { name: 'Save and apply', exact: true }).click();
   const two = page.getByTestId('provider-two');
   await two.getByText('Without passwords: two.example.').waitFor();
-  await two.getByRole('button', { name: 'Test' }).click();
+  await two.getByRole('button', { name: 'Test', exact: true }).click();
   await two.getByText('It answers as it should.').waitFor();
   const files = (await testbed.gateway.find(configFiles)!.view()).files.map(({ text }) => text).join('\n');
   assert.match(files, /client_secret: ["']?\$\{secret:sign-in-two\}/);
@@ -242,16 +242,16 @@ test('an operator adds a provider by its form, with a pasted secret that no file
 
 test('an ended session is renewed in front of the page, which keeps the typed text', async () => {
   await page.goto('/console/wallet');
-  await page.getByRole('textbox', { name: 'Code' }).fill('A code that was typed');
+  await page.getByRole('textbox', { name: 'Code', exact: true }).fill('A code that was typed');
   await page.context().clearCookies();
-  await page.getByRole('button', { name: 'Redeem' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
-  await dialog.getByLabel('E-mail address').fill(operator.email);
-  await dialog.getByRole('textbox', { name: 'Password' }).fill(operator.password);
+  await page.getByRole('button', { name: 'Redeem', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Your session has ended', exact: true });
+  await dialog.getByRole('textbox', { name: 'E-mail address', exact: true }).fill(operator.email);
+  await dialog.getByRole('textbox', { name: 'Password', exact: true }).fill(operator.password);
   await dialog.getByRole('button', { name: 'Sign in', exact: true }).click();
   await dialog.waitFor({ state: 'hidden' });
-  assert.equal(await page.getByRole('textbox', { name: 'Code' }).inputValue(), 'A code that was typed');
-  await page.getByRole('button', { name: 'Redeem' }).click();
+  assert.equal(await page.getByRole('textbox', { name: 'Code', exact: true }).inputValue(), 'A code that was typed');
+  await page.getByRole('button', { name: 'Redeem', exact: true }).click();
   await page.getByText('There is no such code.').waitFor();
   assert.deepEqual(complaints, []);
 });
