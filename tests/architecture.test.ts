@@ -161,7 +161,7 @@ test('no vendor is named in code', () => {
     /\b(openai|anthropic|claude|gpt-?\d|deepseek|moonshot|kimi|minimax|zhipu|qwen|alibaba|openrouter|mistral|groq|xai|grok|vertex|azure|bedrock|perplexity|ollama|volcengine|doubao)\b/i;
   /** Names that are the wire's own: header names of a protocol, and the names of protocols under `speaks`. */
   const wire =
-    /\b(openai|xai)-(images|videos|embeddings|decisions|moderations|speech|transcriptions|realtime)\b|anthropic-(version|beta|ratelimit|dangerous)[a-z-]*|openai-(beta|processing|version|organization|safety|insecure)[a-z-]*|anthropic-version/gi;
+    /\b(openai|xai)-(images|videos|embeddings|decisions|moderations|speech|transcriptions|realtime)\b|anthropic-(version|beta|ratelimit|dangerous)[a-z-]*|openai-(beta|poll|processing|version|organization|safety|insecure)[a-z-]*|anthropic-version/gi;
   const wrong: string[] = [];
   for (const file of files) {
     if (file === 'plugins/welcome/index.ts') continue; // Its default names a model of the catalogue: data with a description.

@@ -1,11 +1,13 @@
 /** The codes of errors that clients get: the kind of each, which decides the status, what it means and what to do. */
 import { table } from '../../core/contract/table.ts';
 import { type ErrorCode, limitCodes, of, waits } from './limit-codes.ts';
+import { storeCodes } from './store-codes.ts';
 
 const operator = 'Repeat later; if it lasts, the operator looks at `/readyz` and the log.';
 
 export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ...limitCodes,
+  ...storeCodes,
   account_disabled: of('forbidden', 'The account of the key is disabled.', 'Ask the operator to enable it.'),
   address_not_allowed: of(
     'forbidden',
@@ -61,13 +63,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
     'The conversation has an item with this id.',
     'Leave the item out, or give it another id.',
   ),
-  file_exists: of('conflict', 'There is a file of this name.', 'Choose another name.'),
-  file_not_found: of(
-    'not_found',
-    'There is no such file of this account.',
-    'Upload it again; files are kept for a limited time.',
-  ),
-  file_space_used_up: of('forbidden', 'The files of the account fill its space.', 'Delete files.'),
   guardrail_not_applicable: of(
     'forbidden',
     'The rules of the operator cannot be applied to this operation.',
@@ -254,7 +249,6 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   token_not_admitted: of('forbidden', 'The account or person of the token is not here.', 'Ask the operator.'),
   too_many_entries: of('invalid_request', 'The request has more inputs than it may.', 'Send fewer at once.'),
-  too_many_files: of('forbidden', 'The account has as many files as it may.', 'Delete files.'),
   tool_input_too_large: of(
     'upstream_failed',
     'The model wrote an input of a tool that is too large.',

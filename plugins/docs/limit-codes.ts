@@ -44,7 +44,6 @@ export const limitCodes: Readonly<Record<string, ErrorCode>> = table({
     'Too many wrong keys came from this address.',
     'Correct the key, then wait for `retry-after`.',
   ),
-  files: of('rate_limited', 'Too many files are being sent.', waits),
   forms: of('rate_limited', 'Too many forms with sound are under way.', waits),
   message_bytes: of('rate_limited', 'Messages of WebSockets take too much memory.', waits),
   request_bytes: of('rate_limited', 'Bodies of requests take too much memory.', waits),

@@ -21,7 +21,7 @@ import { fileAdmin } from '../common/domain/admin/files.ts';
 import { fileStatistics } from '../common/domain/admin/stored-work.ts';
 import { database } from '../common/domain/database.ts';
 import { funds, ledger } from '../common/domain/ledger.ts';
-import { files, sealedFiles, uploadedFiles } from '../common/domain/stored-files.ts';
+import { fileCopies, files, sealedFiles, uploadedFiles } from '../common/domain/stored-files.ts';
 import { envelope } from '../common/kit/error-envelope.ts';
 import { checkedExpiry, originFor, signedPath } from './address.ts';
 import { openFileAdmin } from './admin.ts';
@@ -47,7 +47,7 @@ export default definePlugin<FilesConfig>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, funds, ledger],
+    optional: [accounts, funds, ledger, fileCopies],
     provides: [files, uploadedFiles, sealedFiles, fileAdmin, fileStatistics],
   },
   setup: (host, config) => setUpFiles(host, config),
@@ -202,16 +202,17 @@ export function roomLimits({ account_limit: accountBytes, total_limit: totalByte
 }
 
 function uploadsOf(
-  { clock, random }: Host,
+  host: Host,
   { uploads, disk_reserve: reserveBytes }: FilesConfig,
   directory: string,
   origin: (host?: string) => string,
   rooms: Pick<UploadTools, 'files' | 'rows' | 'store'>,
 ): Uploads {
+  const { clock, random } = host;
   const { file_limit: mostBytes, files: mostFiles, retention: retentionMs, parallel } = uploads;
   const atOnce = { account: parallel, all: 10 * parallel };
   const options = { directory, mostBytes, mostFiles, retentionMs, reserveBytes, atOnce, origin };
-  return new Uploads(options, { ...rooms, clock, random });
+  return new Uploads(options, { ...rooms, clock, random, copies: () => host.find(fileCopies) });
 }
 
 async function answerAddress(exchange: Exchange, host: Host, keys: Keys, keeper: FileService): Promise<Answer> {

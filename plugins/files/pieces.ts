@@ -1,7 +1,12 @@
 /** Pieces of uploads: files of the store without a name, until one file is made of them. */
 
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
-import { pieceUnitBytes, type ReceivedFile, type UploadPieces } from '../common/domain/stored-files.ts';
+import {
+  type FileCopies,
+  pieceUnitBytes,
+  type ReceivedFile,
+  type UploadPieces,
+} from '../common/domain/stored-files.ts';
 import { newFileId } from './address.ts';
 import type { ByteStore } from './bytes.ts';
 import type { FileService } from './file-service.ts';
@@ -13,6 +18,8 @@ export interface UploadTools {
   readonly store: ByteStore;
   readonly clock: Clock;
   readonly random: Random;
+  /** Made of files by other plugins. */
+  readonly copies: () => FileCopies | undefined;
 }
 
 export class Pieces implements UploadPieces {

@@ -140,7 +140,9 @@ export class Uploads implements UploadedFiles {
 
   async remove(accountId: string, fileId: string): Promise<boolean> {
     const file = await this.find(accountId, fileId);
-    return file !== undefined && (await this.#tools.rows.remove(accountId, file.id, this.#tools.clock.now()));
+    if (file === undefined) return false;
+    await this.#tools.copies()?.removed(accountId, file.id);
+    return this.#tools.rows.remove(accountId, file.id, this.#tools.clock.now());
   }
 
   async open(accountId: string, fileId: string, span?: Span) {

@@ -50,6 +50,7 @@ const usualEndpoints = [
   'usage',
   'uploads',
   'batches',
+  'vector-stores',
 ];
 
 const config = z.strictObject({

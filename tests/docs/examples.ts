@@ -144,6 +144,8 @@ export const examples: Readonly<Record<string, unknown>> = {
   'guardrails.checks.NAME (bedrock_guardrail).key': '${GUARDRAIL_KEY}',
   'guardrails.checks.NAME (model_armor).key': '${GUARDRAIL_KEY}',
   'guardrails.checks.NAME (prisma_airs).key': '${GUARDRAIL_KEY}',
+  'vector-stores.model': 'text-embedding-3-small',
+  'vector-stores.dimensions': 512,
   'web-search.engine': 'brave',
   'web-search.key': '${BRAVE_API_KEY}',
   'web-search.price': 0.006,

@@ -130,11 +130,13 @@ async function sendExample(path: string, type: string, content: Content, operati
     '/v1/files': 'file-example',
     '/v1/conversations': 'conversation_id',
     '/v1/uploads': 'upload_id',
+    '/v1/vector_stores': 'vector_store_id',
     '/v1/uploads/{upload_id}/parts': 'part-example',
     '/v1/organization/projects': 'project_id',
   };
   const name = names[path];
   if (name !== undefined) made[name] = (JSON.parse(text) as { id: string }).id;
+  if (name === 'file-example') made['file_id'] = made[name]!;
 }
 
 /** What others need an id of. */
@@ -144,6 +146,8 @@ const first = [
   '/v1/uploads',
   '/v1/uploads/{upload_id}/parts',
   '/v1/organization/projects',
+  '/v1/vector_stores',
+  '/v1/vector_stores/{vector_store_id}/files',
 ];
 let chatModel = '';
 

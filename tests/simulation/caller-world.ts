@@ -1,4 +1,6 @@
 /** All of a world that API keys stand on: their tables, their owners, how a change of one is reported, and who is cut off. */
+import { budgetsTopic } from '../../plugins/billing/budgets/rows.ts';
+import { Ceilings } from './budgets.ts';
 import { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { Errands } from './errands.ts';
@@ -34,6 +36,7 @@ export class CallerWorld {
   readonly #options: CallerWorldOptions;
   #nodes: readonly Node[] = [];
   #callers: Callers | undefined;
+  #ceilings: Ceilings | undefined;
 
   constructor(options: CallerWorldOptions) {
     this.#options = options;
@@ -46,9 +49,18 @@ export class CallerWorld {
       oracle.callers.wrote(key);
       if (chance.oneIn(deadlyOneIn)) schedule.after(chance.delay(2), undefined, 'dies behind a change', options.crash);
     };
-    this.table.onAnnounce = (hash) => this.#announce(hash);
+    this.table.onAnnounce = (hash) => this.#announce('key', hash);
     oracle.callers.endOf = (id) => ledger.callOf(id);
-    oracle.callers.budget = profile.budget;
+    const { budgets } = oracle.callers;
+    budgets.endOf = oracle.callers.endOf;
+    budgets.settings = profile.budgets?.settings ?? [];
+    budgets.wallOf = (node) => this.#nodes[node]!.wallClock;
+    const own = ledger.ownBudgets;
+    own.isUsed = profile.budgets?.changes !== undefined;
+    own.onWrite = (account, terms, isEnded) => {
+      budgets.wrote(account, terms, isEnded);
+      this.#announce(budgetsTopic, account);
+    };
   }
 
   /** Callers come once there are nodes. */
@@ -56,34 +68,38 @@ export class CallerWorld {
     const { chance, profile, oracle } = this.#options;
     this.#nodes = nodes;
     this.#callers = new Callers({ chance, profile, oracle: oracle.callers, errands });
+    const { budgets, accounts, topUp } = profile;
+    this.#ceilings =
+      budgets?.changes &&
+      new Ceilings({ chance: budgets.changes, settings: budgets.settings, accounts, topUp, errands });
     return this.#callers;
   }
 
   begin(again: Again): void {
     const { chance, callers } = this.#options;
     this.#callers!.begin();
+    this.#ceilings?.begin(again);
     again('API keys', callers.meanMs, () => this.#callers!.happen());
     again('cut off', callers.cutMeanMs, () => this.#cutOff(chance.pick(this.#nodes)));
   }
 
   /** A row of the table of changes: the one that can read that hears of it soon, and the one that cannot as soon as he can. */
-  #announce(hash: string): void {
+  #announce(topic: string, subject: string): void {
     const { schedule, chance, mutant } = this.#options;
-    if (mutant.announces?.('key') === false) return;
+    if (mutant.announces?.(topic) === false) return;
     for (const node of this.#nodes) {
       const delayMs = Math.min(chance.delay(newsMeanMs), pollMs);
-      schedule.after(delayMs, undefined, 'news of a key', () => this.#report(node, hash));
+      schedule.after(delayMs, undefined, `news of a ${topic}`, () => this.#report(node, topic, subject));
     }
   }
 
-  #report(node: Node, hash: string): void {
+  #report(node: Node, topic: string, subject: string): void {
     const { schedule, mutant } = this.#options;
     if (!node.canRead) {
-      schedule.after(pollMs, undefined, 'news of a key', () => this.#report(node, hash));
+      schedule.after(pollMs, undefined, `news of a ${topic}`, () => this.#report(node, topic, subject));
       return;
     }
-    schedule.current = node.serving?.life;
-    if (mutant.hears?.('key') !== false) node.serving?.hear('key', hash);
+    if (mutant.hears?.(topic) !== false) node.hear(topic, subject);
   }
 
   #cutOff(node: Node): void {

@@ -1,13 +1,13 @@
 /** Watches API keys (M15): none admits anybody a second after it was revoked, past its end, or, over all processes, beyond what it may spend. */
 import type { EndRecord } from '../../plugins/billing/model/records.ts';
+import { nodeName } from './absences.ts';
+import { BudgetsOracle, type Who } from './budgets-oracle.ts';
 import { Ceiling, firstCover } from './ceiling.ts';
 import type { StoredKey } from './memory-callers.ts';
 import type { Schedule } from './schedule.ts';
 import type { Trace } from './trace.ts';
 import type { Violations } from './violations.ts';
 
-/** A change is known everywhere so soon after its commit, wherever the database can be reached. */
-const knownWithinMs = 1_000;
 /** A key's terms from a commit on. */
 interface Version {
   readonly from: number;
@@ -18,13 +18,7 @@ interface Version {
   readonly cap: bigint | undefined;
 }
 
-/** A time in which a node could not reach the database. */
-interface Absence {
-  readonly from: number;
-  to: number;
-}
-
-interface KeyView {
+interface KeyView extends Who {
   readonly versions: Version[];
   readonly ceiling: Ceiling;
 }
@@ -40,25 +34,22 @@ interface Entry {
 }
 
 export class CallersOracle {
-  /** What each account may spend; undefined: whatever it has. */
-  budget: bigint | undefined;
   /** The end of a call that the ledger has. */
   endOf: (id: string) => EndRecord | undefined = () => undefined;
   readonly #schedule: Schedule;
   readonly #violations: Violations;
   readonly #keys = new Map<string, KeyView>();
   readonly #entries = new Map<Trace, Entry>();
-  readonly #accounts = new Map<string, Ceiling>();
-  /** By node. */
-  readonly #absences = new Map<number, Absence[]>();
+  readonly budgets: BudgetsOracle;
 
   constructor(schedule: Schedule, violations: Violations) {
+    this.budgets = new BudgetsOracle(schedule, violations);
     this.#schedule = schedule;
     this.#violations = violations;
   }
 
   /** A key's row was committed. */
-  wrote({ id, revokedAt, expiresAt, capAmount }: StoredKey): void {
+  wrote({ id, revokedAt, expiresAt, capAmount, person, tags }: StoredKey): void {
     const version: Version = {
       from: this.#schedule.now,
       isRevoked: revokedAt !== null,
@@ -67,7 +58,10 @@ export class CallersOracle {
     };
     const known = this.#keys.get(id);
     if (known !== undefined) known.versions.push(version);
-    else this.#keys.set(id, { versions: [version], ceiling: new Ceiling() });
+    else {
+      const who = { person: person ?? undefined, isTagged: tags !== null };
+      this.#keys.set(id, { ...who, versions: [version], ceiling: new Ceiling() });
+    }
   }
 
   /** Somebody learned that it is revoked: then it is. */
@@ -78,11 +72,7 @@ export class CallersOracle {
 
   /** The node cannot reach the database until `back` is called. */
   away(node: number): () => void {
-    const absence: Absence = { from: this.#schedule.now, to: Number.POSITIVE_INFINITY };
-    this.#absences.set(node, [...(this.#absences.get(node) ?? []), absence]);
-    return () => {
-      absence.to = this.#schedule.now;
-    };
+    return this.budgets.absences.begin(nodeName(node));
   }
 
   /** A key let a call in. `wallMs`: what the clock of its node says. */
@@ -98,20 +88,16 @@ export class CallersOracle {
     }
     const caps = admitting.map(({ cap }) => cap);
     this.#entries.set(trace, { trace, key, keyId, at: this.#schedule.now, caps });
+    this.budgets.admitted(trace, key);
   }
 
   /** The terms may still be taken for true at the node: no one had the time to tell it of others. */
   #isBelieved({ versions }: KeyView, index: number, node: number): boolean {
     const next = versions[index + 1];
-    if (next === undefined) return true;
-    let until = next.from + knownWithinMs;
-    for (const { from, to } of this.#absences.get(node) ?? []) {
-      if (from < until && to + knownWithinMs > until) until = to + knownWithinMs;
-    }
-    return this.#schedule.now <= until;
+    return next === undefined || this.budgets.absences.mayNotKnow([nodeName(node)], next.from);
   }
 
-  /** Money was set aside for it: within its key's cap, and its account's budget. */
+  /** Money was set aside for it: within its key's cap, and all budgets. */
   held(trace: Trace): void {
     const entry = this.#entries.get(trace);
     if (entry === undefined) return;
@@ -119,29 +105,15 @@ export class CallersOracle {
     // Others may have been set while it waited.
     const later = key.versions.filter(({ from }) => from > at).map(({ cap }) => cap);
     const cap = mostOf([...caps, ...later]);
-    this.#check('the cap of a key', keyId, { ceiling: key.ceiling, amount: cap, trace });
-    key.ceiling.add(trace, !caps.includes(undefined));
-    const account = this.#accounts.get(trace.account) ?? new Ceiling();
-    this.#accounts.set(trace.account, account);
-    this.#check('the budget of an account', trace.account, { ceiling: account, amount: this.budget, trace });
-    account.add(trace, true);
-  }
-
-  /** What is set aside for a call is within the ceiling, beside all that is spent and set aside in any process. */
-  #check(name: string, id: string, { ceiling, amount, trace }: Checked): void {
     const cover = firstCover(trace);
-    const { spent, beyond } = ceiling.taken(this.endOf);
-    if (amount === undefined || cover === 0n || spent + cover <= amount + beyond) return;
-    const what = `${spent} nano-USD of ${amount} are spent of ${name}, ${beyond} beyond holds, and ${cover} more were let in`;
-    this.#violations.add('M15', id, what);
+    const { spent, beyond } = key.ceiling.taken(this.endOf);
+    if (cap !== undefined && cover !== 0n && spent + cover > cap + beyond) {
+      const what = `${spent} nano-USD of ${cap} are spent of the cap of a key, ${beyond} beyond holds, and ${cover} more were let in`;
+      this.#violations.add('M15', keyId, what);
+    }
+    key.ceiling.add(trace, !caps.includes(undefined));
+    this.budgets.held(trace);
   }
-}
-
-interface Checked {
-  readonly ceiling: Ceiling;
-  /** undefined: there is none. */
-  readonly amount: bigint | undefined;
-  readonly trace: Trace;
 }
 
 /** undefined: one of them is no cap at all. */

@@ -1,6 +1,7 @@
 /** The customers' API keys: who has which, who calls with one, and who makes, changes and revokes them. */
 import { accountAdmin, type KeyTerms } from '../../plugins/common/domain/admin/accounts.ts';
 import { money } from '../../plugins/common/domain/money.ts';
+import { simulatedTag } from './budgets.ts';
 import type { CallersOracle } from './callers-oracle.ts';
 import type { Chance } from './chance.ts';
 import type { Errands } from './errands.ts';
@@ -10,10 +11,13 @@ import type { Profile } from './profile.ts';
 /** Keys of one account that somebody calls with; older ones are forgotten. */
 const mostUsed = 4;
 
+/** To whom keys belong in turn; undefined: one is a service's. */
+const people = [undefined, '00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'];
 interface UsedKey {
   readonly id: string;
   /** What its owner writes into a header. */
   readonly text: string;
+  readonly tags: readonly string[];
   isRevoked: boolean;
 }
 
@@ -28,6 +32,7 @@ export class Callers {
   readonly #options: CallersOptions;
   /** By account. */
   readonly #used = new Map<string, UsedKey[]>();
+  #made = 0;
 
   constructor(options: CallersOptions) {
     this.#options = options;
@@ -58,11 +63,14 @@ export class Callers {
 
   /** What came of it may be unknown: then no one ever calls with that key. */
   #make(account: string): void {
-    const terms = this.#draw();
+    this.#made += 1;
+    const person = people[this.#made % 3];
+    const tags = this.#made % 2 === 0 ? [simulatedTag] : [];
+    const terms = this.#draw(tags);
     this.#options.errands.run({
       label: 'make a key',
-      work: (process) => process.host.get(accountAdmin).createKey(account, terms(process)),
-      reported: ({ id, key }) => this.#use(account, { id, text: key, isRevoked: false }),
+      work: (process) => process.host.get(accountAdmin).createKey(account, terms(process), person),
+      reported: ({ id, key }) => this.#use(account, { id, text: key, tags, isRevoked: false }),
       refused: () => {},
       unknown: () => {},
     });
@@ -78,7 +86,7 @@ export class Callers {
   }
 
   #change(account: string, key: UsedKey): void {
-    const terms = this.#draw();
+    const terms = this.#draw(key.tags);
     this.#options.errands.run({
       label: 'change a key',
       work: (process) => process.host.get(accountAdmin).updateKey(account, key.id, terms(process)),
@@ -88,7 +96,7 @@ export class Callers {
   }
 
   /** Some end soon, some may spend only so much. */
-  #draw(): (process: Process) => KeyTerms {
+  #draw(tags: readonly string[]): (process: Process) => KeyTerms {
     const { chance, profile } = this.#options;
     const livesMs = chance.oneIn(3) ? chance.between(200, 4_000) : undefined;
     const most = Number(profile.topUp);
@@ -99,6 +107,7 @@ export class Callers {
       name: 'simulated',
       expiresAt: livesMs === undefined ? undefined : host.clock.now() + livesMs,
       cap,
+      tags,
     });
   }
 

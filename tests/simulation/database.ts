@@ -8,6 +8,7 @@ import type { Entries } from '../../plugins/billing/ledger/entries.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import type { Money } from '../../plugins/common/domain/money.ts';
 import type { Chance } from './chance.ts';
+import { linkedBudgets, MemoryBudgets, type Readings } from './memory-budgets.ts';
 import type { Life, Schedule } from './schedule.ts';
 
 export interface DatabaseFaults {
@@ -31,6 +32,7 @@ export interface LinkOptions {
   readonly leaptMs: () => number;
   /** false: the process has the database to itself, inside it. */
   readonly shared: boolean;
+  readonly readings: Readings;
 }
 
 /** One process's connection. What it has sent may be carried out after the process has died. */
@@ -41,6 +43,7 @@ export class DatabaseLink implements Store {
   readonly #faults: DatabaseFaults;
   readonly #life: Life;
 
+  readonly #readings: Readings;
   readonly #shared: boolean;
   readonly #leaptMs: () => number;
   readonly #isCut: () => boolean;
@@ -54,6 +57,7 @@ export class DatabaseLink implements Store {
     this.#store = options.store;
     this.#faults = options.faults;
     this.#life = options.life;
+    this.#readings = options.readings;
     this.#shared = options.shared;
     this.#leaptMs = options.leaptMs;
     this.#isCut = options.isCut;
@@ -121,7 +125,9 @@ export class DatabaseLink implements Store {
   }
 
   get ownBudgets(): Store['ownBudgets'] {
-    return this.#store.ownBudgets;
+    const { ownBudgets } = this.#store;
+    if (!(ownBudgets instanceof MemoryBudgets) || !ownBudgets.isUsed) return ownBudgets;
+    return linkedBudgets(ownBudgets, (name, run) => this.send(name, run), this.#readings);
   }
 
   get budgets(): BudgetShares {

@@ -45,6 +45,7 @@ export class CallerTable {
       capAmount,
       capEvery,
       images,
+      person,
       project,
       tags,
     } = key;
@@ -65,7 +66,7 @@ export class CallerTable {
       projectId: null,
       projectModels: null,
       projectArchivedAt: null,
-      person: null,
+      person,
       access: null,
       tags,
       replacedDigest: null,

@@ -12,6 +12,7 @@ import type { Grant } from '../../plugins/billing/ledger/entry-rows.ts';
 import type { AttemptNote, EndRecord, SettleRecord } from '../../plugins/billing/model/records.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import { type Money, money } from '../../plugins/common/domain/money.ts';
+import { MemoryBudgets } from './memory-budgets.ts';
 import { MemoryEntryRows } from './memory-entries.ts';
 import { MemoryGrants } from './memory-grants.ts';
 import { MemoryLeases, type StoredCursor } from './memory-leases.ts';
@@ -28,7 +29,7 @@ import {
   recordsOf,
   spentIn,
 } from './memory-records.ts';
-import { MemoryShares, noBudgets } from './memory-shares.ts';
+import { MemoryShares } from './memory-shares.ts';
 import { MemoryTerms } from './memory-terms.ts';
 import { putIn, runnerOf, type Undo } from './memory-undo.ts';
 
@@ -93,7 +94,7 @@ export class MemoryLedger implements Store {
   readonly cursors = new Map<string, StoredCursor>();
   readonly leases: MemoryLeases;
   readonly budgets: MemoryShares;
-  readonly ownBudgets = noBudgets;
+  readonly ownBudgets: MemoryBudgets;
   /** Called for what no call in a journal did, when it is committed. */
   onEntry: (entry: Entry, grant: StoredGrant | undefined) => void = () => {};
   /** Called for each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
@@ -112,6 +113,7 @@ export class MemoryLedger implements Store {
   /** `now`: the database's clock, in milliseconds. */
   constructor(now: () => number = () => 0) {
     this.#now = now;
+    this.ownBudgets = new MemoryBudgets(now);
     const { accounts, cursors, grantBalances, terms } = this;
     const onMoved = (account: string) => this.onCommit(account);
     this.leases = new MemoryLeases({ accounts, cursors, grantBalances, terms, now, onMoved });

@@ -1,6 +1,5 @@
 /** The shares of scopes in memory: the meaning of the statements, with runs, numbers of requests and times. */
 
-import type { BudgetRows } from '../../plugins/billing/budgets/rows.ts';
 import { keyOf } from '../../plugins/billing/budgets/scope.ts';
 import {
   type BudgetShares,
@@ -118,17 +117,3 @@ export class MemoryShares implements BudgetShares {
     return rows;
   }
 }
-
-const refused = () => Promise.reject(new Error('accounts of the simulation have no budgets of their own'));
-
-/** No account has anything of its own. */
-export const noBudgets: BudgetRows = {
-  list: async () => [],
-  read: async () => ({ rules: [], additions: new Map() }),
-  some: async () => false,
-  changedWithin: async () => [],
-  warned: async () => [],
-  set: refused,
-  end: refused,
-  add: refused,
-};

@@ -35,6 +35,7 @@ import { runMutants } from './mutants-runs.ts';
 import { taskMutants } from './mutants-tasks.ts';
 import { editing, opened, rewritten } from './mutants-tools.ts';
 import { tradeMutants } from './mutants-trade.ts';
+import type { Profile } from './profile.ts';
 import { forward } from './visit.ts';
 
 export interface Mutant {
@@ -56,6 +57,8 @@ export interface Mutant {
   /** Changes a process's way to the table of keyed calls. */
   readonly keys?: (rows: KeyedRows) => void;
   readonly forward?: Run;
+  /** Billing's section of the gateway's file, as it would be read. */
+  readonly billing?: (section: Profile['billing']) => Profile['billing'];
   /** The route's section of the gateway's file, as it would be read. */
   readonly route?: (section: object) => object;
   /** A process's way to the tables of callers. */

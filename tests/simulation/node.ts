@@ -3,13 +3,14 @@ import type { Store } from '../../plugins/billing/store.ts';
 import { Chance } from './chance.ts';
 import { type DatabaseFaults, DatabaseLink } from './database.ts';
 import { type CrashKind, Disk } from './disk.ts';
+import type { Readings } from './memory-budgets.ts';
 import { type CallerTable, memoryStores } from './memory-callers.ts';
 import { type KeyTable, MemoryKeys } from './memory-keys.ts';
 import { memoryCodes, type ShopTables } from './memory-shop.ts';
 import type { Mutant } from './mutants.ts';
 import type { Oracle } from './oracle.ts';
 import { Process } from './process.ts';
-import { type AccountProfile, type HedgeProfile, providerSectionsOf, routeSectionOf } from './profile.ts';
+import { type AccountProfile, type HedgeProfile, type Profile, providerSectionsOf, routeSectionOf } from './profile.ts';
 import type { Life, Schedule } from './schedule.ts';
 import { accountsIn, plansOf } from './shop-services.ts';
 import type { TaskWorld } from './task-world.ts';
@@ -28,7 +29,7 @@ export interface NodeOptions {
   readonly tasks: TaskWorld | undefined;
   readonly accounts: readonly AccountProfile[];
   readonly faults: DatabaseFaults;
-  readonly billing: object;
+  readonly billing: Profile['billing'];
   readonly hedge: HedgeProfile | undefined;
   readonly bridgeMs: number;
   readonly guards: Chance | undefined;
@@ -53,6 +54,7 @@ export class Node {
   journal: string | undefined;
   readonly #options: NodeOptions;
   #life: Life | undefined;
+  #process: Process | undefined;
   #lastFailure: unknown;
   #failedStarts = 0;
 
@@ -65,6 +67,12 @@ export class Node {
   /** What a clock on its wall says, in milliseconds. */
   get wallClock(): number {
     return Math.floor(this.wallMs + this.skewMs + this.#options.schedule.now);
+  }
+
+  /** Something has changed: the process that serves hears of it, and one that is being started. */
+  hear(topic: string, subject: string): void {
+    this.#options.schedule.current = this.#life;
+    this.#process?.hear(topic, subject);
   }
 
   /** The database can be reached from here. */
@@ -89,7 +97,13 @@ export class Node {
     this.starts += 1;
     oracle.begun(life);
     const isCut = () => this.isCutOff;
-    const link = new DatabaseLink({ schedule, chance, store, faults, life, shared, isCut, leaptMs: () => this.wallMs });
+    const { budgets } = oracle.callers;
+    const readings: Readings = {
+      unread: (account) => budgets.unread(this.index, account),
+      read: (account) => budgets.read(this.index, account),
+    };
+    const way = { isCut, readings, leaptMs: () => this.wallMs };
+    const link = new DatabaseLink({ schedule, chance, store, faults, life, shared, ...way });
     const process = new Process({
       schedule,
       chance: new Chance(chance.next(), this.index),
@@ -108,7 +122,7 @@ export class Node {
       callers: callers && (mutant.callers?.(memoryStores(callers, link)) ?? memoryStores(callers, link)),
       accounts: accountsIn(tables),
       plans: plansOf(accounts),
-      billing: this.#options.billing,
+      billing: mutant.billing?.(this.#options.billing) ?? this.#options.billing,
       providers: providerSectionsOf(hedge),
       route: mutant.route?.(routeSectionOf(hedge)) ?? routeSectionOf(hedge),
       wallClock: () => this.wallClock,
@@ -125,6 +139,7 @@ export class Node {
         if (name === 'note progress' && process.isReady) oracle.noting(life, this.disk.writes);
       },
     });
+    this.#process = process;
     process.start().then(
       () => {
         if (!life.alive) return;
@@ -154,6 +169,7 @@ export class Node {
     this.#options.oracle.died(life, this.index, kind, this.disk);
     life.alive = false;
     this.#life = undefined;
+    this.#process = undefined;
     this.serving = undefined;
     this.disk.crash(kind);
   }

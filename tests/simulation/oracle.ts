@@ -327,6 +327,7 @@ export class Oracle {
   }
 
   ended(trace: Trace, outcome: Outcome['kind'], atMs: number): void {
+    trace.endedAtMs = atMs;
     const view = this.view(trace.account);
     const { cover } = trace;
     this.#close(view, trace);

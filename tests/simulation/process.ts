@@ -225,6 +225,10 @@ export class Process {
     return this.host.get(shopAdmin);
   }
 
+  get ownBudgets(): Store['ownBudgets'] {
+    return this.#options.store.ownBudgets;
+  }
+
   /** Calls that the route believes to be under way at a vendor, and places that they hold there. */
   takenAt(provider: string): number {
     const gate = this.host.get(providers).find(provider)?.gate as (UpstreamGate & { inFlight: number }) | undefined;

@@ -5,6 +5,7 @@ import { formatUsd, type Money, money, type Ratio } from '../../plugins/common/d
 import type { PlanOffer, PlanTerms } from '../../plugins/common/domain/plans.ts';
 import { flatBook } from '../../plugins/common/domain/prices.ts';
 import type { Timing } from '../../plugins/task-store/engine/dependencies.ts';
+import { type BudgetsProfile, drawBudgets, settingsOf } from './budgets.ts';
 import type { Chance } from './chance.ts';
 import { type BridgeProfile, drawBridge } from './lulls.ts';
 import type { PriceList } from './tariff.ts';
@@ -72,8 +73,8 @@ export interface Profile {
     readonly budgets: readonly object[];
     readonly credit_lines?: object;
   };
-  /** What each account may spend, where callers are asked for keys; undefined: whatever it has. */
-  readonly budget: bigint | undefined;
+  /** What may be spent, where callers are asked for keys; undefined: whatever accounts have. */
+  readonly budgets: BudgetsProfile | undefined;
 }
 
 export interface CallersProfile {
@@ -173,36 +174,28 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     ...bridged(rest, others.bridges),
     ...(callers === undefined ? {} : calmer(rest.accounts)),
     ...(callers === undefined
-      ? { budget: undefined, ...credited(rest, others.credit) }
+      ? { budgets: undefined, ...credited(rest, others.credit) }
       : { ...budgeted(rest, others.budgets), credit: undefined }),
   };
 }
 
-/** In half of the worlds each account may spend only so much, and so much for one of the models. */
+/** In half of the worlds each account may spend only so much, each person, calls with a tag, and calls of one of the models. */
 function budgeted(
-  { billing, topUp }: Pick<Profile, 'billing' | 'topUp'>,
+  { billing, topUp, leapMeanMs }: Pick<Profile, 'billing' | 'topUp' | 'leapMeanMs'>,
   chance: Chance,
-): Pick<Profile, 'billing' | 'budget'> {
-  if (chance.oneIn(2)) return { billing, budget: undefined };
-  const budget = BigInt(chance.between(1, 4 * Number(topUp)));
-  const amount = formatUsd(budget);
-  const zone = chance.pick(['UTC', 'Europe/Berlin', 'America/New_York']);
+): Pick<Profile, 'billing' | 'budgets' | 'leapMeanMs'> {
+  const budgets = drawBudgets(chance, topUp);
+  if (budgets === undefined) return { billing, budgets, leapMeanMs };
   const models = {
     of: 'models',
     models: [chance.pick(['small', 'large'])],
     every: chance.pick(['day', 'week', 'year']),
-    zone,
+    zone: chance.pick(['UTC', 'Europe/Berlin', 'America/New_York']),
+    amount: formatUsd(money(BigInt(chance.between(1, 2 * Number(topUp))))),
   };
-  return {
-    billing: {
-      ...billing,
-      budgets: [
-        { of: 'account', amount, every: 'ever' },
-        { ...models, amount: formatUsd(budget / 2n) },
-      ],
-    },
-    budget,
-  };
+  // Days that begin elsewhere at other hours are to be seen to begin.
+  const leaps = { leapMeanMs: chance.pick([leapMeanMs, 700]) };
+  return { billing: { ...billing, budgets: [...settingsOf(budgets), models] }, budgets, ...leaps };
 }
 
 /** In a quarter of the worlds accounts may use money before they pay, in some of them only while they pay in time. */

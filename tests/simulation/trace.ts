@@ -119,8 +119,9 @@ export interface Trace {
   firstByte: boolean;
   clientLeft: boolean;
   status: number;
-  /** The exchange ended; the journal's line then. */
+  /** The exchange ended; what its node's clock said, and the journal's line then. */
   ended: boolean;
+  endedAtMs: number | undefined;
   endedLine: number;
   /** What it must cost, once it has ended; undefined while it runs. */
   expected: bigint | undefined;
@@ -173,6 +174,7 @@ export function newTrace(
     clientLeft: false,
     status: 0,
     ended: false,
+    endedAtMs: undefined,
     endedLine: 0,
     expected: undefined,
     cover: 0n,

@@ -156,6 +156,8 @@ export class Tally {
 
   /** A call has ended that held this much. The end of an earlier period's call does not count in this one. */
   end(held: Money, cost: Money, at: number): void {
+    // It ends in a period in which no call has come yet.
+    if (this.#times === undefined && at >= this.period.end) this.roll(at);
     const counted = this.#times === undefined && at < this.period.start ? zero : cost;
     this.#held = money(this.#held - held);
     this.#free = money(this.#free + held - counted);

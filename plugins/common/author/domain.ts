@@ -1,7 +1,7 @@
 /** `model-gateway/domain`: what plugins share: context keys, services, extension points, and the nouns of calls, models and money. */
 
 export type { EncodeContext, EncodedRequest, ReplyDecoder } from '../canonical/codec.ts';
-export type { MediaPart, Part, Prompt, ToolCallPart, ToolResultPart, Turn } from '../canonical/prompt.ts';
+export type { Part, Prompt, Turn } from '../canonical/prompt.ts';
 export type { Event } from '../canonical/reply.ts';
 export { accounts, type Caller, caller } from '../domain/accounts.ts';
 export {
@@ -38,4 +38,3 @@ export {
   promptTexts,
 } from '../wire/prompt-rules.ts';
 export { type VariantProtocol, type WireProtocol, wireProtocols } from '../wire/protocols.ts';
-export type { Verdict } from '../wire/usage-meter.ts';

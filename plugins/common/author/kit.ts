@@ -4,8 +4,8 @@
 export { sql } from 'drizzle-orm';
 /** Tables and columns of PostgreSQL, as drizzle describes them. */
 export * as pg from 'drizzle-orm/pg-core';
-export { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../core/json/json.ts';
-export { dropMarks, dropOthers } from '../canonical/dropped-parameters.ts';
+export { type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../core/json/json.ts';
+export { dropOthers } from '../canonical/dropped-parameters.ts';
 export { ReplyEvents } from '../canonical/events.ts';
 export { functionTools } from '../encoding/function-tools.ts';
 export { pairedTurns, withoutEmpty } from '../encoding/history.ts';
@@ -14,6 +14,5 @@ export type { Reading } from '../wire/counts.ts';
 export { FrameMeter } from '../wire/frame-meter.ts';
 export { jsonLines } from '../wire/json-lines.ts';
 export { replaceTexts } from '../wire/replace-texts.ts';
-export { textBytesIn } from '../wire/text-meter.ts';
 /** Parts of media adapters: answers and errors of vendors, refusals by the client's field, references, sizes. */
 export * as media from './media.ts';

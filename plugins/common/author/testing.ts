@@ -12,7 +12,7 @@ import { createLog } from '../../../core/gateway/log.ts';
 export { chatAnswer, chatStream, type Received, type Script, startVendor, type Vendor } from './vendor.ts';
 
 /** How a test's gateway is started. */
-export interface StartOptions {
+interface StartOptions {
   /** The folder that `./paths` of plugins begin at: `import.meta.dirname`. Default: the working directory. */
   readonly from?: string;
   /** Absent: the system's. */
@@ -132,7 +132,7 @@ function running(
 }
 
 /** A clock that moves only when a test advances it. Timers of `host.every` use the system's. */
-export interface ManualClock extends Clock {
+interface ManualClock extends Clock {
   advance(milliseconds: number): void;
 }
 

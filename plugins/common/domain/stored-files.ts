@@ -202,3 +202,9 @@ export async function bytesOf(opened: { readonly body: AsyncIterable<Uint8Array>
 }
 
 export const uploadedFiles = defineService<UploadedFiles>('uploaded files');
+
+/** What a plugin has made of uploaded files, which goes when their client deletes them. */
+export interface FileCopies {
+  removed(accountId: string, fileId: string): Promise<void>;
+}
+export const fileCopies = defineService<FileCopies>('file copies');

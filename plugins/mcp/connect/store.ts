@@ -12,8 +12,8 @@ import type { Grant, Started } from './flow.ts';
 const visitMs = 10 * 60_000;
 /** An owner's browsers that are on their way at once. */
 const mostVisits = 20;
-/** Longer than a token service is waited for. */
-const renewingMs = 20_000;
+/** Longer than a token service is waited for, and shorter than a call waits for other tokens: where the process that asks is killed, another one does. */
+const renewing = '12 seconds';
 const pageRows = 500;
 
 export interface Connection {
@@ -216,15 +216,15 @@ export class ConnectionStore {
   async lease(server: string, owner: string, version: number): Promise<boolean> {
     const { connections } = this.#tables;
     const { renewingUntil } = connections;
-    const now = this.#parts.clock.now();
+    // By the database's clock: those of processes may differ.
     const rows = await this.#orm
       .update(connections)
-      .set({ renewingUntil: new Date(now + renewingMs) })
+      .set({ renewingUntil: sql`now() + ${renewing}::interval` })
       .where(
         and(
           this.#at(server, owner),
           eq(connections.version, version),
-          or(isNull(renewingUntil), lt(renewingUntil, new Date(now))),
+          or(isNull(renewingUntil), lt(renewingUntil, sql`now()`)),
         ),
       )
       .returning({ version: connections.version });

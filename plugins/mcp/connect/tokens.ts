@@ -10,8 +10,8 @@ import type { Connection, ConnectionStore } from './store.ts';
 const keptMs = 10_000;
 /** A token that has not ended is replaced so long before. */
 const earlyMs = 30_000;
-/** Another process that asks for tokens is waited for. */
-const [waitMs, mostWaits] = [100, 150];
+/** Another process that asks for tokens is waited for, longer than its lease lasts. */
+const [waitMs, mostWaits] = [100, 180];
 
 export interface ConnectedParts {
   readonly host: Host;

@@ -32,6 +32,10 @@ export interface GuardedServer {
   forget(): void;
   /** Ends the access tokens alone. */
   expire(): void;
+  /** A client's tokens, as a browser would have brought them. */
+  grant(client: string, person: string): { readonly access: string; readonly refresh: string };
+  /** Set: the token service does nothing until it is over, and nothing for those who have left by then. */
+  held: Promise<void> | undefined;
   stop(): Promise<void>;
 }
 
@@ -48,6 +52,11 @@ export async function startGuardedServer(): Promise<GuardedServer> {
       refresh.clear();
     },
     expire: () => access.clear(),
+    held: undefined as Promise<void> | undefined,
+    grant(client: string, person: string) {
+      const { body } = issued(person, client);
+      return { access: body.access_token, refresh: body.refresh_token };
+    },
   };
   const fault = (text: string) => {
     world.faults.push(text);
@@ -61,7 +70,6 @@ export async function startGuardedServer(): Promise<GuardedServer> {
     return { status: 200, body, headers: {} };
   };
   const token = (form: Record<string, string>) => {
-    world.grants.push(form['grant_type'] ?? '');
     if (world.tokenStatus !== undefined) return { status: world.tokenStatus, body: {}, headers: {} };
     if (form['resource'] !== `${world.origin}/mcp`) return fault(`resource ${form['resource']}`);
     if (form['grant_type'] === 'refresh_token') {
@@ -128,6 +136,11 @@ export async function startGuardedServer(): Promise<GuardedServer> {
       world.revoked.push(form['token'] ?? '');
       refresh.delete(form['token'] ?? '');
       return json(200, {});
+    }
+    if (url.pathname === '/token') {
+      world.grants.push(form['grant_type'] ?? '');
+      await world.held;
+      if (response.destroyed) return undefined;
     }
     const { status, body, headers } =
       url.pathname === '/authorize'

@@ -231,6 +231,7 @@ test('the gateways list their plugins in a valid order', () => {
   const embedded = order.filter((name) => name !== 'payments' && !ofClouds.includes(name));
   const demo = [...embedded.slice(0, 7), 'sandbox', ...embedded.slice(7), 'welcome'];
   const withTools = demo
+    .toSpliced(demo.indexOf('usage'), 0, 'vector-stores')
     .toSpliced(demo.indexOf('cache'), 0, 'mcp', 'web-search')
     .toSpliced(demo.indexOf('rate-limit'), 0, 'agent-loop');
   assert.deepEqual(read('demo.yaml').plugins, withTools);

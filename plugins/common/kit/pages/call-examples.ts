@@ -75,6 +75,14 @@ export const jsonExamples = {
   '/v1/rerank': ranked,
   '/v2/rerank': ranked,
   '/v1/search': { body: { query: 'lighthouses of Norway', max_results: 3 } },
+  '/v1/vector_stores': { body: { name: 'Lighthouses', expires_after: { anchor: 'last_active_at', days: 7 } } },
+  '/v1/vector_stores/{vector_store_id}': { body: { metadata: { topic: 'ships' } } },
+  '/v1/vector_stores/{vector_store_id}/search': {
+    body: { query: 'Where do ships find their way?', max_num_results: 3 },
+  },
+  '/v1/vector_stores/{vector_store_id}/files': { body: { file_id: 'file-example', attributes: { topic: 'ships' } } },
+  '/v1/vector_stores/{vector_store_id}/files/{file_id}': { body: { attributes: { topic: 'harbours' } } },
+  '/v1/vector_stores/{vector_store_id}/file_batches': { body: { file_ids: ['file-example'] } },
   '/v1/moderations': { kind: 'moderation', body: { input: 'A friendly sentence.' } },
   '/v1/decisions': {
     kind: 'decision',

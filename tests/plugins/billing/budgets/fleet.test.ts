@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, mock, test } from 'node:test';
 import { BudgetBook } from '../../../../plugins/billing/budgets/book.ts';
 import { type Calendar, periodOf } from '../../../../plugins/billing/budgets/calendar.ts';
-import type { Scope } from '../../../../plugins/billing/budgets/scope.ts';
+import { type Scope, scopeOfKey } from '../../../../plugins/billing/budgets/scope.ts';
 import { type Budget, budgetsSchema } from '../../../../plugins/billing/budgets/settings.ts';
+import { Tally } from '../../../../plugins/billing/budgets/tally.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { budgetPeriods } from '../../../../plugins/common/domain/organizations/budgets.ts';
 import { fc } from '../../../helpers/properties.ts';
@@ -238,6 +239,18 @@ test('budgets are found by person, project and model, the narrowest first; a nam
   assert.deepEqual(found({}, 'plain'), ['of this account']);
   const ofX = new BudgetBook(budgets).scopesOf({ accountId: 'a', ...keys[3]! }, { model: 'plain' })[0]!;
   assert.equal(ofX.amount, 7_000_000_000n);
+});
+
+test('where one process spends all, the end of a call counts in its period although no call has come in that before', () => {
+  const tally = new Tally(scopeOfKey('a', 'k', { amount: money(100n), every: 'month' }), undefined);
+  const february = Date.parse('2027-02-01T00:00:00Z');
+  const all = money(100n);
+  tally.roll(february - 1);
+  tally.answered(tally.request(0), { amount: all, rest: all, elsewhere: money(0n), ordered: money(0n) }, 0);
+  tally.take(money(60n), 0);
+  tally.end(money(60n), money(60n), february);
+  tally.roll(february + 1);
+  assert.equal(tally.left, 40n);
 });
 
 test('budgets that count the same, zones that are none and tags without a value are refused', () => {

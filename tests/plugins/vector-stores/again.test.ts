@@ -1,0 +1,131 @@
+/** A file that is put into a store in several calls of the model: by another process, after a lost answer, and what it costs in all. */
+import assert from 'node:assert/strict';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { tableOf } from '../../../plugins/common/kit/sql.ts';
+import { chunksOf } from '../../../plugins/vector-stores/text/chunks.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { until } from '../../helpers/until.ts';
+import { fileOf, type Json, openWorld } from './world.ts';
+
+const chunking = { maxTokens: 800, overlapTokens: 0 };
+const chunking_strategy = { type: 'static' as const, static: { max_chunk_size_tokens: 800, chunk_overlap_tokens: 0 } };
+const whole = Array.from({ length: 14_000 }, (_, index) => `word${index}`).join(' ');
+const polling = { pollIntervalMs: 20 };
+
+/** A model whose answers can be held back. Each text costs one token. */
+async function startModel() {
+  const seen: string[][] = [];
+  let held: (() => void)[] | undefined;
+  const answer = (response: ServerResponse, input: readonly string[]) => {
+    const vector = Buffer.from(new Float32Array([1, 2]).buffer).toString('base64');
+    const data = input.map((_, index) => ({ object: 'embedding', index, embedding: vector }));
+    response.setHeader('content-type', 'application/json');
+    response.end(
+      JSON.stringify({ object: 'list', data, usage: { prompt_tokens: input.length, total_tokens: input.length } }),
+    );
+  };
+  const server: Server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const { input } = JSON.parse(Buffer.concat(parts).toString()) as { input: string[] };
+      seen.push(input);
+      if (held === undefined) answer(response, input);
+      else held.push(() => answer(response, input));
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    seen,
+    hold: () => {
+      held = [];
+    },
+    release: () => {
+      for (const one of held ?? []) one();
+      held = undefined;
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => void server.close(resolve));
+    },
+  };
+}
+
+test('a file that one process has begun is ended by the next one, and each piece is paid once', async () => {
+  await using model = await startModel();
+  const directory = temporaryDirectory('stores-');
+  const pieces = [...chunksOf(whole, chunking)];
+  assert.ok(pieces.length > 40, 'three calls of the model');
+  let [account, key, store, upload] = ['', '', '', ''];
+  {
+    await using world = await openWorld({ embeddings: model.url, options: { directory } });
+    const made = await world.account();
+    [account, key] = [made.id, made.key];
+    store = (await made.client.vectorStores.create({})).id;
+    upload = (await made.client.files.create({ file: fileOf('a.txt', whole), purpose: 'assistants' })).id;
+    model.hold();
+    await made.client.vectorStores.files.create(store, { file_id: upload, chunking_strategy });
+    await until('the first call of the model', async () => model.seen.length === 1);
+    // What runs is ended, and nothing is begun.
+    const stopped = world.gateway.gateway.stop(10_000);
+    model.release();
+    await stopped;
+    assert.equal(model.seen.length, 1);
+  }
+  await using world = await openWorld({ embeddings: model.url, options: { directory } });
+  const client = world.clientOf(key);
+  const of = { vector_store_id: store };
+  const file = await client.vectorStores.files.poll(store, upload, polling);
+  assert.equal(file.status, 'completed');
+  assert.deepEqual(
+    model.seen.flat(),
+    pieces.map(({ text }) => text),
+  );
+  const { data } = await client.vectorStores.files.content(upload, of);
+  assert.equal(data.map(({ text }) => text).join(''), whole);
+
+  // As if the last process had been killed between the answer of the model and the rows that keep it.
+  const store_ = world.gateway.gateway.find(database)!;
+  const [files, chunks] = [tableOf(store_, 'vector_store_files'), tableOf(store_, 'vector_chunks')];
+  const last = model.seen.at(-1)!.length;
+  const kept = pieces.length - last;
+  await store_.orm.execute(sql`delete from ${chunks} where number >= ${kept}::int`);
+  await store_.orm.execute(sql`update ${files} set state = 'in_progress', chunks = ${kept}::int, due_at = now()`);
+  const calls = model.seen.length;
+  const other = await client.files.create({ file: fileOf('b.txt', 'a short one'), purpose: 'assistants' });
+  await client.vectorStores.files.createAndPoll(store, { file_id: other.id }, polling);
+  await client.vectorStores.files.poll(store, upload, polling);
+  const again: Json = await client.vectorStores.files.content(upload, of);
+  assert.equal(again.data.map(({ text }: Json) => text).join(''), whole);
+  assert.equal(model.seen.length, calls + 1, 'the short file alone was sent');
+  const charges = await world.charges(account, calls + 1);
+  const cents = charges.reduce((sum, charge) => sum + Math.round(Number(charge) * 100), 0);
+  assert.deepEqual([charges.length, cents], [calls + 1, -(pieces.length + 1)]);
+});
+
+test('a worker that has lost its file keeps nothing more of it', async () => {
+  await using model = await startModel();
+  await using world = await openWorld({ embeddings: model.url });
+  const { client } = await world.account();
+  const { id } = await client.vectorStores.create({});
+  const { id: file_id } = await client.files.create({ file: fileOf('a.txt', whole), purpose: 'assistants' });
+  model.hold();
+  await client.vectorStores.files.create(id, { file_id, chunking_strategy });
+  await until('the first call of the model', async () => model.seen.length === 1);
+  await client.vectorStores.files.delete(file_id, { vector_store_id: id });
+  model.release();
+  const other = await client.files.create({ file: fileOf('b.txt', 'a short one'), purpose: 'assistants' });
+  await client.vectorStores.files.createAndPoll(id, { file_id: other.id }, polling);
+  const { file_counts: counts } = await client.vectorStores.retrieve(id);
+  assert.deepEqual([counts.total, counts.completed], [1, 1]);
+  const found = await client.vectorStores.search(id, { query: 'x', max_num_results: 50 });
+  assert.deepEqual(
+    found.data.map(({ filename }) => filename),
+    ['b.txt'],
+  );
+});
