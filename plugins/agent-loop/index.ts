@@ -12,6 +12,7 @@ import { caller, keyring } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchLine, call, vendorBatch } from '../common/domain/calls.ts';
 import { catalog, type Model, type ModelTarget, protocolsOf } from '../common/domain/models.ts';
+import { type AskedStores, ownStores } from '../common/domain/stored-files.ts';
 import { providers } from '../common/domain/upstreams.ts';
 import { keepAliveFrame } from '../common/kit/sse.ts';
 import { isToolPriced, ownSearch, toolRuns } from '../common/wire/hosted-tools.ts';
@@ -20,7 +21,8 @@ import { billEndpoint } from './bill.ts';
 import { boundsOf, runHeader } from './budget.ts';
 import { type LoopConfig, loopSchema } from './config.ts';
 import { type Dialect, dialects } from './dialects/index.ts';
-import { offer } from './offered.ts';
+import { filesToolOf } from './files/found.ts';
+import { type OfferedTool, offer } from './offered.ts';
 import { errorOf, Refused, Run } from './run.ts';
 import { readSearch } from './search/asked.ts';
 import { searchToolOf } from './search/found.ts';
@@ -33,7 +35,7 @@ export default definePlugin<LoopConfig>({
   config: loopSchema,
   services: {
     requires: [keyring],
-    optional: [ledgerQueries, answerKeeper, ownSearch, catalog, providers],
+    optional: [ledgerQueries, answerKeeper, ownSearch, ownStores, catalog, providers],
     provides: [toolRuns],
   },
   requires: [call, opened, caller],
@@ -61,6 +63,13 @@ export default definePlugin<LoopConfig>({
   },
 });
 
+/** What a request wants of the gateway. */
+interface Wants {
+  readonly servers: readonly Wanted[];
+  readonly search: WantedSearch | undefined;
+  readonly files: AskedStores | undefined;
+}
+
 class Runs {
   config: LoopConfig;
   readonly #host: Host;
@@ -78,13 +87,15 @@ class Runs {
     const servers = dialect.wanted(json, here);
     if (!exchange.get(call).billable) return next();
     const search = this.#searchOf(exchange, dialect);
-    if (servers.length === 0 && search === undefined) return next();
+    const stores = this.#host.find(ownStores);
+    const files = stores && dialect.files?.(json, stores.isOwn);
+    if (servers.length === 0 && search === undefined && files === undefined) return next();
     if (exchange.find(batchLine) !== undefined || exchange.find(vendorBatch) !== undefined)
       throw new GatewayError('unsupported', 'Lines of a batch cannot call tools of this gateway.', {
-        field: servers[0]?.field ?? search!.field,
+        field: servers[0]?.field ?? search?.field ?? files!.field,
       });
     this.#enter(exchange);
-    return this.#run(exchange, dialect, servers, search);
+    return this.#run(exchange, dialect, { servers, search, files });
   }
 
   /** undefined: none is asked for, or the model's vendor searches itself. */
@@ -99,13 +110,9 @@ class Runs {
     return readSearch(exchange.endpoint.operation, member);
   }
 
-  async #run(
-    exchange: Exchange,
-    dialect: Dialect,
-    servers: readonly Wanted[],
-    search: WantedSearch | undefined,
-  ): Promise<Answer> {
+  async #run(exchange: Exchange, dialect: Dialect, wants: Wants): Promise<Answer> {
     const { config } = this;
+    const { servers } = wants;
     const request = exchange.get(opened);
     const { json } = request;
     const { stream } = exchange.get(call);
@@ -116,7 +123,7 @@ class Runs {
     const lists = await Promise.all(servers.map((server) => steps.list(server)));
     const offered = offer(servers, lists, dialect.functions(json), {
       most: config.tools,
-      search: search && searchToolOf(search),
+      searches: await this.#searches(exchange, wants),
     });
     const clientJson = request.clientJson ?? json;
     const talk = dialect.begin({ json, clientJson, offered, id: exchange.id, streams: stream, isArray });
@@ -129,6 +136,13 @@ class Runs {
     return stream
       ? streamed(exchange, run, kept, isArray)
       : whole(run, () => JSON.stringify(talk.whole(run.end ?? 'done')), kept);
+  }
+
+  async #searches(exchange: Exchange, { search, files }: Wants): Promise<OfferedTool[]> {
+    const web = search === undefined ? [] : [searchToolOf(search)];
+    if (files === undefined) return web;
+    const stores = await this.#host.get(ownStores).open(exchange.get(caller).accountId, files);
+    return [...web, filesToolOf({ field: files.field, search: stores })];
   }
 
   /** 429 beyond the bound. */

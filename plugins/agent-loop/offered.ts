@@ -33,6 +33,15 @@ export class Offered {
     return this.find(name)?.wanted.search !== undefined;
   }
 
+  /** The search of files, if it is offered. */
+  get files(): OfferedTool | undefined {
+    return this.all.find(({ wanted }) => wanted.files !== undefined);
+  }
+
+  isFiles(name: string): boolean {
+    return this.find(name)?.wanted.files !== undefined;
+  }
+
   has(name: unknown): boolean {
     return typeof name === 'string' && this.#tools.has(name);
   }
@@ -73,14 +82,14 @@ export function offer(
   servers: readonly Wanted[],
   lists: readonly (readonly OfferedTool[])[],
   taken: ReadonlySet<string>,
-  { most, search }: { readonly most: number; readonly search: OfferedTool | undefined },
+  { most, searches }: { readonly most: number; readonly searches: readonly OfferedTool[] },
 ): Offered {
   servers.forEach((server, index) => {
     if (lists[index]!.length > 0) return;
     const message = 'There is no such tool that this key may use.';
     throw new GatewayError('invalid_request', message, { field: server.field, code: 'no_tools', shouldRetry: false });
   });
-  const offered = new Offered(servers, [...lists.flat(), ...(search === undefined ? [] : [search])]);
+  const offered = new Offered(servers, [...lists.flat(), ...searches]);
   const tooMany = offered.all.length > most;
   if (tooMany) throw invalid(`A request may offer ${most} tools; these are ${offered.all.length}.`, 'tools');
   const clash = offered.all.find(({ name }) => taken.has(name));

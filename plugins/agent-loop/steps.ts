@@ -1,6 +1,7 @@
 /** The steps of a run: each is a request of its own through the gateway's whole chain, with its limits, its hold, its charge and its row. */
 import { hash } from 'node:crypto';
 import type { DirectAnswer, Exchange, Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Headers } from '../../core/contract/message.ts';
 import { isObject, type JsonObject, listOf, tryParse } from '../../core/json/json.ts';
 import { caller, keyring } from '../common/domain/accounts.ts';
@@ -12,6 +13,8 @@ import { FrameReader, parseFrame } from '../common/kit/sse.ts';
 import { type NamedServer, namedServer } from '../common/wire/hosted-tools.ts';
 import { type RunBounds, runHeader } from './budget.ts';
 import type { LoopConfig } from './config.ts';
+import { filesDone, filesFailed, filesQuery } from './files/found.ts';
+import type { WantedFiles } from './files/nouns.ts';
 import { firstCall, stepId } from './ids.ts';
 import { type OfferedTool, offeredOf } from './offered.ts';
 import { bodyOf, foundIn, queryOf, searchDone, searchPath } from './search/found.ts';
@@ -68,6 +71,8 @@ export class Steps {
   #turns = 0;
   #calls = 0;
   #searches = 0;
+  /** Texts of files that the model has read. */
+  #texts = 0;
   /** A step was refused because its money is not there. */
   isOutOfMoney = false;
   readonly #budget: RunBounds['budget'];
@@ -122,6 +127,7 @@ export class Steps {
   /** Never rejects for a tool that fails: the model reads why. */
   async call(use: ToolUse, wanted: Wanted): Promise<ToolDone> {
     if (wanted.search !== undefined) return this.#search(use, wanted.search);
+    if (wanted.files !== undefined) return this.#files(use, wanted.files);
     const { path, named } = wanted;
     const number = firstCall + this.#calls++;
     const parsed = use.arguments.trim() === '' ? {} : tryParse(use.arguments);
@@ -147,6 +153,27 @@ export class Steps {
     if (answer.status === 402) this.isOutOfMoney = true;
     const done = searchDone(use, foundIn(asked.query, answer.status, reply), most);
     this.#record(callEvent, [use.name, done.isError ? 'failed' : 'answered', cost()]);
+    return done;
+  }
+
+  async #files(use: ToolUse, { search }: WantedFiles): Promise<ToolDone> {
+    const query = filesQuery(use);
+    if (query === undefined) return filesFailed(use, '', 'The arguments have no "query" that is a text.');
+    const answers: JsonObject[] = [];
+    for (const request of search.requests(query)) {
+      const { answer, cost } = await this.#perform(request, firstCall + this.#calls++, {});
+      answers.push(await this.#reply(answer, listBytes));
+      if (answer.status === 402) this.isOutOfMoney = true;
+      this.#record(callEvent, [use.name, answer.status === 200 ? 'answered' : 'failed', cost()]);
+      if (answer.status !== 200) return filesFailed(use, query, 'The search was not made.');
+    }
+    const hits = await search.find(answers).catch((error: unknown) => {
+      if (error instanceof GatewayError) return undefined;
+      throw error;
+    });
+    if (hits === undefined) return filesFailed(use, query, 'The search was not made.');
+    const done = filesDone(use, { query, hits, first: this.#texts + 1 }, this.#config.result);
+    this.#texts += done.files!.hits.length;
     return done;
   }
 

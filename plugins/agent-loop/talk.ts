@@ -1,5 +1,6 @@
 /** What a run needs of a client's protocol: the requests of its turns, their answers, and the answer of the whole run. Types. */
 import type { JsonObject } from '../../core/json/json.ts';
+import type { FoundFiles } from './files/nouns.ts';
 import type { Offered } from './offered.ts';
 import type { Found } from './search/nouns.ts';
 
@@ -17,8 +18,10 @@ export interface ToolDone extends ToolUse {
   /** What the model reads. */
   readonly output: string;
   readonly isError: boolean;
-  /** What it has found, where it is a search. */
+  /** What it has found, where it is a search of the web. */
   readonly found?: Found;
+  /** The same of a search of files. */
+  readonly files?: FoundFiles;
 }
 
 /** What a turn has called. */

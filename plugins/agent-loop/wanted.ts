@@ -2,6 +2,7 @@
 import { isObject, listOf, textOf } from '../../core/json/json.ts';
 import type { NamedServer } from '../common/wire/hosted-tools.ts';
 import { invalid, type NamedSecrets, namedAt } from './elsewhere.ts';
+import type { WantedFiles } from './files/nouns.ts';
 import type { WantedSearch } from './search/nouns.ts';
 
 /** A server of the gateway as a request names it. */
@@ -18,6 +19,8 @@ export interface Wanted {
   readonly asks: (tool: string) => boolean;
   /** It is the gateway's search of the web, and no server. */
   readonly search?: WantedSearch;
+  /** It is the gateway's search of files, and no server. */
+  readonly files?: WantedFiles;
   /** It is a server elsewhere. */
   readonly named?: NamedServer;
 }

@@ -27,9 +27,4 @@ export const storeCodes = {
     'The account has as many vector stores, or files in them, as it may.',
     'Delete some.',
   ),
-  vector_stores_not_kept: of(
-    'forbidden',
-    'Nothing of the account is kept, so it has no vector stores.',
-    'Ask the operator, or search without them.',
-  ),
 };

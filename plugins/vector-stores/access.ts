@@ -56,7 +56,7 @@ export function noSuchStore(field?: string): GatewayError {
   });
 }
 
-function expired(field?: string): GatewayError {
+export function expired(field?: string): GatewayError {
   return new GatewayError('invalid_request', 'This vector store has expired.', {
     ...(field === undefined ? {} : { field }),
     ...{ code: 'vector_store_expired', shouldRetry: false },
@@ -72,12 +72,6 @@ export function noSuchFile(field?: string): GatewayError {
 
 export function noRoom(message: string): GatewayError {
   return new GatewayError('forbidden', message, { code: 'vector_store_space_used_up', shouldRetry: false });
-}
-
-export function mayKeep(exchange: Exchange): void {
-  if (exchange.get(caller).retention !== 'none') return;
-  const message = 'Nothing of this account is kept, so it has no vector stores.';
-  throw new GatewayError('forbidden', message, { code: 'vector_stores_not_kept', shouldRetry: false });
 }
 
 /** Finds the uploaded files, each of which is there once in a store. */

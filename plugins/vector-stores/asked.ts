@@ -194,14 +194,14 @@ export function searchOrder(request: ClientRequest): SearchOrder {
   };
 }
 
-function limitIn(value: unknown, field: string, usual: number): number {
+export function limitIn(value: unknown, field: string, usual: number): number {
   if (value === undefined || value === null) return usual;
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 50) return value;
   throw invalid('This is a whole number from 1 to 50.', field);
 }
 
 /** There is one order, that of the cosines, whatever ranker is named. */
-function thresholdIn(value: unknown, field: string): number {
+export function thresholdIn(value: unknown, field: string): number {
   if (value === undefined || value === null) return 0;
   const { ranker = 'auto', score_threshold: threshold = 0, ...others } = objectOf(value) ?? {};
   const other = Object.keys(others).find((name) => others[name] !== null);

@@ -20,10 +20,10 @@ export type Embedded =
   | { readonly vectors: readonly Float32Array[] }
   | { readonly answer: Pick<DirectAnswer, 'status' | 'headers'>; readonly body: string };
 
-const embeddingPath = '/v1/embeddings';
+export const embeddingPath = '/v1/embeddings';
 const answerBytes = 64 * 2 ** 20;
 
-const embeddingBody = ({ model, dimensions }: EmbedRequest['store'], texts: readonly string[]): string =>
+export const embeddingBody = ({ model, dimensions }: EmbedRequest['store'], texts: readonly string[]): string =>
   JSON.stringify({
     ...{ model, input: texts, encoding_format: 'base64' },
     ...(dimensions === undefined ? {} : { dimensions }),
@@ -44,7 +44,7 @@ export async function embed(host: Host, request: EmbedRequest): Promise<Embedded
 }
 
 /** undefined: not one vector for each text. */
-function vectorsIn(json: JsonObject, count: number): Float32Array[] | undefined {
+export function vectorsIn(json: JsonObject, count: number): Float32Array[] | undefined {
   const vectors: Float32Array[] = [];
   for (const one of listOf(json['data'])) {
     const vector = isObject(one) ? unitOf(one['embedding']) : undefined;

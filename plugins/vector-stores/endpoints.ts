@@ -8,7 +8,6 @@ import {
   type EndpointTools,
   filesOf,
   json,
-  mayKeep,
   newId,
   noRoom,
   noSuchStore,
@@ -26,6 +25,8 @@ export const common = {
   body: 'none',
   renderError: envelopeAnswer,
 } satisfies Partial<Endpoint>;
+/** Requests that leave something here. */
+export const keeping = { ...common, keeps: 'vector stores' } satisfies Partial<Endpoint>;
 export const jsonBody = (...required: readonly string[]) => ({ types: ['application/json'], required });
 const storesPath = '/v1/vector_stores';
 export const storePath = `${storesPath}/:vector_store_id`;
@@ -34,7 +35,7 @@ export function storeEndpoints(tools: EndpointTools): Endpoint[] {
   const one = async (exchange: Exchange) => json(storeShape(await storeOf(tools, exchange)));
   return [
     {
-      ...common,
+      ...keeping,
       ...{ method: 'POST', path: storesPath, body: 'json' },
       describes: [{ summary: 'Creates a vector store, of files that are read in the background.', body: jsonBody() }],
       handle: (exchange) => create(tools, exchange),
@@ -85,7 +86,6 @@ export function storeEndpoints(tools: EndpointTools): Endpoint[] {
 }
 
 async function create(tools: EndpointTools, exchange: Exchange): Promise<Answer> {
-  mayKeep(exchange);
   const { terms, files: orders } = createOrder(exchange.request);
   const { stores, files, config, wake } = tools;
   const accountId = accountOf(exchange);

@@ -7,7 +7,6 @@ import {
   type EndpointTools,
   filesOf,
   json,
-  mayKeep,
   newId,
   noRoom,
   noSuchFile,
@@ -16,7 +15,7 @@ import {
   usedStore,
 } from './access.ts';
 import { attachOrder, attributesOrder, batchOrder } from './asked.ts';
-import { common, jsonBody, storePath } from './endpoints.ts';
+import { common, jsonBody, keeping, storePath } from './endpoints.ts';
 import { listAnswer, listParameters, pageQueryOf } from './pages.ts';
 import { batchShape, type FileBatch, type FileState, fileShape, type Store, type StoreFile } from './shapes.ts';
 
@@ -29,7 +28,7 @@ const fileParameters = { ...listParameters, filter: 'Files in this state: in_pro
 export function fileEndpoints(tools: EndpointTools): Endpoint[] {
   return [
     {
-      ...common,
+      ...keeping,
       ...{ method: 'POST', path: filesPath, body: 'json' },
       describes: [{ summary: 'Puts an uploaded file into a vector store.', body: jsonBody('file_id') }],
       handle: (exchange) => attach(tools, exchange),
@@ -70,7 +69,7 @@ export function fileEndpoints(tools: EndpointTools): Endpoint[] {
 export function batchEndpoints(tools: EndpointTools): Endpoint[] {
   return [
     {
-      ...common,
+      ...keeping,
       ...{ method: 'POST', path: batchesPath, body: 'json' },
       describes: [{ summary: 'Puts several uploaded files into a vector store.', body: jsonBody() }],
       handle: (exchange) => createBatch(tools, exchange),
@@ -109,7 +108,6 @@ function polled(shape: { readonly status: string }): Answer {
 }
 
 async function attach(tools: EndpointTools, exchange: Exchange): Promise<Answer> {
-  mayKeep(exchange);
   const order = attachOrder(exchange.request);
   const store = await usedStore(tools, exchange);
   const put = await filesOf(tools, exchange, store.id, [order]);
@@ -164,7 +162,6 @@ async function content(tools: EndpointTools, exchange: Exchange): Promise<Answer
 }
 
 async function createBatch(tools: EndpointTools, exchange: Exchange): Promise<Answer> {
-  mayKeep(exchange);
   const orders = batchOrder(exchange.request);
   const store = await usedStore(tools, exchange);
   const put = await filesOf(tools, exchange, store.id, orders);

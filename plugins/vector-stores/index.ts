@@ -4,13 +4,14 @@ import { caller, keyring } from '../common/domain/accounts.ts';
 import { keyedCalls } from '../common/domain/calls.ts';
 import { database } from '../common/domain/database.ts';
 import { catalog } from '../common/domain/models.ts';
-import { fileCopies, uploadedFiles } from '../common/domain/stored-files.ts';
+import { fileCopies, ownStores, uploadedFiles } from '../common/domain/stored-files.ts';
 import { DueWatch } from '../common/kit/jobs/due-watch.ts';
 import { ChunkRows } from './chunk-rows.ts';
 import { type Config, configSchema } from './config.ts';
 import { storeEndpoints } from './endpoints.ts';
 import { batchEndpoints, fileEndpoints } from './file-endpoints.ts';
 import { FileRows } from './file-rows.ts';
+import { openOwnStores } from './own.ts';
 import { Searches } from './search.ts';
 import { StoreRows } from './store-rows.ts';
 import { Worker } from './worker.ts';
@@ -26,7 +27,7 @@ export default definePlugin<Config>({
   services: {
     requires: [database, keyring, uploadedFiles, catalog],
     optional: [keyedCalls],
-    provides: [fileCopies],
+    provides: [fileCopies, ownStores],
   },
   requires: [caller],
   setup: setUpStores,
@@ -49,6 +50,7 @@ async function setUpStores(host: Host, config: Config): Promise<PluginInstance<C
   };
   const searches = new Searches({ stores, files, chunks, atOnce: config.searches });
   const tools = { host, config, stores, files, chunks, searches, uploads, wake };
+  host.provide(ownStores, openOwnStores(stores, searches));
   host.provide(fileCopies, { removed: (accountId, fileId) => files.removeEverywhere(accountId, fileId) });
   return {
     endpoints: [...storeEndpoints(tools), ...fileEndpoints(tools), ...batchEndpoints(tools)],

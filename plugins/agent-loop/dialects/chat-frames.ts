@@ -141,8 +141,9 @@ function newTurn() {
 }
 
 /** A tool that was run, in the form that answers with tools of a vendor have. */
-export function executed({ name, output, isError, found, ...use }: ToolDone): JsonObject {
-  const type = found === undefined ? 'mcp' : 'web_search';
+export function executed({ name, output, isError, found, files, ...use }: ToolDone): JsonObject {
+  const search = files === undefined ? 'web_search' : 'file_search';
+  const type = found === undefined && files === undefined ? 'mcp' : search;
   return { type, name, arguments: use.arguments, output, ...(isError ? { is_error: true } : {}) };
 }
 

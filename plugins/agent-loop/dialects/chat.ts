@@ -4,6 +4,7 @@ import { Sources } from '../search/sources.ts';
 import type { End, Opening, Talk, ToolDone, Turn } from '../talk.ts';
 import { invalid } from '../wanted.ts';
 import { annotationsOf, ChatFrames, executed } from './chat-frames.ts';
+import { isFilesTool } from './responses-files.ts';
 import { summed } from './sums.ts';
 
 /** What a model may need of its own turn beside text and calls. */
@@ -30,7 +31,9 @@ export class ChatTalk implements Talk {
     const { json, offered } = opening;
     if (typeof json['n'] === 'number' && json['n'] > 1) throw invalid('A run with tools gives one answer.', 'n');
     this.#messages = [...listOf(json['messages'])];
-    const others = listOf(json['tools']).filter((tool) => !isObject(tool) || !offered.hasLabel(tool['server_label']));
+    const others = listOf(json['tools']).filter(
+      (tool) => !isObject(tool) || !(offered.hasLabel(tool['server_label']) || isFilesTool(tool, offered)),
+    );
     const own = offered.all.map(({ name, description, schema }) => ({
       ...{ type: 'function', function: { name, description, parameters: schema } },
     }));

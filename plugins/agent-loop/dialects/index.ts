@@ -1,5 +1,7 @@
 /** The protocols in which clients ask for tools of the gateway, by the operations of their endpoints. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
+import type { AskedStores } from '../../common/domain/stored-files.ts';
+import { filesTool } from '../files/found.ts';
 import { geminiSearchTool, messagesSearch, responsesSearch, type SearchMember, searchTool } from '../search/asked.ts';
 import type { Opening, Talk } from '../talk.ts';
 import { type Here, invalid, type Wanted, wantedTools } from '../wanted.ts';
@@ -14,6 +16,8 @@ export interface Dialect {
   wanted(json: JsonObject, here: Here): readonly Wanted[];
   /** The member that asks for searches of the web. */
   search(json: JsonObject): SearchMember | undefined;
+  /** The member that asks for searches of files in stores of the gateway; absent: the protocol has none. Throws invalid_request. */
+  files?(json: JsonObject, isOwn: (id: string) => boolean): AskedStores | undefined;
   /** The conversation has searches of the gateway, which no vendor reads. */
   hasSearched?(json: JsonObject): boolean;
   /** Names of the client's own functions. */
@@ -30,6 +34,7 @@ const responses: Dialect = {
     // The client wants a vendor's own copy of the web, or no search.
     return found?.settings['external_web_access'] === false ? undefined : found;
   },
+  files: ({ tools }, isOwn) => filesTool(tools, isOwn),
   functions: ({ tools }) => namesOf(tools, (tool) => tool['name']),
   begin: (opening) => new ResponsesTalk(opening),
 };
@@ -47,6 +52,7 @@ const chat: Dialect = {
     const settings = objectOf(options);
     return settings && { settings, field: 'web_search_options' };
   },
+  files: ({ tools }, isOwn) => filesTool(tools, isOwn),
   functions: ({ tools }) =>
     namesOf(tools, (tool) => (isObject(tool['function']) ? tool['function']['name'] : undefined)),
   begin: (opening) => new ChatTalk(opening),

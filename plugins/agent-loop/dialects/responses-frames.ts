@@ -2,6 +2,7 @@
 import { isObject, type JsonObject } from '../../../core/json/json.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import type { End, Frames, ToolDone, ToolUse } from '../talk.ts';
+import { begunFiles } from './responses-files.ts';
 import { approvalItem, callItem, type ResponsesRun } from './responses-items.ts';
 import { annotated, begunSearch, withCitations } from './responses-search.ts';
 
@@ -42,7 +43,9 @@ export class ResponsesFrames implements Frames {
   }
 
   called(use: ToolUse): string {
-    if (this.#talk.opening.offered.isSearch(use.name)) return this.#searching(use);
+    const { offered } = this.#talk.opening;
+    if (offered.isSearch(use.name)) return this.#searching(begunSearch(use));
+    if (offered.isFiles(use.name)) return this.#searching(begunFiles(use));
     const item = {
       ...callItem({ ...use, output: '', isError: false }, this.#talk.opening),
       status: 'in_progress',
@@ -62,23 +65,21 @@ export class ResponsesFrames implements Frames {
     const item = callItem(done, this.#talk.opening);
     const place = this.#talk.output.findIndex(({ id }) => id === item['id']);
     this.#talk.output[place] = item;
-    const isSearch = item['type'] === 'web_search_call';
     const end = done.isError ? 'response.mcp_call.failed' : 'response.mcp_call.completed';
-    const type = isSearch ? 'response.web_search_call.completed' : end;
+    const type = item['type'] === 'mcp_call' ? end : `response.${String(item['type'])}.completed`;
     return (
       this.#event({ type, output_index: place, item_id: item['id'] }) +
       this.#event({ type: 'response.output_item.done', output_index: place, item })
     );
   }
 
-  #searching(use: ToolUse): string {
-    const item = begunSearch(use);
+  #searching(item: JsonObject): string {
     const place = this.#talk.output.push(item) - 1;
     const at = { output_index: place, item_id: item['id'] };
     return (
       this.#event({ type: 'response.output_item.added', output_index: place, item }) +
-      this.#event({ type: 'response.web_search_call.in_progress', ...at }) +
-      this.#event({ type: 'response.web_search_call.searching', ...at })
+      this.#event({ type: `response.${String(item['type'])}.in_progress`, ...at }) +
+      this.#event({ type: `response.${String(item['type'])}.searching`, ...at })
     );
   }
 

@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { Sources } from '../search/sources.ts';
 import type { End, Opening, ToolDone, ToolUse } from '../talk.ts';
+import { filesItem } from './responses-files.ts';
 import { searchItem } from './responses-search.ts';
 
 /** A run as its stream needs it. */
@@ -23,6 +24,7 @@ const labelOf = (name: string, { offered }: Opening): string => offered.find(nam
 export function callItem(done: ToolDone, opening: Opening): JsonObject {
   const { id, name, output, isError, approvedBy, ...use } = done;
   if (opening.offered.isSearch(name)) return searchItem(done, opening);
+  if (opening.offered.isFiles(name)) return filesItem(done, opening);
   return {
     ...{ id: `mcp_${id}`, type: 'mcp_call', status: isError ? 'failed' : 'completed' },
     ...{ approval_request_id: approvedBy ?? null, server_label: labelOf(name, opening), name },

@@ -5,6 +5,7 @@ import { responsesSearch } from '../search/asked.ts';
 import { queryIn } from '../search/found.ts';
 import type { Sources } from '../search/sources.ts';
 import type { Opening, ToolDone, ToolUse } from '../talk.ts';
+import { fileCitations, resultsMember } from './responses-files.ts';
 
 const sourcesMember = 'web_search_call.action.sources';
 
@@ -18,10 +19,13 @@ export function withoutSearches(items: unknown[], offered: Offered): unknown[] {
   return items.filter((item) => !isObject(item) || item['type'] !== 'web_search_call');
 }
 
-/** A turn of the model makes no search, so it has no sources to include. */
+/** A turn of the model makes no search, so it has nothing of one to include. */
 export function withoutSources(request: JsonObject): JsonObject {
   if (!Array.isArray(request['include'])) return request;
-  return { ...request, include: request['include'].filter((one: unknown) => one !== sourcesMember) };
+  return {
+    ...request,
+    include: request['include'].filter((one: unknown) => one !== sourcesMember && one !== resultsMember),
+  };
 }
 
 const idOf = ({ id }: ToolUse): string => `ws_${id}`;
@@ -46,7 +50,7 @@ export function begunSearch(use: ToolUse): JsonObject {
 
 /** A message with the annotations of its texts. */
 export function withCitations(item: JsonObject, sources: Sources): JsonObject {
-  if (item['type'] !== 'message' || sources.queries.length === 0) return item;
+  if (item['type'] !== 'message' || sources.isEmpty) return item;
   return { ...item, content: listOf(item['content']).map((part) => annotatedPart(part, sources)) };
 }
 
@@ -57,14 +61,15 @@ function annotatedPart(part: unknown, sources: Sources): unknown {
 
 function annotationsOf(text: unknown, sources: Sources): JsonObject[] {
   if (typeof text !== 'string') return [];
-  return sources.cited(text).map(({ start, end, page: { url, title } }) => ({
+  const pages = sources.cited(text).map(({ start, end, page: { url, title } }) => ({
     ...{ type: 'url_citation', start_index: start, end_index: end, url, title },
   }));
+  return [...pages, ...fileCitations(text, sources)];
 }
 
 /** An event of a turn's stream with what has to stand before it, and with the annotations of its text. */
 export function annotated(event: JsonObject, sources: Sources): readonly JsonObject[] {
-  if (sources.queries.length === 0) return [event];
+  if (sources.isEmpty) return [event];
   const { type, item_id, output_index, content_index, part, item } = event;
   if (type === 'response.content_part.done') return [{ ...event, part: annotatedPart(part, sources) }];
   if (type === 'response.output_item.done' && isObject(item)) return [{ ...event, item: withCitations(item, sources) }];

@@ -3,6 +3,7 @@ import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/js
 import { Sources } from '../search/sources.ts';
 import type { End, Opening, Talk, ToolDone, ToolUse, Turn } from '../talk.ts';
 import { invalid } from '../wanted.ts';
+import { isFilesTool, withoutFiles } from './responses-files.ts';
 import { ResponsesFrames } from './responses-frames.ts';
 import { readInput } from './responses-input.ts';
 import { approvalItem, callItem, type ResponsesRun } from './responses-items.ts';
@@ -32,7 +33,7 @@ export class ResponsesTalk implements Talk, ResponsesRun {
     if (textOf(json['previous_response_id']) !== undefined)
       throw invalid('The vendor keeps this answer: send its items in "input" instead.', 'previous_response_id');
     const { items, approved } = readInput(json['input'], offered);
-    this.#input = withoutSearches(items, offered);
+    this.#input = withoutFiles(withoutSearches(items, offered), offered);
     this.approved = approved;
     this.#request = withoutSources({ ...json, tools: [...this.#otherTools(), ...offered.all.map(functionOf)] });
     this.#choice = choiceOf(json['tool_choice'], offered);
@@ -118,7 +119,9 @@ export class ResponsesTalk implements Talk, ResponsesRun {
     return listOf(json['tools']).filter(
       (tool) =>
         !isObject(tool) ||
-        !(tool['type'] === 'mcp' ? offered.hasLabel(tool['server_label']) : isSearchTool(tool, offered)),
+        !(tool['type'] === 'mcp'
+          ? offered.hasLabel(tool['server_label'])
+          : isSearchTool(tool, offered) || isFilesTool(tool, offered)),
     );
   }
 }
@@ -132,6 +135,7 @@ const outputOf = ({ id, output }: ToolDone) => ({ type: 'function_call_output', 
 /** A server that must be called is one of its functions that must. Throws invalid_request. */
 function choiceOf(choice: unknown, offered: Opening['offered']): unknown {
   if (isObject(choice) && isSearchTool(choice, offered)) return { type: 'function', name: offered.search!.name };
+  if (isObject(choice) && isFilesTool(choice, offered)) return { type: 'function', name: offered.files!.name };
   if (isObject(choice) && choice['type'] === 'allowed_tools')
     return { ...choice, tools: listOf(choice['tools']).map((tool) => choiceOf(tool, offered)) };
   if (!isObject(choice) || choice['type'] !== 'mcp' || !offered.hasLabel(choice['server_label'])) return choice;

@@ -1,4 +1,7 @@
 /** The pages that a run has found, and where its answer cites them. Pure. */
+
+import { markOf } from '../files/found.ts';
+import type { NumberedHit } from '../files/nouns.ts';
 import type { ToolDone } from '../talk.ts';
 import type { Page } from './nouns.ts';
 
@@ -12,12 +15,23 @@ export interface Cited {
 /** A link of Markdown, or an address alone. */
 const link = /\[[^\][\n]{0,400}\]\((https?:\/\/[^\s()<>]{1,2048})\)|https?:\/\/[^\s()<>[\]"'`]{1,2048}/g;
 
+/** A mark of a text of a file, and where it begins. */
+export interface CitedFile {
+  readonly start: number;
+  readonly hit: NumberedHit;
+}
+
+const mark = /【\d{1,6}†[^【】\n]{0,512}】/g;
+
 export class Sources {
   readonly #pages = new Map<string, Page>();
   readonly #queries: string[] = [];
+  /** Texts of files, by their marks. */
+  readonly #hits = new Map<string, NumberedHit>();
 
   add(done: readonly ToolDone[]): void {
-    for (const { found } of done) {
+    for (const { found, files } of done) {
+      for (const hit of files?.hits ?? []) this.#hits.set(markOf(hit), hit);
       if (found === undefined || found.error !== undefined) continue;
       this.#queries.push(found.query);
       for (const page of found.pages) if (!this.#pages.has(plain(page.url))) this.#pages.set(plain(page.url), page);
@@ -32,6 +46,10 @@ export class Sources {
     return [...this.#pages.values()];
   }
 
+  get isEmpty(): boolean {
+    return this.#queries.length === 0 && this.#hits.size === 0;
+  }
+
   /** In the order of the text. */
   cited(text: string): Cited[] {
     if (this.#pages.size === 0) return [];
@@ -40,6 +58,15 @@ export class Sources {
       const page = this.#pages.get(plain(address));
       if (page === undefined) return [];
       return [{ start: match.index, end: match.index + (match[1] === undefined ? address : match[0]).length, page }];
+    });
+  }
+
+  /** Marks of texts that were found, in the order of the text. */
+  citedFiles(text: string): CitedFile[] {
+    if (this.#hits.size === 0) return [];
+    return [...text.matchAll(mark)].flatMap(({ 0: found, index }): CitedFile[] => {
+      const hit = this.#hits.get(found);
+      return hit === undefined ? [] : [{ start: index, hit }];
     });
   }
 }

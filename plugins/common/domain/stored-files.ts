@@ -1,9 +1,10 @@
-/** The services that store files: produced ones, and those that clients upload. */
+/** The services that store files: produced ones, and those that clients upload; and the one that finds texts of them. */
 
 import { defineService, type Exchange } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { UpstreamNetwork } from '../../../core/contract/exchange.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
 
 /** A file that was made for an account and is kept for it. */
 export interface KeptFile {
@@ -208,3 +209,39 @@ export interface FileCopies {
   removed(accountId: string, fileId: string): Promise<void>;
 }
 export const fileCopies = defineService<FileCopies>('file copies');
+
+/** A piece of text of a file. */
+export interface StoreHit {
+  readonly fileId: string;
+  readonly name: string;
+  /** From 0 to 1. */
+  readonly score: number;
+  readonly attributes: Readonly<Record<string, string | number | boolean>>;
+  readonly text: string;
+}
+
+/** Which stores are searched, and how: members of the official API's tool. */
+export interface AskedStores {
+  readonly ids: readonly string[];
+  readonly filters: unknown;
+  readonly max_num_results: unknown;
+  readonly ranking_options: unknown;
+  /** Where these members stand in the request. */
+  readonly field: string;
+}
+
+export interface StoreSearch {
+  /** Requests of the gateway that make the vectors of a query, one for each model of the stores: they are what a search costs. */
+  requests(query: string): readonly { readonly path: string; readonly body: string }[];
+  /** `answers`: those of the requests, whole and in their order. The best first; undefined: an answer has no vector. */
+  find(answers: readonly JsonObject[]): Promise<readonly StoreHit[] | undefined>;
+}
+
+export interface OwnStores {
+  /** Whether a store of this id would be the gateway's. */
+  isOwn(id: string): boolean;
+  /** Throws for stores that the account does not have, by their field. */
+  open(accountId: string, asked: AskedStores): Promise<StoreSearch>;
+}
+
+export const ownStores = defineService<OwnStores>('own vector stores');

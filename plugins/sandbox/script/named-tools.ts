@@ -11,12 +11,12 @@ export interface NamedTool {
 
 /**
  * A tool is called once in each user turn, and only if its name begins with that of a server, as in `sandbox__weather`, or is `web_search` and
- * the prompt says "search the web".
+ * the prompt says "search the web", or `file_search` and it says "search the files".
  */
 export function namedTools({ tools, results, forced, userText, parallel }: ModelRequest): NamedTool[] {
   if (results.length > 0 || forced !== undefined || userText === '') return [];
   const named = tools.flatMap((offer): NamedTool[] => {
-    if (offer.name === 'web_search') return searches(offer, userText);
+    if (offer.name === 'web_search' || offer.name === 'file_search') return searches(offer, userText);
     const at = offer.name.lastIndexOf('__');
     const word = offer.name.slice(at + 2).replaceAll('_', ' ');
     if (at <= 0 || offer.kind !== 'function' || word === '') return [];
@@ -27,8 +27,11 @@ export function namedTools({ tools, results, forced, userText, parallel }: Model
   return parallel ? named : named.slice(0, 1);
 }
 
+const filesWords = /\bsearch the files(?: for| about)?\b[\s:]*([^.?!\n]{0,200})/i;
+
 function searches(offer: ToolOffer, text: string): NamedTool[] {
-  const match = /\bsearch the web(?: for| about)?\b[\s:]*([^.?!\n]{0,200})/i.exec(text);
+  const place = offer.name === 'web_search' ? /\bsearch the web(?: for| about)?\b[\s:]*([^.?!\n]{0,200})/i : filesWords;
+  const match = place.exec(text);
   return match === null || offer.kind !== 'function'
     ? []
     : [{ offer, input: JSON.stringify({ query: match[1]?.trim() || 'news' }) }];

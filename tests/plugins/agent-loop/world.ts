@@ -29,6 +29,8 @@ export async function openWorld({
   plugins = [] as readonly string[],
   first = [] as readonly string[],
   last = [] as readonly string[],
+  providers = '',
+  models = '',
 } = {}): Promise<World> {
   const at = (speaks: string) => `{ keys: key, speaks: { ${speaks} } }`;
   const model = (family: Family) =>
@@ -43,8 +45,10 @@ providers:
   responses: ${at('responses: "sandbox:/v1"')}
   messages: ${at('messages: "sandbox:"')}
   gemini: ${at('gemini: "sandbox:/v1beta"')}
+${providers}
 models:
 ${families.map(model).join('\n')}
+${models}
 mcp:
   servers:
     sandbox: { url: "sandbox:/mcp", price: { call: 0.5 } }

@@ -274,3 +274,15 @@ test('files of a batch that are not done when it is cancelled stay cancelled', a
   assert.deepEqual([completed + cancelled, open], [total, 0]);
   assert.equal(total, 4);
 });
+
+test('an account of which nothing is kept gets no stores, and puts nothing into those that it has', async () => {
+  const { client, id: account } = await world.account();
+  const { id } = await client.vectorStores.create({});
+  const command = world.gateway.gateway.commands.find(({ name }) => name === 'accounts retention')!;
+  await command.run({ name: account, retention: 'none' });
+  const refused = { status: 403, code: 'retention_none' };
+  await assert.rejects(client.vectorStores.create({}), refused);
+  await assert.rejects(client.vectorStores.files.create(id, { file_id: 'file-none' }), refused);
+  await assert.rejects(client.vectorStores.fileBatches.create(id, { file_ids: ['file-none'] }), refused);
+  assert.equal((await client.vectorStores.delete(id)).deleted, true);
+});
