@@ -45,12 +45,12 @@ const usualGroups = 6;
 const own = route(
   'get',
   '/usage/activity',
-  'Own requests over time by model, key, project or operation',
+  'Own requests over time by model, key, person, project or operation',
   answers(activity),
   {
     query: requestsQuery.extend({
       ...bucketQuery.shape,
-      by: z.enum(['model', 'key', 'project', 'operation']),
+      by: z.enum(['model', 'key', 'person', 'project', 'operation']),
       limit: countInput(1, mostGroups).optional(),
     }),
   },

@@ -47,6 +47,7 @@ import { invitationRoutes } from './organizations/invitations.ts';
 import { memberRoutes } from './organizations/members.ts';
 import { ownProjectRoutes } from './organizations/projects.ts';
 import { statementRoutes } from './organizations/statements.ts';
+import { usageChoiceRoutes } from './organizations/usage-choices.ts';
 import { projectRoutes } from './projects.ts';
 import { documentOf } from './routing/document.ts';
 import { guard, renderError } from './routing/guard.ts';
@@ -69,6 +70,7 @@ const topics = [
   tagRoutes,
   cachedRoutes,
   answerCacheRoutes,
+  usageChoiceRoutes,
   usageRoutes,
   comparisonRoutes,
   modelRoutes,

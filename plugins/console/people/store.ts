@@ -61,7 +61,7 @@ function listStatements(orm: Orm, { user, session }: PeopleTables) {
         .from(user)
         .where(
           and(
-            part === undefined ? undefined : or(ilike(user.name, part), ilike(user.email, part)),
+            part === undefined ? undefined : or(ilike(user.name, part), ilike(user.email, part), eq(user.id, text!)),
             role === undefined ? undefined : eq(user.role, role),
             cursor === undefined
               ? undefined

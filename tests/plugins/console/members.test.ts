@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { access, rightOf } from '../../../plugins/console/api/routing/access.ts';
+import { until } from '../../helpers/until.ts';
 import type { Browser } from './browser.ts';
 import { operatorOf, signIn, startDemo, type TestConsole } from './start-console.ts';
 
@@ -224,6 +225,39 @@ test("members' calls carry the person, and the account's owners read who did wha
   );
   const { status, json } = await ada!.send('/members/leave', { body: {} });
   assert.deepEqual([status, json.error.code], [409, 'last_owner']);
+});
+
+test('filters of usage offer people, projects and keys with calls, also those that are gone, and each narrows the list', async () => {
+  const { id, key } = (await ada!.send('/keys', { body: { name: 'moved', project: 'spring' } })).json;
+  const reply = await call(key);
+  assert.equal(reply.status, 200, await reply.text());
+  assert.equal((await ada!.send(`/keys/${id}`, { method: 'DELETE' })).status, 200);
+  await boss!.send(`/admin/accounts/${adas}/keys/${id}/project`, { body: { project: null, reason: 'a mistake' } });
+  const choices = async (who: Browser) => (await who.send('/usage/choices')).json;
+  const names = (rows: readonly { name: string }[]) => rows.map(({ name }) => name);
+  await until('the call is in the log', async () => (await choices(ada!)).projects.includes('spring'));
+  assert.deepEqual((await choices(ada!)).projects, ['spring']);
+  const { people, keys } = await choices(ada!);
+  assert.deepEqual(names(people), ['ada', 'ben']);
+  assert.ok(names(keys).includes("ben's") && names(keys).includes('moved'), names(keys).join());
+  const found = async (who: Browser, query: string) => {
+    const { rows } = (await who.send(`/usage?limit=500&${query}`)).json;
+    return new Set(rows.map(({ keyName }: { keyName: string }) => keyName));
+  };
+  assert.deepEqual(await found(ada!, 'project=spring'), new Set(['moved']));
+  const bensId = people.find(({ name }: { name: string }) => name === 'ben').id;
+  assert.deepEqual(await found(ada!, `personId=${bensId}`), new Set(["ben's"]));
+  const ofAll = (await boss!.send(`/admin/requests?accountId=${adas}&personId=${bensId}&limit=500`)).json.rows;
+  assert.deepEqual(new Set(ofAll.map(({ keyName }: { keyName: string }) => keyName)), new Set(["ben's"]));
+  const [stacked] = (await ada!.send('/usage/activity?by=person')).json.groups;
+  assert.ok([bensId, people[0].id].includes(stacked.group));
+  assert.deepEqual(await choices(eve!), await choices(ada!), 'a viewer reads all usage');
+  assert.equal((await boss!.send(`/admin/people?text=${bensId}`)).json.rows[0].id, bensId);
+  const { link } = (await invite(ada!, 'ben@example.test', 'developer')).json;
+  await join(ben!, link);
+  const own = await choices(ben!);
+  assert.deepEqual([own.people, names(own.keys).includes('moved'), own.projects], [[], false, []]);
+  assert.equal((await ben!.send('/members/leave', { body: {} })).status, 200);
 });
 
 test("acts of an operator in an account stand in its log without the operator's address, and a filter finds none", async () => {

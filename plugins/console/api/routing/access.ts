@@ -73,6 +73,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'GET /usage/activity': 'own:usage',
   'GET /usage/answer-cache': 'own:allUsage',
   'GET /usage/cached': 'own:usage',
+  'GET /usage/choices': 'own:usage',
   'GET /usage/tags': 'own:allUsage',
   'GET /usage.csv': 'own:usage',
   'GET /usage/:id': 'own:usage',

@@ -126,14 +126,19 @@ export function fakeRequests(world: World): RequestQueries {
     operation: 'operation',
     account: 'accountId',
     key: 'keyId',
-    person: 'id',
     project: 'projectId',
   } as const;
-  const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
+  const personOf = ({ keyId }: RequestView) => world.keys.find(({ id }) => id === keyId)?.person;
+  const groupOf = (by: Parameters<RequestQueries['groups']>[1]) => (row: RequestView) =>
+    by === 'person' ? personOf(row) : row[name[by]];
+  const found = (filter: Parameters<RequestQueries['sums']>[0]) =>
+    world.requests.filter(
+      (row) => matches(row, filter) && (filter.personId === undefined || filter.personId === personOf(row)),
+    );
   const groupsOf: (
     ...requested: Parameters<RequestQueries['groups']>
   ) => Awaited<ReturnType<RequestQueries['groups']>> = (filter, by, limit) =>
-    [...groupBy(found(filter), (row) => row[name[by]])]
+    [...groupBy(found(filter), groupOf(by))]
       .map(([group, rows]) => ({ group, ...sumsOf(rows) }))
       .sort((left, right) => right.requests - left.requests)
       .slice(0, limit);
@@ -189,7 +194,7 @@ export function fakeRequests(world: World): RequestQueries {
     async seriesOfGroups(filter, bounds, by, groups) {
       return bounds.slice(0, -1).flatMap((at, index) => {
         const rows = found({ ...filter, from: at, until: bounds[index + 1]! });
-        return [...groupBy(rows, (row) => row[name[by]])]
+        return [...groupBy(rows, groupOf(by))]
           .filter(([group]) => groups.includes(group))
           .map(([group, some]) => ({ at, group, ...sumsOf(some) }));
       });

@@ -73,6 +73,7 @@ export type SavedView = RowOf<Get<'views'>>;
 export type OwnBody = Answer<Routes['usage'][':id']['body']['$get']>['request'];
 export type Charge = NonNullable<RequestStory['charge']>;
 export type UsageSums = Answer<Routes['usage']['sums']['$get']>;
+export type UsageChoices = Answer<Routes['usage']['choices']['$get']>;
 export type TagSums = Answer<Routes['usage']['tags']['$get']>;
 export type Activity = Answer<Routes['usage']['activity']['$get']>;
 export type ActivityBucket = Activity['all'][number];

@@ -1,22 +1,33 @@
-/** Filters of the usage: key, model, result. */
+/** Filters of the usage: key, person, project, model, result. */
 import { Button, Select } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { keysQuery, modelsQuery, useOwnProjects } from '../../api/models.ts';
+import { get, type Query } from '../../api/client.ts';
+import { modelsQuery } from '../../api/models.ts';
+import type { UsageChoices } from '../../api/types.ts';
 import { projectChoices } from '../../parts/project.ts';
 import { useSearchState } from '../../parts/search-state.ts';
 
 interface Choice {
-  readonly name: 'keyId' | 'project' | 'model' | 'result';
+  readonly name: 'keyId' | 'personId' | 'project' | 'model' | 'result';
   readonly label: string;
   readonly placeholder: string;
   readonly data: readonly { readonly value: string; readonly label: string }[];
 }
 
-export function UsageFilters() {
+/** What there are requests of in the span. */
+export const useUsageChoices = (span: Query): UsageChoices | undefined =>
+  useQuery({
+    queryKey: ['usage', 'choices', span],
+    queryFn: ({ signal }) => get<UsageChoices>('/usage/choices', span, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  }).data;
+
+export function UsageFilters({ known }: { readonly known: UsageChoices | undefined }) {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
-  const choices = useChoices();
+  const choices = useChoices(known, search);
   return (
     <>
       {choices.map(({ name, label, placeholder, data }) => (
@@ -28,7 +39,7 @@ export function UsageFilters() {
           clearable
           searchable
           placeholder={placeholder}
-          data={[...data]}
+          data={withChosen(data, search[name])}
           value={search[name] ?? null}
           onChange={(value) => change({ [name]: value ?? undefined })}
         />
@@ -47,10 +58,18 @@ export function UsageFilters() {
   );
 }
 
-function useChoices(): readonly Choice[] {
+/** One that an address names stays, though there may be no request of it in this span. */
+const withChosen = (data: Choice['data'], chosen: string | undefined) =>
+  chosen === undefined || data.some(({ value }) => value === chosen)
+    ? [...data]
+    : [...data, { value: chosen, label: chosen }];
+
+function useChoices(
+  known: UsageChoices | undefined,
+  search: Readonly<Record<string, string | undefined>>,
+): readonly Choice[] {
   const { t } = useTranslation();
-  const keys = useQuery(keysQuery).data?.rows ?? [];
-  const projects = useOwnProjects();
+  const { keys = [], projects = [], people = [] } = known ?? {};
   const models = useQuery(modelsQuery).data?.rows ?? [];
   const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
   return [
@@ -60,7 +79,17 @@ function useChoices(): readonly Choice[] {
       placeholder: t('client.usage.allKeys'),
       data: keys.map(({ id, name }) => ({ value: id, label: name })),
     },
-    ...(projects.length === 0
+    ...(people.length === 0 && search['personId'] === undefined
+      ? []
+      : [
+          {
+            name: 'personId' as const,
+            label: t('client.person'),
+            placeholder: t('client.everyPerson'),
+            data: people.map(({ id, name }) => ({ value: id, label: name })),
+          },
+        ]),
+    ...(projects.length === 0 && search['project'] === undefined
       ? []
       : [
           {

@@ -4,8 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
-import { keysQuery, useOwnProjects } from '../../api/models.ts';
-import type { RequestRow, UsageSums } from '../../api/types.ts';
+import type { RequestRow, UsageChoices, UsageSums } from '../../api/types.ts';
 import { ActivityPanel, type Metric } from '../../parts/activity.tsx';
 import { AnswerCache } from '../../parts/answer-cache.tsx';
 import { CachedTokens } from '../../parts/cached-tokens.tsx';
@@ -26,7 +25,7 @@ import { TagsPanel, tagFilter } from '../../parts/tags.tsx';
 import { tokensColumn } from '../../parts/tokens.tsx';
 import { RequestDrawer } from './request-drawer.tsx';
 import { ResultBadge } from './result-badge.tsx';
-import { UsageFilters } from './usage-filters.tsx';
+import { UsageFilters, useUsageChoices } from './usage-filters.tsx';
 
 const spanNames = ['today', '24h', '7d', '30d'] as const;
 type Filter = Readonly<Record<string, string | undefined>>;
@@ -35,11 +34,12 @@ export default function Usage() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
   const span = useSpan('30d');
-  const { keyId, project, model, result } = search;
-  const filter = { keyId, project, model, result };
+  const { keyId, personId, project, model, result } = search;
+  const filter = { keyId, personId, project, model, result };
+  const known = useUsageChoices(span.query);
   const tag = tagFilter(search['tag']);
   // Its sums are those of all calls.
-  const isFiltered = [keyId, project, model, result, tag].some((one) => one !== undefined);
+  const isFiltered = [keyId, personId, project, model, result, tag].some((one) => one !== undefined);
   const columns = useRequestColumns();
   useLiveRefresh('balance', listKey('/usage'));
   return (
@@ -49,11 +49,11 @@ export default function Usage() {
       actions={<SpanPicker names={spanNames} otherwise="30d" />}
     >
       <Group gap="xs" className="filters">
-        <UsageFilters />
+        <UsageFilters known={known} />
         <FindingFilters />
         <SavedViews />
       </Group>
-      <Activity filter={filter} span={span} />
+      <Activity filter={filter} span={span} known={known} />
       <CachedTokens path="/usage/cached" query={{ ...span.query, ...filter }} />
       {isFiltered ? null : <AnswerCache path="/usage/answer-cache" query={span.query} />}
       <TagsPanel path="/usage/tags" query={span.query} />
@@ -86,23 +86,29 @@ function useSums(query: Filter) {
   }).data;
 }
 
-function Activity({ filter, span }: { readonly filter: Filter; readonly span: ChosenSpan }) {
+interface ActivityProps {
+  readonly filter: Filter;
+  readonly span: ChosenSpan;
+  readonly known: UsageChoices | undefined;
+}
+
+function Activity({ filter, span, known }: ActivityProps) {
   const { t } = useTranslation();
-  const keys = useQuery(keysQuery);
   const metrics = useMetrics(useSums({ ...span.query, ...filter }), useSums({ ...span.previous, ...filter }));
-  const hasProjects = useOwnProjects().length > 0;
-  const by = (['model', 'key', 'project', 'operation'] as const).filter((name) => name !== 'project' || hasProjects);
-  const keyName = (id: string) => keys.data?.rows.find((key) => key.id === id)?.name ?? id;
+  const { keys = [], people = [], projects = [] } = known ?? {};
+  const isShown = { model: true, key: true, person: people.length > 1, project: projects.length > 0, operation: true };
+  const by = (['model', 'key', 'person', 'project', 'operation'] as const).filter((name) => isShown[name]);
   return (
     <ActivityPanel
       path="/usage/activity"
       query={filter}
       span={span}
       metrics={metrics}
-      by={by.map((value) => ({ value, label: t(`shell.word.${value}`) }))}
+      by={by.map((value) => ({ value, label: value === 'person' ? t('client.person') : t(`shell.word.${value}`) }))}
       nameOf={(name, group) => {
         if (name === 'project') return projectName(group, t('shell.project.none'));
-        return name === 'key' ? keyName(group) : group;
+        const named = name === 'key' ? keys : name === 'person' ? people : [];
+        return named.find(({ id }) => id === group)?.name ?? group;
       }}
       refetchMs={useLiveInterval(30_000)}
     />

@@ -1,6 +1,8 @@
 /** English texts of saved views and of what is worked out from usage: they come with the pages that show them. */
 export default {
   replay: 'Replay in playground',
+  person: 'Person',
+  everyPerson: 'Every person',
   views: {
     label: 'Saved views',
     name: 'Name of this view',

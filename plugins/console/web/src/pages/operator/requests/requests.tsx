@@ -16,7 +16,7 @@ import { ProjectFilter } from '../parts/projects.tsx';
 import { RecordButton, RunningRecordings } from './recordings.tsx';
 import { RequestList } from './request-table.tsx';
 import { ResultFilter } from './result-filter.tsx';
-import { AccountFilter, SeenFilter } from './seen-filters.tsx';
+import { AccountFilter, PersonFilter, SeenFilter } from './seen-filters.tsx';
 
 const spanNames = ['1h', '24h', '7d', '30d', '90d'] as const;
 
@@ -25,7 +25,17 @@ export default function Requests() {
   const span = useSpan('24h');
   const [search] = useSearchState();
   const withAccounts = has(useMe(), 'accounts');
-  const names = ['model', 'provider', 'operation', 'accountId', 'keyId', 'project', 'result', 'cause'] as const;
+  const names = [
+    'model',
+    'provider',
+    'operation',
+    'accountId',
+    'keyId',
+    'personId',
+    'project',
+    'result',
+    'cause',
+  ] as const;
   const filters = Object.fromEntries(names.map((name) => [name, search[name]]));
   return (
     <Page
@@ -52,6 +62,7 @@ export default function Requests() {
               <SeenFilter name="provider" label={t('shell.word.provider')} span={span.query} />
               <SeenFilter name="operation" label={t('shell.word.operation')} span={span.query} />
               {withAccounts && <AccountFilter />}
+              <PersonFilter />
               <ProjectFilter />
               {search['keyId'] !== undefined && (
                 <TextFilter name="keyId" label={t('operator.traffic.requests.keyId')} />

@@ -59,6 +59,38 @@ export function AccountFilter() {
   );
 }
 
+interface FoundPerson {
+  readonly id: string;
+  readonly name: string;
+  readonly email: string;
+}
+
+/** Whom requests were for, found by name or mail address. */
+export function PersonFilter() {
+  const { t } = useTranslation();
+  const [typed, setTyped] = useState('');
+  const [text] = useDebouncedValue(typed.trim(), 250);
+  const [search] = useSearchState();
+  const requested = search['personId'];
+  const found = useQuery({
+    queryKey: ['people', 'found', text, requested],
+    queryFn: ({ signal }) => get<Page<FoundPerson>>('/admin/people', { text: text || requested, limit: 20 }, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
+  const data = (found.data?.rows ?? []).map(({ id, name, email }) => ({ value: id, label: `${name} · ${email}` }));
+  return (
+    <Choice
+      name="personId"
+      label={t('client.person')}
+      data={data}
+      onSearchChange={setTyped}
+      // They are found by more than their shown names.
+      filter={({ options }) => options}
+    />
+  );
+}
+
 type ChoiceProps = Pick<SelectProps, 'onSearchChange' | 'filter'> & {
   readonly name: string;
   readonly label: string;
