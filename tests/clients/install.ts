@@ -67,8 +67,11 @@ export const clientNames = Object.keys(distributions) as ClientName[];
 export class NotInstalled extends Error {}
 
 /** The path of the client's binary; downloads 100 to 180 MB when this version is not in the cache. Throws NotInstalled. */
-export async function install(name: ClientName): Promise<string> {
-  const { version, package: specification, binary, isPython } = distributions[name];
+export const install = (name: ClientName): Promise<string> => installed(name, distributions[name]);
+
+/** The same of any program. */
+export async function installed(name: string, distribution: Distribution): Promise<string> {
+  const { version, package: specification, binary, isPython } = distribution;
   const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'model-gateway/clients');
   const folder = join(cache, `${name}-${version}`);
   if (isPython) return installPython(folder, specification, binary);

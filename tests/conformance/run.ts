@@ -14,6 +14,7 @@ const commands: readonly (readonly string[])[] = [
   ['test:go'],
   ['test:clients'],
   ['test:clients', '--', '--fleet'],
+  ['test:mcp'],
   ['test:open-webui'],
   ...directories.map((directory) => ['test:open-responses', '--', directory]),
 ];

@@ -68,6 +68,14 @@ const suites: readonly Shown[] = [
     command: 'npm run test:go',
   },
   {
+    suite: 'mcp',
+    title: 'The Model Context Protocol’s own suite',
+    says: 'Unchanged, for 2025-11-25: against `/mcp`, before a server with the tools that it names, and with the gateway as the client of its servers and authorization servers, each connected by a person. Each scenario that fails is [listed with its reason](../../../tests/mcp/expected.yaml); one that passes by now fails the run.',
+    of: 'gateway',
+    command: 'npm run test:mcp',
+    byHand: 'since it takes two minutes',
+  },
+  {
     suite: 'clients',
     title: 'Coding clients',
     says: 'The programs themselves, without a network but loopback: asked for the content of a file, they call their own tool and report the secret word in it (Aider, which has none, edits the file), before a vendor of each of the four protocols. All but Copilot have the settings that `connect` writes, which `connect --undo` takes back byte for byte. [What must hold](../../../tests/clients/README.md#what-must-hold).',

@@ -78,6 +78,11 @@ export const scripts: Readonly<Record<string, readonly Line[]>> = {
   'With clients of others': [
     ['test:clients [-- --fleet]', '2 minutes', 'real coding clients, offline; installs their packages'],
     ['test:open-webui', '5 minutes', 'Open WebUI chats and paints through the gateway; needs pip and 1.8 GB'],
+    [
+      'test:mcp',
+      '2 minutes',
+      'the Model Context Protocol’s own suite, against the gateway as a server and as a client',
+    ],
     ['test:python', 'a minute', 'the official Python clients; needs pip'],
     ['test:presidio', '5 seconds', 'personal data masked by Presidio itself; needs pip and 400 MB'],
     ['test:go', 'a minute', 'Google’s client in Go before vendors that fall silent; needs Go'],
