@@ -6,6 +6,7 @@ import { sql } from 'drizzle-orm';
 import { database } from '../../../plugins/common/domain/database.ts';
 import { tableOf } from '../../../plugins/common/kit/sql.ts';
 import { chunksOf } from '../../../plugins/vector-stores/text/chunks.ts';
+import { fc } from '../../helpers/properties.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { until } from '../../helpers/until.ts';
 import { fileOf, type Json, openWorld } from './world.ts';
@@ -127,5 +128,43 @@ test('a worker that has lost its file keeps nothing more of it', async () => {
   assert.deepEqual(
     found.data.map(({ filename }) => filename),
     ['b.txt'],
+  );
+});
+
+test('an account pays one token for each piece of its files and each query, whatever their texts and pieces are', async () => {
+  await using model = await startModel();
+  await using world = await openWorld({ embeddings: model.url });
+  const { client, id: account } = await world.account();
+  const { id } = await client.vectorStores.create({});
+  const words = fc.array(fc.constantFrom('ship ', 'é', '鯨', 'lighthouse. ', '\n\n', '🐋'), {
+    minLength: 1,
+    maxLength: 4_000,
+  });
+  let [tokens, calls] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(
+      words,
+      fc.integer({ min: 100, max: 200 }),
+      fc.integer({ min: 0, max: 50 }),
+      async (some, most, overlap) => {
+        const text = `a${some.join('')}`.trim();
+        const { id: file_id } = await client.files.create({ file: fileOf('a.txt', text), purpose: 'assistants' });
+        const size = { max_chunk_size_tokens: most, chunk_overlap_tokens: overlap };
+        const put = { file_id, chunking_strategy: { type: 'static' as const, static: size } };
+        const file = await client.vectorStores.files.createAndPoll(id, put, polling);
+        assert.equal(file.status, 'completed');
+        await client.vectorStores.search(id, { query: ['one', 'two'] });
+        tokens += [...chunksOf(text, { maxTokens: most, overlapTokens: overlap })].length + 2;
+        assert.equal(model.seen.flat().length, tokens);
+        calls = model.seen.length;
+        const charges = await world.charges(account, calls);
+        assert.equal(charges.length, calls);
+        assert.equal(
+          charges.reduce((sum, charge) => sum + Math.round(Number(charge) * 100), 0),
+          -tokens,
+        );
+      },
+    ),
+    { numRuns: 6 },
   );
 });
