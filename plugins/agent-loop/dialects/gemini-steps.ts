@@ -1,11 +1,13 @@
 /** Steps of a run as parts of generate-content, for clients that ask to see what is run for them, and as a model reads them later. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, tryParse } from '../../../core/json/json.ts';
+import { filesName } from '../files/found.ts';
 import type { Offered } from '../offered.ts';
 import { searchName } from '../search/found.ts';
 import type { ToolDone } from '../talk.ts';
 
 /** By which the gateway knows its own steps again. */
 const mark = 'gateway_';
+const filesType = 'FILE_SEARCH';
 const flags = ['includeServerSideToolInvocations', 'include_server_side_tool_invocations'] as const;
 
 export function showsSteps({ toolConfig, tool_config }: JsonObject): boolean {
@@ -21,13 +23,18 @@ export function withoutFlag(settings: JsonObject): JsonObject {
 }
 
 /** A call with its result, in the form of those of the vendor's own tools. */
-export function stepParts({ id, name, output, isError, found, ...use }: ToolDone, offered: Offered): JsonObject[] {
-  const of = { id: mark + id, toolType: found === undefined ? 'TOOL_TYPE_UNSPECIFIED' : 'GOOGLE_SEARCH_WEB' };
+export function stepParts(
+  { id, name, output, isError, found, files, ...use }: ToolDone,
+  offered: Offered,
+): JsonObject[] {
+  const query = found?.query ?? files?.query;
+  const search = files === undefined ? 'GOOGLE_SEARCH_WEB' : filesType;
+  const of = { id: mark + id, toolType: query === undefined ? 'TOOL_TYPE_UNSPECIFIED' : search };
   const server = offered.find(name)?.wanted.label ?? '';
   const plain = { server, name, arguments: tryParse(use.arguments) ?? {} };
   const response = isError ? { error: output } : { result: output };
   return [
-    { toolCall: { ...of, args: found === undefined ? plain : { queries: [found.query] } } },
+    { toolCall: { ...of, args: query === undefined ? plain : { queries: [query] } } },
     { toolResponse: { ...of, response } },
   ];
 }
@@ -60,13 +67,15 @@ function stepIn({ toolCall, toolResponse }: JsonObject, names: Map<string, strin
   const { id } = step;
   if (typeof id !== 'string' || !id.startsWith(mark)) return undefined;
   if (toolCall === undefined) {
-    const name = names.get(id) ?? searchName;
+    const name = names.get(id) ?? searchNameOf(step);
     return { role: 'user', part: { functionResponse: { id, name, response: objectOf(step['response']) ?? {} } } };
   }
   const given = objectOf(step['args']) ?? {};
   const { name } = given;
-  names.set(id, typeof name === 'string' ? name : searchName);
+  names.set(id, typeof name === 'string' ? name : searchNameOf(step));
   const args =
     typeof name === 'string' ? (objectOf(given['arguments']) ?? {}) : { query: listOf(given['queries'])[0] ?? '' };
   return { role: 'model', part: { functionCall: { id, name: names.get(id), args } } };
 }
+
+const searchNameOf = ({ toolType }: JsonObject): string => (toolType === filesType ? filesName : searchName);

@@ -1,7 +1,7 @@
 /** The protocols in which clients ask for tools of the gateway, by the operations of their endpoints. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json/json.ts';
 import type { AskedStores } from '../../common/domain/stored-files.ts';
-import { filesTool } from '../files/found.ts';
+import { filesTool, geminiFilesTool } from '../files/asked.ts';
 import { geminiSearchTool, messagesSearch, responsesSearch, type SearchMember, searchTool } from '../search/asked.ts';
 import type { Opening, Talk } from '../talk.ts';
 import { type Here, invalid, type Wanted, wantedTools } from '../wanted.ts';
@@ -69,6 +69,7 @@ const messages: Dialect = {
 const gemini: Dialect = {
   wanted: geminiServers,
   search: ({ tools }) => geminiSearchTool(tools),
+  files: ({ tools }, isOwn) => geminiFilesTool(tools, isOwn),
   functions: functionNames,
   begin: (opening) => new GeminiTalk(opening),
   query: { alt: 'sse' },

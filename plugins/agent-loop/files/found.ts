@@ -1,37 +1,12 @@
-/** Searches of files in a run: how they are asked for, the tool that a model is offered, and the texts as the model reads them. Pure. */
-import { isObject, type JsonObject, listOf, textOf, tryParse } from '../../../core/json/json.ts';
-import type { AskedStores, StoreHit } from '../../common/domain/stored-files.ts';
+/** Searches of files in a run: the tool that a model is offered, and the texts as the model reads them. Pure. */
+import { isObject, textOf, tryParse } from '../../../core/json/json.ts';
+import type { StoreHit } from '../../common/domain/stored-files.ts';
 import type { OfferedTool } from '../offered.ts';
 import type { ToolDone, ToolUse } from '../talk.ts';
-import { invalid } from '../wanted.ts';
 import type { NumberedHit, WantedFiles } from './nouns.ts';
 
-const filesName = 'file_search';
+export const filesName = 'file_search';
 const longestQuery = 4_096;
-const known = new Set(['type', 'vector_store_ids', 'filters', 'max_num_results', 'ranking_options']);
-
-/** The tool of responses and chat completions; undefined: none, or one for stores of a vendor. Throws invalid_request. */
-export function filesTool(tools: unknown, isOwn: (id: string) => boolean): AskedStores | undefined {
-  const found = listOf(tools).flatMap((tool, index): AskedStores[] => {
-    if (!isObject(tool) || tool['type'] !== 'file_search') return [];
-    const field = `tools[${index}]`;
-    const ids = listOf(tool['vector_store_ids']).filter((id) => typeof id === 'string');
-    const own = ids.filter(isOwn);
-    if (own.length === 0) return [];
-    if (own.length < ids.length)
-      throw invalid('Stores of this gateway and of a vendor are not searched together.', `${field}.vector_store_ids`);
-    const unknown = Object.keys(tool).find((name) => !known.has(name) && tool[name] !== null);
-    if (unknown !== undefined) throw invalid(`There is no "${unknown}" here.`, `${field}.${unknown}`);
-    return [{ ...settingsOf(tool), ids, field }];
-  });
-  if (found.length > 1) throw invalid('A request has one tool that searches files.', found[1]!.field);
-  return found[0];
-}
-
-const settingsOf = ({ filters, max_num_results, ranking_options }: JsonObject) => ({
-  ...{ filters, max_num_results, ranking_options },
-});
-
 export function filesToolOf(files: WantedFiles): OfferedTool {
   const sentences = [
     'Searches the files of the user, and gives the texts that are nearest to a query, each behind its mark.',

@@ -15,9 +15,10 @@ export interface Cited {
 /** A link of Markdown, or an address alone. */
 const link = /\[[^\][\n]{0,400}\]\((https?:\/\/[^\s()<>]{1,2048})\)|https?:\/\/[^\s()<>[\]"'`]{1,2048}/g;
 
-/** A mark of a text of a file, and where it begins. */
+/** A mark of a text of a file: its place in the text, the end exclusive. */
 export interface CitedFile {
   readonly start: number;
+  readonly end: number;
   readonly hit: NumberedHit;
 }
 
@@ -46,6 +47,11 @@ export class Sources {
     return [...this.#pages.values()];
   }
 
+  /** Texts of files. */
+  get hits(): readonly NumberedHit[] {
+    return [...this.#hits.values()];
+  }
+
   get isEmpty(): boolean {
     return this.#queries.length === 0 && this.#hits.size === 0;
   }
@@ -66,7 +72,7 @@ export class Sources {
     if (this.#hits.size === 0) return [];
     return [...text.matchAll(mark)].flatMap(({ 0: found, index }): CitedFile[] => {
       const hit = this.#hits.get(found);
-      return hit === undefined ? [] : [{ start: index, hit }];
+      return hit === undefined ? [] : [{ start: index, end: index + found.length, hit }];
     });
   }
 }

@@ -126,6 +126,47 @@ test('chat completions run the same tool, whole and streamed, and show its texts
   }
 });
 
+test('generate-content searches stores by their names, whole and streamed, and grounds the answer in their texts', async () => {
+  const { key, store } = shared;
+  const tools = [{ fileSearch: { fileSearchStoreNames: [`fileSearchStores/${store}`], topK: 1 } }];
+  const body = (more: object = {}) => ({
+    ...{ contents: [{ role: 'user', parts: [{ text: question }] }], tools },
+    ...{ toolConfig: { includeServerSideToolInvocations: true }, ...more },
+  });
+  const whole = (await (await world.post('/v1beta/models/of-chat:generateContent', key, body())).json()) as Json;
+  const [candidate] = whole.candidates;
+  const streamed = await world.post('/v1beta/models/of-messages:streamGenerateContent?alt=sse', key, body());
+  const events = await eventsOf(streamed);
+  const last = events.at(-1).candidates[0];
+  const parts = events.flatMap(({ candidates }: Json) => candidates[0].content.parts);
+  for (const [grounding, said] of [
+    [candidate.groundingMetadata, candidate.content.parts],
+    [last.groundingMetadata, parts],
+  ]) {
+    const [{ retrievedContext: found }] = grounding.groundingChunks;
+    assert.deepEqual([found.title, found.text, grounding.groundingChunks.length], ['whales.txt', whales, 1]);
+    assert.deepEqual(
+      [grounding.webSearchQueries, grounding.groundingSupports[0].groundingChunkIndices],
+      [undefined, [0]],
+    );
+    const { segment } = grounding.groundingSupports[0];
+    assert.equal(segment.text, '【1†whales.txt】');
+    const { toolCall } = said.find((part: Json) => part.toolCall !== undefined);
+    const { toolResponse } = said.find((part: Json) => part.toolResponse !== undefined);
+    assert.deepEqual([toolCall.toolType, toolCall.args.queries], ['FILE_SEARCH', ['songs of whales']]);
+    assert.match(toolResponse.response.result, /^【1†whales.txt】/);
+  }
+  const again = [...body().contents, candidate.content, { role: 'user', parts: [{ text: 'Thank you.' }] }];
+  const next = await world.post('/v1beta/models/of-responses:generateContent', key, body({ contents: again }));
+  assert.equal(next.status, 200, await next.text());
+  const refused = await world.post('/v1beta/models/of-chat:generateContent', key, {
+    ...body(),
+    tools: [{ fileSearch: { ...tools[0]!.fileSearch, metadataFilter: 'topic = sea' } }],
+  });
+  assert.equal(refused.status, 400);
+  assert.match(await refused.text(), /fileSearch\.metadataFilter/);
+});
+
 test('a search is paid as a call of the model of its store, is on the bill of the run, and bounded by its budget', async () => {
   const { client, key, account, store } = await open();
   const before = (await world.charges(account, 2)).length;
