@@ -25,7 +25,7 @@ import { consoleSite } from '../common/domain/pages/console-site.ts';
 import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
-import { namedServer } from '../common/wire/hosted-tools.ts';
+import { namedServer, ownSearch } from '../common/wire/hosted-tools.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
 import { Connections } from './connect/connections.ts';
 import { endConnections } from './connect/ends.ts';
@@ -53,6 +53,7 @@ export default definePlugin<McpConfig>({
       plans,
       multipliers,
       consoleSite,
+      ownSearch,
     ],
   },
   mayExtend: [adminPages, clientPages],

@@ -16,12 +16,28 @@ import { plan } from '../common/domain/plans.ts';
 import { flatBook } from '../common/domain/prices.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { envelopeAnswer } from '../common/kit/error-envelope.ts';
-import { ownSearch } from '../common/wire/hosted-tools.ts';
-import { type AskedSearch, readSearch } from './asked.ts';
+import { ownSearch, type SearchHealth } from '../common/wire/hosted-tools.ts';
+import { readSearch } from './asked.ts';
 import { type SearchConfig, searchSchema } from './config.ts';
-import { prepareSearch, searchModel } from './search.ts';
+import { type PreparedSearch, prepareSearch, searchModel } from './search.ts';
 
-const askedSearch = defineContextKey<{ readonly search: AskedSearch; readonly config: SearchConfig }>('web search');
+const askedSearch = defineContextKey<PreparedSearch>('web search');
+
+/** An engine as it is set, and what was seen of it. */
+interface Engine {
+  readonly config: SearchConfig;
+  readonly health: SearchHealth;
+}
+
+/** What was seen of an engine stays while it is the same one. */
+function engineOf(config: SearchConfig, before?: Engine): Engine {
+  const { engine, api } = config;
+  const name = engine ?? hostIn(api?.url);
+  const isSame = before?.health.name === name && before.config.api?.url === api?.url;
+  return { config, health: isSame ? before.health : { name, calls: 0, failed: 0, lastFailureAt: undefined } };
+}
+
+const hostIn = (url = '') => (URL.canParse(url) ? new URL(url).host : '') || url;
 
 export default definePlugin<SearchConfig>({
   name: 'web-search',
@@ -31,21 +47,23 @@ export default definePlugin<SearchConfig>({
   optional: [plan, model, spendGuard],
   sets: [attempts, usageReport, upstreamRequest],
   setup(host, configured) {
-    let config = configured;
-    const endpoint = endpointOf(() => config);
-    host.provide(ownSearch, { serves: (exchange) => config.api !== undefined && mayBeUsed(exchange) });
+    let engine = engineOf(configured);
+    const endpoint = endpointOf(() => engine);
+    host.provide(ownSearch, {
+      serves: (exchange) => engine.config.api !== undefined && mayBeUsed(exchange),
+      health: () => (engine.config.api === undefined ? undefined : engine.health),
+    });
     const instance: PluginInstance<SearchConfig> = {
       endpoints: [endpoint],
       addresses: { pathPrefixes: ['/v1'] },
       applies: (one) => one === endpoint,
       handle: (exchange, next) => {
-        const asked = exchange.get(askedSearch);
-        prepareSearch(exchange, host, asked.config, asked.search);
+        prepareSearch(exchange, host, exchange.get(askedSearch));
         return next();
       },
       reload: {
         prepare: (changed) => () => {
-          config = changed;
+          engine = engineOf(changed, engine);
         },
       },
     };
@@ -53,7 +71,7 @@ export default definePlugin<SearchConfig>({
   },
 });
 
-function endpointOf(config: () => SearchConfig): Endpoint {
+function endpointOf(engine: () => Engine): Endpoint {
   return {
     method: 'POST',
     path: '/v1/search',
@@ -67,14 +85,14 @@ function endpointOf(config: () => SearchConfig): Endpoint {
         body: { types: ['application/json'], required: ['query'] },
       },
     ],
-    open: (exchange) => openSearch(exchange, config()),
+    open: (exchange) => openSearch(exchange, engine()),
     renderError: envelopeAnswer,
   };
 }
 
 const single = new Set(['query', 'max_results', 'search_domain_filter', 'country', 'place']);
 
-function openSearch(exchange: Exchange, config: SearchConfig): void {
+function openSearch(exchange: Exchange, { config, health }: Engine): void {
   if (config.api === undefined)
     throw new GatewayError('not_found', 'This gateway has no search engine.', { code: 'no_search_engine' });
   if (!mayBeUsed(exchange))
@@ -82,7 +100,7 @@ function openSearch(exchange: Exchange, config: SearchConfig): void {
       code: 'model_not_allowed',
     });
   const search = readSearch(readBody(exchange.request.body, single).json, config.results);
-  exchange.set(askedSearch, { search, config });
+  exchange.set(askedSearch, { search, config, health });
   exchange.set(call, {
     ...{ protocol: searchModel, model: searchModel, stream: false, billable: true },
     ...{ inputTokens: 0, maxOutputTokens: 0, choices: 1, counted: { web_search: 1 } },

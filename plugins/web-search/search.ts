@@ -6,6 +6,7 @@ import { Unfetchable } from '../../core/tools/guarded-fetch.ts';
 import { defineOperatorEvent, recordEvent } from '../common/domain/timeline.ts';
 import { localUpstreams } from '../common/domain/upstreams.ts';
 import { OwnAttempt } from '../common/kit/fetch/own-attempt.ts';
+import type { SearchHealth } from '../common/wire/hosted-tools.ts';
 import { requestFor, resultsIn, type SearchResult } from './api.ts';
 import type { AskedSearch } from './asked.ts';
 import type { SearchApi, SearchConfig } from './config.ts';
@@ -24,12 +25,26 @@ const unconnected = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
 ]);
 
+export interface PreparedSearch {
+  readonly config: SearchConfig;
+  readonly search: AskedSearch;
+  readonly health: SearchHealth;
+}
+
 /** The centre makes the search, so that it is journaled as any attempt is. */
-export function prepareSearch(exchange: Exchange, host: Host, config: SearchConfig, search: AskedSearch): void {
+export function prepareSearch(exchange: Exchange, host: Host, { config, search, health }: PreparedSearch): void {
   const running = new RunningSearch(exchange, host, config, search);
   running.sendOver(false, async ({ begin }) => {
     await running.begin(begin);
-    return running.answer();
+    try {
+      return await running.answer();
+    } catch (error) {
+      health.failed++;
+      health.lastFailureAt = host.clock.now();
+      throw error;
+    } finally {
+      health.calls++;
+    }
   });
 }
 

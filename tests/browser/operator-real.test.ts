@@ -225,6 +225,8 @@ test('the page of tools shows the servers as they are reached, and each tool wit
   await page.goto('/console/admin/tools');
   await page.getByRole('row', { name: /^sandbox reached \(3\) 0 0/ }).waitFor();
   await page.getByRole('row', { name: /^sandbox__weather 0\.001 0/ }).waitFor();
+  await page.getByRole('heading', { name: 'Search engine', exact: true }).waitFor();
+  await page.getByRole('row', { name: /^tavily 0 0/ }).waitFor();
 });
 
 test("the clients' page of tools writes the settings of each program for the chosen tools", async () => {

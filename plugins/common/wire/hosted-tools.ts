@@ -12,6 +12,18 @@ export type ToolCharge = UsageClass | 'tokens' | undefined;
 export interface OwnSearch {
   /** Whether it does so for this caller now. */
   serves(exchange: Exchange): boolean;
+  /** undefined: no engine is set. */
+  health(): SearchHealth | undefined;
+}
+
+/** What this process has seen of the search engine since it was set. */
+export interface SearchHealth {
+  /** The name of the engine, or its host where it has none. */
+  readonly name: string;
+  calls: number;
+  failed: number;
+  /** Wall-clock milliseconds; undefined: none has failed. */
+  lastFailureAt: number | undefined;
 }
 
 export const ownSearch = defineService<OwnSearch>('own search');

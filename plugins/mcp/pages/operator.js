@@ -3,6 +3,7 @@
 const texts = {
   en: {
     servers: 'Servers',
+    engine: 'Search engine',
     server: 'Server',
     state: 'State (tools)',
     reached: 'reached',
@@ -20,6 +21,7 @@ const texts = {
   },
   de: {
     servers: 'Server',
+    engine: 'Suchmaschine',
     server: 'Server',
     state: 'Zustand (Werkzeuge)',
     reached: 'erreicht',
@@ -37,6 +39,7 @@ const texts = {
   },
   ja: {
     servers: 'サーバー',
+    engine: '検索エンジン',
     server: 'サーバー',
     state: '状態 (ツール数)',
     reached: '接続済み',
@@ -54,6 +57,7 @@ const texts = {
   },
   zh: {
     servers: '服务器',
+    engine: '搜索引擎',
     server: '服务器',
     state: '状态 (工具数)',
     reached: '已连接',
@@ -74,17 +78,24 @@ const texts = {
 /** @param {HTMLElement} place @param {import('model-gateway/domain').AdminPageConsole} console */
 export async function mount(place, console) {
   const text = texts[console.language] ?? texts.en;
-  const { servers, spent } = await console.request('GET', '/admin/tools');
+  const { servers, search, spent } = await console.request('GET', '/admin/tools');
+  const time = new Intl.DateTimeFormat(console.language, { dateStyle: 'short', timeStyle: 'medium' });
+  const seen = ({ calls, failed, lastFailure }) => [
+    String(calls),
+    lastFailure === null ? String(failed) : `${failed} (${time.format(new Date(lastFailure))})`,
+  ];
+  if (search !== null) {
+    const heads = [text.engine, text.calls, text.failed];
+    place.append(make('h2', text.engine), table(heads, [[search.name, ...seen(search)]]), make('p', text.seen));
+  }
   if (servers.length === 0) {
     place.append(make('p', text.none));
     return;
   }
-  const time = new Intl.DateTimeFormat(console.language, { dateStyle: 'short', timeStyle: 'medium' });
-  const rows = servers.map(({ name, reached, tools, calls, failed, lastFailure }) => [
+  const rows = servers.map(({ name, reached, tools, ...health }) => [
     name,
     `${reached ? text.reached : text.away} (${tools.length})`,
-    String(calls),
-    lastFailure === null ? String(failed) : `${failed} (${time.format(new Date(lastFailure))})`,
+    ...seen(health),
   ]);
   const heads = [text.server, text.state, text.calls, text.failed];
   place.append(make('h2', text.servers), table(heads, rows), make('p', text.seen));

@@ -11,7 +11,7 @@ import {
 } from '../../common/domain/admin/admin-pages.ts';
 import { ledgerQueries } from '../../common/domain/admin/ledger.ts';
 import { formatUsd } from '../../common/domain/money.ts';
-import { toolRuns } from '../../common/wire/hosted-tools.ts';
+import { ownSearch, type SearchHealth, toolRuns } from '../../common/wire/hosted-tools.ts';
 import type { Connections, Person } from '../connect/connections.ts';
 import type { Generation } from '../generation.ts';
 import type { ListedServer } from '../servers.ts';
@@ -20,10 +20,9 @@ const dayMs = 86_400_000;
 const mostTools = 500;
 
 const tool = z.object({ name: z.string(), description: z.string(), price: z.string() });
-const server = z.object({
-  ...{ name: z.string(), reached: z.boolean(), tools: z.array(tool) },
-  ...{ calls: z.number(), failed: z.number(), lastFailure: z.string().nullable() },
-});
+const seen = { calls: z.number(), failed: z.number(), lastFailure: z.string().nullable() };
+const server = z.object({ name: z.string(), reached: z.boolean(), tools: z.array(tool), ...seen });
+const engine = z.object({ name: z.string(), ...seen });
 const spent = z.object({ tool: z.string(), calls: z.number(), cost: z.string() });
 
 export function operatorPage(host: Host, servers: () => Generation): AdminPage {
@@ -43,13 +42,18 @@ export function operatorPage(host: Host, servers: () => Generation): AdminPage {
       adminRoute({
         method: 'GET',
         path: '',
-        summary: 'The servers of tools as this process sees them, and what their tools have cost',
+        summary: 'The servers of tools and the search engine as this process sees them, and what tools have cost',
         access: 'read',
         query: z.object({ days: z.coerce.number().int().min(1).max(365).default(30) }),
-        answer: z.object({ servers: z.array(server), spent: z.array(spent) }),
+        answer: z.object({ servers: z.array(server), search: engine.nullable(), spent: z.array(spent) }),
         handle: async ({ query }) => {
           const listed = await servers().listed();
-          return { servers: listed.map(shownServer), spent: await spentOn(host, listed, query.days) };
+          const search = host.find(ownSearch)?.health();
+          return {
+            servers: listed.map(shownServer),
+            search: search === undefined ? null : { name: search.name, ...shownHealth(search) },
+            spent: await spentOn(host, listed, query.days),
+          };
         },
       }),
     ],
@@ -143,10 +147,15 @@ export function clientPage(host: Pick<Host, 'find'>, servers: () => Generation, 
   };
 }
 
+const shownHealth = ({ calls, failed, lastFailureAt }: Omit<SearchHealth, 'name'>) => ({
+  ...{ calls, failed },
+  lastFailure: lastFailureAt === undefined ? null : new Date(lastFailureAt).toISOString(),
+});
+
 function shownServer({ name, tools, health }: ListedServer) {
   return {
-    ...{ name, reached: tools !== undefined, calls: health.calls, failed: health.failed },
-    lastFailure: health.lastFailureAt === undefined ? null : new Date(health.lastFailureAt).toISOString(),
+    ...{ name, reached: tools !== undefined },
+    ...shownHealth(health),
     tools: (tools ?? []).slice(0, mostTools).map(({ shown, description, price }) => ({
       ...{ name: shown, description: description.slice(0, 500), price },
     })),

@@ -522,6 +522,12 @@ test('operators see calls, failures and costs of tools, and clients their prices
   };
   assert.match(await callTool('Oslo'), /Oslo/);
   assert.match(await callTool('Atlantis'), /There is no weather/);
+  const found = await fetch(`${testbed.origin}/v1/search`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ query: 'lighthouses' }),
+  });
+  assert.equal(found.status, 200);
   const { json } = await eventually(
     () => boss.send('/admin/tools'),
     (reply) => reply.json.spent.length > 0,
@@ -529,6 +535,7 @@ test('operators see calls, failures and costs of tools, and clients their prices
   const [server] = json.servers;
   assert.deepEqual([server.name, server.reached, server.calls, server.failed], ['sandbox', true, 2, 1]);
   assert.ok(Date.parse(server.lastFailure) > 0);
+  assert.deepEqual(json.search, { name: 'tavily', calls: 1, failed: 0, lastFailure: null });
   assert.equal(json.spent[0].tool, 'sandbox__weather');
   assert.ok(Number(json.spent[0].cost) > 0);
   const own = (await ada.send('/pages/tools')).json;

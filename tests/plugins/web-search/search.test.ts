@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { formatUsd, money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { ownSearch } from '../../../plugins/common/wire/hosted-tools.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { fc } from '../../helpers/properties.ts';
 import { until } from '../../helpers/until.ts';
@@ -210,4 +211,20 @@ web-search: { engine: tavily, price: 0.25, allow_private: true, api: { url: "${e
   assert.equal((await search({ query: 'who is ann@example.com' })).status, 200);
   assert.doesNotMatch(JSON.stringify(engine.seen.at(-1)!.body), /ann@/);
   await until('one charge', async () => (await balance()) === '0.75');
+});
+
+test('searches and failures of the engine are counted for operators, refusals before it is asked are not', async () => {
+  const health = () => ({ ...gateway.gateway.find(ownSearch)!.health()! });
+  const { search } = await open('10');
+  const before = health();
+  assert.equal(before.name, 'tavily');
+  engine.answer = answered;
+  await search({ query: 'boats' });
+  assert.equal((await search({})).status, 400);
+  assert.deepEqual(health(), { ...before, calls: before.calls + 1 });
+  engine.answer = { status: 500, body: 'out of order' };
+  assert.equal((await search({ query: 'boats' })).status, 502);
+  const { lastFailureAt, ...after } = health();
+  assert.deepEqual(after, { name: 'tavily', calls: before.calls + 2, failed: before.failed + 1 });
+  assert.ok(lastFailureAt !== undefined && lastFailureAt >= (before.lastFailureAt ?? 0));
 });
