@@ -16,6 +16,8 @@ export interface Actor {
   readonly role: Role;
   /** The account that a person has chosen in this session; absent: the one that was made for them. */
   readonly chosen?: string | undefined;
+  /** The account that the request names, as each tab of a browser does: it acts there or not at all. */
+  readonly named?: string | undefined;
   /** The account that this session is for alone, since it began at that account's own provider. */
   readonly company?: string | undefined;
 }

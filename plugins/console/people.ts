@@ -68,7 +68,7 @@ export interface People {
    * The account that they have chosen, where they still are its member, and else their own, or another one of theirs. Throws `forbidden`
    * where they are in none any more, or not in the one that their session is for alone.
    */
-  membershipOf(actor: Pick<Actor, 'id' | 'chosen' | 'company'>): Promise<Membership>;
+  membershipOf(actor: Pick<Actor, 'id' | 'named' | 'chosen' | 'company'>): Promise<Membership>;
   /** Chooses the account in the session of these headers. Whether they are its member is asked with each request. */
   choose(headers: Headers, accountId: string): Promise<void>;
   firstOperatorMissing(): Promise<boolean>;

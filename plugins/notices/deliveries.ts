@@ -124,7 +124,7 @@ export class Deliveries {
     const addresses = people?.get(accountId) ?? [];
     if (addresses.length === 0) throw new Final('no person of the account has a confirmed address');
     // Where it is chosen which notices are sent.
-    const page = this.#host.find(consolePages)?.address('/profile');
+    const page = this.#host.find(consolePages)?.address(`/profile?account=${accountId}`);
     const lines = page === undefined ? [text] : [text, '', page];
     const subject = `${this.#host.gateway}: ${title}`;
     await mailer.send({ to: addresses.join(', '), subject, text: `${lines.join('\n')}\n`, unsubscribe: page });

@@ -99,6 +99,25 @@ function callWithKey(): Promise<Response> {
   });
 }
 
+/** The guest's tab is in their own account; a second one, by a link, in the account that they have joined. */
+async function eachTabStays(guest: Page): Promise<void> {
+  const { accounts, account } = (await (await guest.request.get(`${stage.origin}/console/api/me`)).json()) as Me;
+  const joined = accounts.find(({ id }) => id !== account.id)!;
+  const second = await guest.context().newPage();
+  await second.goto(`${stage.origin}/console/usage?account=${joined.id}`);
+  await second.getByRole('link', { name: 'Usage' }).waitFor();
+  assert.equal(await second.getByRole('link', { name: 'Wallet' }).count(), 0);
+  await second.locator('.person-button').click();
+  await second.getByRole('menuitem', { name: joined.name }).waitFor();
+  assert.equal(await second.getByRole('menuitem', { name: joined.name }).getAttribute('aria-current'), 'true');
+  await guest.reload();
+  await guest.getByRole('link', { name: 'Wallet' }).waitFor();
+  await second.reload();
+  await second.getByRole('link', { name: 'Usage' }).waitFor();
+  assert.equal(await second.getByRole('link', { name: 'Wallet' }).count(), 0);
+  await second.close();
+}
+
 test('somebody joins an account by the link of an invitation, sees what their role includes, changes accounts and is removed', async () => {
   const guest = await stage.page();
   const me = async () => (await (await guest.request.get(`${stage.origin}/console/api/me`)).json()) as Me;
@@ -121,6 +140,7 @@ test('somebody joins an account by the link of an invitation, sees what their ro
   await guest.getByRole('menuitem', { name: new RegExp(`^${RegExp.escape(account.name)}`) }).click();
   await guest.getByRole('link', { name: 'Wallet', exact: true }).waitFor();
   assert.equal((await me()).account.id, account.id);
+  await eachTabStays(guest);
   await page.reload();
   const row = page.getByRole('row').filter({ hasText: person.email }).filter({ hasText: 'Change role' });
   await row.getByRole('button', { name: 'Remove', exact: true }).click();
@@ -134,5 +154,5 @@ test('somebody joins an account by the link of an invitation, sees what their ro
 interface Me {
   readonly person: { readonly email: string };
   readonly account: { readonly id: string; readonly name: string };
-  readonly accounts: readonly unknown[];
+  readonly accounts: readonly { readonly id: string; readonly name: string }[];
 }

@@ -255,10 +255,17 @@ async function personJson({ people }: ConsoleServices, person: PersonView, { com
 }
 
 async function accountJson(services: ConsoleServices, c: RequestContext): Promise<z.infer<typeof me>['account']> {
-  const member = await membershipOf(services, c).catch((error: unknown) => {
-    if ((error as { code?: unknown }).code === 'no_account') return undefined;
-    throw error;
-  });
+  const codeOf = (error: unknown) => (error as { code?: unknown }).code;
+  const member = await membershipOf(services, c)
+    .catch((error: unknown) => {
+      if (codeOf(error) !== 'not_in_account') throw error;
+      // The tab goes on in the account that the session has.
+      return services.people.membershipOf({ ...actorOf(c), named: undefined });
+    })
+    .catch((error: unknown) => {
+      if (codeOf(error) === 'no_account') return undefined;
+      throw error;
+    });
   if (member === undefined) return null;
   const { accountId, role } = member;
   const own = { role, rights: rightNames.filter((right) => includes(role, right)) };

@@ -31,14 +31,25 @@ export function membershipsOf(
     if (other !== undefined) return { accountId: other.accountId, role: other.role };
     throw inNone();
   };
+  const inNamed = async (personId: string, accountId: string): Promise<Membership> => {
+    const admin = members();
+    const role = await admin?.roleOf(accountId, personId);
+    if (role !== undefined) return { accountId, role };
+    const home = await atHome(personId);
+    if (home.accountId === accountId) return home;
+    throw new GatewayError('forbidden', 'You are not in this account any more. Load the page again.', {
+      code: 'not_in_account',
+    });
+  };
   return {
     accountOf,
-    async membershipOf({ id, chosen, company }) {
+    async membershipOf({ id, named, chosen, company }) {
       if (company !== undefined) {
         const role = await members()?.roleOf(company, id);
         if (role === undefined) throw inNone();
         return { accountId: company, role };
       }
+      if (named !== undefined) return inNamed(id, named);
       const role = chosen === undefined ? undefined : await members()?.roleOf(chosen, id);
       return role === undefined ? atHome(id) : { accountId: chosen!, role };
     },

@@ -22,6 +22,8 @@ import type { PeopleTables } from './tables.ts';
 import type { TokenStore } from './tokens.ts';
 
 const resetLastsMs = 24 * 3_600_000;
+/** Names the account that a request is for. */
+export const accountHeader = 'x-account';
 const mostNameLength = 80;
 
 export interface PeopleParts {
@@ -54,7 +56,7 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
       if (token === undefined) return undefined;
       const person = await store.bySession(sessionHash(token), clock.now());
       if (person === undefined) return undefined;
-      return actorOf(person);
+      return actorOf(person, headers.get(accountHeader));
     },
     find: (personId) => store.find(personId),
     waysIn: async ({ id, email }) => ({
@@ -97,9 +99,10 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
 }
 
 /** Who comes by the provider of an account has its rights there, and none of the operator's. */
-function actorOf({ id, email: label, role, chosen, company }: SessionPerson): Actor {
+function actorOf({ id, email: label, role, chosen, company }: SessionPerson, named: string | null): Actor {
   if (company !== null) return { kind: 'person', id, label, role: 'client', chosen: company, company };
-  return { kind: 'person', id, label, role, ...(chosen === null ? {} : { chosen }) };
+  const account = { ...(chosen === null ? {} : { chosen }), ...(named === null || named === '' ? {} : { named }) };
+  return { kind: 'person', id, label, role, ...account };
 }
 
 function changesOf(

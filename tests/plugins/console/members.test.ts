@@ -74,6 +74,30 @@ test('somebody with an account joins another by the link once, acts in it at onc
   );
 });
 
+test('requests that name an account act in it, whatever the session has chosen meanwhile, and are refused where it is not theirs', async () => {
+  const at = (account: string, path: string, more: object = {}) =>
+    ben!.send(path, { ...more, headers: { 'x-account': account } });
+  const inTab = async (account: string) => (await at(account, '/me')).json.account.id;
+  await ben!.send('/members/choose', { body: { accountId: adas } });
+  assert.deepEqual([await inTab(bens!), await inTab(adas!)], [bens, adas]);
+  const made = await at(bens!, '/keys', { body: { name: 'of the other tab' } });
+  assert.equal(made.status, 200);
+  const namesIn = async (account: string) =>
+    (await at(account, '/keys')).json.rows.map(({ name }: { name: string }) => name);
+  assert.deepEqual([await namesIn(bens!), await namesIn(adas!)], [['of the other tab'], []]);
+  const byLink = (await ben!.send(`/keys?account=${bens}`)).json.rows;
+  assert.deepEqual(byLink[0].id, made.json.id);
+  const stranger = (await boss!.send('/me')).json.account.id;
+  for (const account of [stranger, crypto.randomUUID(), 'nothing']) {
+    for (const [path, more] of [['/keys'], ['/keys', { body: { name: 'taken' } }], ['/home']] as const) {
+      const { status, json } = await at(account, path, more);
+      assert.deepEqual([status, json.error.code], [403, 'not_in_account'], `${account} ${path}`);
+    }
+    assert.equal(await inTab(account), adas, 'the page goes on in the account of the session');
+  }
+  await ben!.send('/members/choose', { body: { accountId: bens } });
+});
+
 test('somebody without an account signs up by the link of a member where an invitation is needed, and joins', async () => {
   const { link } = (await invite(ada!, 'eve@example.test', 'viewer')).json;
   eve = testbed.browser();

@@ -82,7 +82,7 @@ test('a call that takes the balance, a cap and a budget beyond their thresholds 
   assert.match(mails.join('\n'), /The budget for the account has \$2\.\d+ of \$4\.00 spent this month\./);
   for (const mail of mails) {
     assert.match(mail, /^To: ada@example\.test\r$/m);
-    assert.match(mail, /^List-Unsubscribe: <https:\/\/gateway\.test\/console\/profile>\r$/m);
-    assert.match(mail, /\r\n-- \r\nShop\r\nhttps:\/\/gateway\.test\r\nhttps:\/\/shop\.test\/imprint/);
+    assert.match(mail, /^List-Unsubscribe:\s+<https:\/\/gateway\.test\/console\/profile\?account=[\w-]+>\r$/m);
+    assert.match(mail, /\r\n--(?: |=20)\r\nShop\r\nhttps:\/\/gateway\.test\r\nhttps:\/\/shop\.test\/imprint/);
   }
 });

@@ -14,8 +14,8 @@ import { ada, bob, eve, openReceiver, openWorld } from './world.ts';
 
 const day = 86_400_000;
 const usd = (text: string) => parseUsd(text);
-/** Where notices are chosen. */
-const foot = '\n\nhttps://gateway.test/console/profile\n';
+/** Where notices are chosen, in the account that they are about. */
+const footOf = (account: string) => `\n\nhttps://gateway.test/console/profile?account=${account}\n`;
 const mailed = (mails: readonly { readonly to: string; readonly subject: string }[]) =>
   mails.map(({ to, subject }) => `${to} ${subject}`);
 
@@ -29,7 +29,7 @@ test('a balance that falls below its threshold is a mail, once, and again after 
   await see('20');
   for (const balance of ['6', '4.999999999', '3', '2']) await see(balance);
   assert.deepEqual(mailed(mails), ['ada@example.test test: Low balance']);
-  assert.equal(mails[0]!.text, `The balance of your account is $4.999999999.${foot}`);
+  assert.equal(mails[0]!.text, `The balance of your account is $4.999999999.${footOf(ada)}`);
   for (const balance of ['5', '4', '4']) await see(balance);
   assert.equal(mails.length, 2);
   await world.close();
@@ -113,14 +113,17 @@ test('a price change is sent to accounts that have used the model, when it is an
   await round();
   assert.deepEqual(mailed(mails), ['ada@example.test test: Prices change']);
   const at = new Date(from).toISOString().slice(0, 16).replace('T', ' ');
-  assert.equal(mails[0]!.text, `m from ${at} UTC on: input 3.00, output 15.00 → input 4.00, output 15.00${foot}`);
+  assert.equal(
+    mails[0]!.text,
+    `m from ${at} UTC on: input 3.00, output 15.00 → input 4.00, output 15.00${footOf(ada)}`,
+  );
   clock.advance(11 * day);
   await round();
   assert.equal(mails.length, 1);
   facts.models = model('m', flatBook({ input: usd('4'), output: usd('20') }, 'c'));
   clock.advance(3_600_000);
   await round();
-  assert.equal(mails[1]?.text, `m: input 4.00, output 15.00 → input 4.00, output 20.00${foot}`);
+  assert.equal(mails[1]?.text, `m: input 4.00, output 15.00 → input 4.00, output 20.00${footOf(ada)}`);
   await world.close();
 });
 

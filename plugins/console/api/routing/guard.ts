@@ -7,6 +7,7 @@ import { GatewayError } from '../../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import { withNulField } from '../../../../core/json/nul-field.ts';
 import { refuseForeign } from '../../origin.ts';
+import { accountHeader } from '../../people/people-service.ts';
 import { type Access, mayAsk, rightOf } from './access.ts';
 import { type ConsoleServices, type RequestContext, requireRight, type Setting } from './router.ts';
 
@@ -17,7 +18,7 @@ export function guard(services: ConsoleServices, access: Readonly<Record<string,
     const needed = accessOf(c, access);
     if (needed === undefined) throw new GatewayError('not_found', 'There is nothing here.', { code: 'unknown_url' });
     const isProgram = needed === 'program';
-    const actor = isProgram ? undefined : await services.people.identify(c.req.raw.headers);
+    const actor = isProgram ? undefined : await services.people.identify(headersOf(c));
     limitRate(services, actor?.id ?? c.env.address);
     // Browsers never attach a bearer token by themselves, so forged requests carry none.
     if (!isProgram && actor?.kind !== 'token')
@@ -31,6 +32,15 @@ export function guard(services: ConsoleServices, access: Readonly<Record<string,
     if (right !== undefined) await requireRight(services, c, right);
     await next();
   };
+}
+
+/** Links, which have no headers of their own, name their account in the address. */
+function headersOf(c: RequestContext): Headers {
+  const named = c.req.query('account');
+  if (named === undefined) return c.req.raw.headers;
+  const headers = new Headers(c.req.raw.headers);
+  headers.set(accountHeader, named);
+  return headers;
 }
 
 const mostPerMinute = 900;

@@ -21,11 +21,17 @@ export class ApiError extends Error {
 /** Absent and empty members are left out of the address. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-export function addressOf(path: string, query: Query = {}): string {
+function addressOf(path: string, query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return `${base}${path}${text === '' ? '' : `?${text}`}`;
 }
+
+/** Each tab of a browser acts in its own account. */
+export const tabAccount = (): string => sessionStorage.getItem('account') ?? '';
+
+/** For links: they have no headers, so the address names the account. */
+export const linkTo = (path: string, query: Query = {}): string => addressOf(path, { ...query, account: tabAccount() });
 
 export function get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
   return call<T>('GET', addressOf(path, query), undefined, {}, signal);
@@ -57,6 +63,7 @@ async function call<T>(
     signal: signal ?? null,
     headers: {
       accept: 'application/json',
+      'x-account': tabAccount(),
       // No form or link of another site can send it.
       ...(method === 'GET' ? {} : { 'x-console': '1' }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -1,6 +1,7 @@
 /** Live numbers: one WebSocket for the whole app; where it cannot connect, queries poll. */
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
+import { tabAccount } from './client.ts';
 import { setSessionEnded } from './session-end.ts';
 
 export type Topic = 'balance' | 'monitor' | 'tasks';
@@ -28,7 +29,7 @@ function setConnected(value: boolean) {
 
 function connect() {
   if (socket !== undefined || listeners.size === 0) return;
-  socket = new WebSocket(`${location.origin.replace(/^http/, 'ws')}/console/live`);
+  socket = new WebSocket(`${location.origin.replace(/^http/, 'ws')}/console/live?account=${tabAccount()}`);
   socket.onopen = () => {
     failures = 0;
     setConnected(true);

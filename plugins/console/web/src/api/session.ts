@@ -16,7 +16,16 @@ export const queries = new QueryClient({
   },
 });
 
-export const meQuery = queryOptions({ queryKey: ['me'], queryFn: () => get<Me>('/me'), staleTime: 60_000 });
+/** A link names the account that it is about; without one a tab stays in the account that it has begun in. */
+const named = new URLSearchParams(location.search).get('account');
+if (named) sessionStorage.setItem('account', named);
+
+async function whoAsks(): Promise<Me> {
+  const me = await get<Me>('/me');
+  sessionStorage.setItem('account', me.account?.id ?? '');
+  return me;
+}
+export const meQuery = queryOptions({ queryKey: ['me'], queryFn: whoAsks, staleTime: 60_000 });
 export const infoQuery = queryOptions({ queryKey: ['info'], queryFn: () => get<Info>('/info'), staleTime: 60_000 });
 
 /** The person that is signed in. For pages inside the shell, which needs a session. */

@@ -3,7 +3,7 @@ import { Text } from '@mantine/core';
 import { keepPreviousData, type QueryKey, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { addressOf, get, type Query } from '../api/client.ts';
+import { get, linkTo, type Query } from '../api/client.ts';
 import type { Page } from '../api/types.ts';
 import { countText } from './format.ts';
 import { Pager } from './pager.tsx';
@@ -53,7 +53,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       </div>
     );
   if (list.data?.rows.length === 0 && search['after'] === undefined) return <>{props.empty}</>;
-  const csv = props.csv === undefined ? undefined : addressOf(props.csv, query);
+  const csv = props.csv === undefined ? undefined : linkTo(props.csv, query);
   const sortedOf = list.data?.sortedOf ?? null;
   return (
     <div aria-busy={list.isFetching}>

@@ -7,10 +7,11 @@ import { send } from '../api/client.ts';
 import { queries, signOut, useMe, usePerson } from '../api/session.ts';
 import './member-texts.ts';
 
-/** Another account has other pages: everything is asked for again. */
+/** Another account has other pages: everything is asked for again, in this tab. New tabs begin in it too. */
 async function choose(accountId: string): Promise<void> {
   await send('POST', '/members/choose', { accountId });
   sessionStorage.clear();
+  sessionStorage.setItem('account', accountId);
   location.assign('/console/');
 }
 

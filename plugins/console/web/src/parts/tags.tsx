@@ -9,6 +9,7 @@ import { moneyColumn, textColumn, useCountColumn } from './columns.tsx';
 import { Panel } from './page.tsx';
 import { type Column, RowsTable } from './rows-table.tsx';
 import { useSearchState } from './search-state.ts';
+import './insight-texts.ts';
 
 type Row = TagSums['rows'][number];
 
@@ -21,14 +22,14 @@ export function TagsPanel({ path, query }: { readonly path: string; readonly que
   const { names = [] } = useTagSums(path, query) ?? {};
   const tag = search['tag'] ?? names[0];
   const rows = useTagSums(path, { ...query, tag }, tag !== undefined)?.rows;
-  const columns = useColumns(tagFilter(tag) === undefined ? t('client.usage.tags.value') : t('shell.word.model'));
+  const columns = useColumns(tagFilter(tag) === undefined ? t('client.tags.value') : t('shell.word.model'));
   if (tag === undefined || names.length === 0) return null;
   const [name, value] = tag.split('=') as [string, string?];
   return (
     <Panel
       flush
-      title={t('client.usage.tags.title')}
-      hint={t('client.usage.tags.hint')}
+      title={t('client.tags.title')}
+      hint={t('client.tags.hint')}
       actions={
         <>
           {value !== undefined && (
@@ -39,7 +40,7 @@ export function TagsPanel({ path, query }: { readonly path: string; readonly que
           <Select
             size="xs"
             w={180}
-            aria-label={t('client.usage.tags.name')}
+            aria-label={t('client.tags.name')}
             allowDeselect={false}
             data={[...new Set([...names, name])]}
             value={name}
@@ -74,9 +75,9 @@ function useColumns(group: string): Column<Row>[] {
   const { t } = useTranslation();
   return [
     textColumn('group', group, {
-      cell: ({ group: value }) => (value === '*' ? t('client.usage.tags.others') : value),
+      cell: ({ group: value }) => (value === '*' ? t('client.tags.others') : value),
     }),
-    useCountColumn('requests', t('client.usage.tags.charged')),
+    useCountColumn('requests', t('client.tags.charged')),
     useCountColumn('tokens', t('client.usage.tokens')),
     moneyColumn('cost', t('shell.word.cost'), ({ cost }) => cost),
   ];

@@ -6,7 +6,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { askAgain } from '../../api/again.ts';
-import { addressOf, send } from '../../api/client.ts';
+import { linkTo, send } from '../../api/client.ts';
 import { has, useMe } from '../../api/session.ts';
 import type { FileRow } from '../../api/types.ts';
 import { textColumn, timeColumn } from '../../parts/columns.tsx';
@@ -105,7 +105,7 @@ export function DownloadButton({ id, name }: { readonly id: string; readonly nam
   return (
     <Button
       component="a"
-      href={addressOf(`/files/${encodeURIComponent(id)}/content`)}
+      href={linkTo(`/files/${encodeURIComponent(id)}/content`)}
       download={name}
       size="compact-xs"
       variant="subtle"

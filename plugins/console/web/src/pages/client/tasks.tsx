@@ -6,7 +6,7 @@ import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { askAgain } from '../../api/again.ts';
-import { addressOf, get, send } from '../../api/client.ts';
+import { get, linkTo, send } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import type { Page as Rows, TaskRow, TaskState } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
@@ -35,7 +35,7 @@ export default function Tasks() {
     <Page
       title={t('client.tasks.title')}
       hint={t('client.tasks.hint')}
-      actions={<CsvButton address={addressOf('/tasks.csv', { kind: search['kind'], state: search['state'] })} />}
+      actions={<CsvButton address={linkTo('/tasks.csv', { kind: search['kind'], state: search['state'] })} />}
     >
       <Filters />
       <Gallery onOpen={({ id }) => change({ open: id })} onCancel={setCancelled} />

@@ -67,6 +67,7 @@ export default function Join({ token }: { readonly token: string }) {
 async function accept(token: string): Promise<void> {
   await send('POST', '/members/join', { token });
   setSessionEnded(false);
+  sessionStorage.removeItem('account');
   location.assign('/console/');
 }
 

@@ -3,7 +3,7 @@ import { Anchor, Button, Code, Group, Stack, Table, Text } from '@mantine/core';
 import { IconArrowLeft, IconDownload, IconPrinter } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { addressOf, get } from '../../api/client.ts';
+import { get, linkTo } from '../../api/client.ts';
 import type { StatementDetail } from '../../api/types.ts';
 import { countText } from '../../parts/format.ts';
 import { useGrantKind } from '../../parts/known-words.ts';
@@ -56,7 +56,7 @@ function Files({ path }: { readonly path: string }) {
         <Button
           key={form}
           component="a"
-          href={addressOf(`${path}/file`, { format: form })}
+          href={linkTo(`${path}/file`, { format: form })}
           download
           size="xs"
           variant="default"

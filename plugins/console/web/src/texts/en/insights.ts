@@ -3,6 +3,14 @@ export default {
   replay: 'Replay in playground',
   person: 'Person',
   everyPerson: 'Every person',
+  tags: {
+    title: 'By tag',
+    hint: 'Charged calls with tags, before refunds. Open a row for its models and calls.',
+    name: 'Name of the tag',
+    value: 'Value',
+    charged: 'Charged calls',
+    others: 'all further values',
+  },
   views: {
     label: 'Saved views',
     name: 'Name of this view',

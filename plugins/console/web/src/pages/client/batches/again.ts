@@ -1,5 +1,5 @@
 /** The lines of an ended batch that did not succeed, as the input of another one. */
-import { addressOf } from '../../../api/client.ts';
+import { linkTo } from '../../../api/client.ts';
 import type { BatchRow } from '../../../api/types.ts';
 
 /** What result files of both protocols say of a line. */
@@ -56,7 +56,7 @@ export async function failedInput({ id, inputFile, outputFile }: BatchRow): Prom
 async function* nothing(): AsyncGenerator<string> {}
 
 async function* textOf(file: string): AsyncGenerator<string> {
-  const answer = await fetch(addressOf(`/files/${encodeURIComponent(file)}/content`));
+  const answer = await fetch(linkTo(`/files/${encodeURIComponent(file)}/content`));
   if (!answer.ok) throw new Error(String(answer.status));
   const decoder = new TextDecoder();
   const reader = answer.body!.getReader();
