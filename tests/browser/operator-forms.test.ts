@@ -152,6 +152,28 @@ test('a wrong value is reported at its field, a secret is not accepted, and a fi
   assert.equal(await page.getByText('Review and save').count(), 0);
 });
 
+test('an address beside a preset stays open and in its place while it is written and cleared', async () => {
+  await openForm('vendors');
+  await page.getByRole('button', { name: 'Add vendor', exact: true }).click();
+  await page.getByRole('combobox', { name: 'Preset', exact: true }).fill('azure');
+  await page.getByRole('option', { name: 'Azure OpenAI', exact: true }).click();
+  await page.getByLabel('Name', { exact: true }).fill('rented');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.locator('.addresses summary').click();
+  const address = page.getByRole('textbox', { name: 'Address (responses)', exact: true });
+  const place = await address.boundingBox();
+  for (const written of ['https://rented.example/v1', 'https://rented.example/v2']) {
+    const checked = page.waitForResponse('**/console/api/admin/config/check');
+    await address.fill('');
+    await address.fill(written);
+    await checked;
+    assert.deepEqual(await address.boundingBox(), place);
+  }
+  await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard changes', exact: true }).click();
+  await page.getByText('Review and save').waitFor({ state: 'detached' });
+});
+
 /** Lines of all files that are no longer there, and those that have come, in order. */
 async function changedLines(run: () => Promise<void>): Promise<{ readonly gone: string[]; readonly come: string[] }> {
   const files = testbed.gateway.find(configFiles)!;

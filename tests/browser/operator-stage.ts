@@ -1,6 +1,8 @@
 /** The operator's pages in a real browser, over services in memory: the built files, the real API, the real headers. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
@@ -75,12 +77,30 @@ function giveSchema({ host }: FakeConsole): void {
   });
 }
 
-/** Builds the pages where a source is newer than what was built. */
+/** Builds the pages where a source is newer than what was built. Of the processes of a run one does so, and the others wait for it. */
 export function buildPages(): void {
+  const building = join(process.env['TEST_QUEUE'] ?? tmpdir(), 'building-pages');
+  const patience = Date.now() + 60_000;
+  for (;;) {
+    while (existsSync(building) && Date.now() < patience)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    if (areBuilt()) return;
+    try {
+      mkdirSync(building);
+      break;
+    } catch (error) {
+      // Another process was quicker.
+      if (Date.now() > patience) throw error;
+    }
+  }
+  const { status, stderr } = spawnSync(process.execPath, [fileURLToPath(new URL('build.ts', web))]);
+  rmdirSync(building);
+  if (status !== 0) throw new Error(`the pages could not be built: ${stderr}`);
+}
+
+function areBuilt(): boolean {
   const built = new URL('dist/index.html', web);
   const names = readdirSync(new URL('src/', web), { recursive: true, encoding: 'utf8' });
   const newest = Math.max(...names.map((name) => statSync(new URL(`src/${name}`, web)).mtimeMs));
-  if (existsSync(built) && statSync(built).mtimeMs >= newest) return;
-  const { status, stderr } = spawnSync(process.execPath, [fileURLToPath(new URL('build.ts', web))]);
-  if (status !== 0) throw new Error(`the pages could not be built: ${stderr}`);
+  return existsSync(built) && statSync(built).mtimeMs >= newest;
 }

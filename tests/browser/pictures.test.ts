@@ -107,15 +107,14 @@ async function openSignedIn(person: typeof client, look = wide): Promise<Page> {
 
 async function take(page: Page, name: string): Promise<void> {
   const path = `${folder}/${name}.png`;
-  await page.mouse.move(0, 0);
-  await page.waitForTimeout(600);
-  const picture = paletteOf(await page.screenshot());
   if (isTaking) {
+    await page.mouse.move(0, 0);
+    await page.waitForTimeout(600);
     mkdirSync(folder, { recursive: true });
-    writeFileSync(path, picture);
+    writeFileSync(path, paletteOf(await page.screenshot()));
   }
   const kept = readFileSync(path);
-  assert.equal(kept.readUInt32BE(16), picture.readUInt32BE(16), `${path} is as wide as the window`);
+  assert.equal(kept.readUInt32BE(16), page.viewportSize()!.width, `${path} is as wide as the window`);
   assert.ok(kept.length <= 150_000, `${path} has ${kept.length} bytes`);
 }
 

@@ -61,7 +61,7 @@ export function VendorForm() {
         />
       }
     >
-      {(name) => <Vendor name={name} presets={presets} />}
+      {(name) => <Vendor key={name} name={name} presets={presets} />}
     </Picker>
   );
 }
@@ -77,7 +77,9 @@ function Vendor({ name, presets }: { readonly name: string; readonly presets: Re
   const spoken = namesAt(layers, [...at, 'speaks']);
   const own = Object.keys(preset?.addresses ?? {});
   // A preset brings its addresses; the form of an entry without one offers the four protocols of clients.
-  const shown = [...new Set([...spoken, ...(preset === undefined ? protocols : own)])];
+  const shown = [...new Set([...(preset === undefined ? protocols : own), ...spoken])];
+  // Only at first: what a person opens or shuts stays so while an address is written or cleared.
+  const [startsOpen] = useState(preset === undefined || spoken.length > 0);
   return (
     <>
       {preset !== undefined && (
@@ -93,19 +95,21 @@ function Vendor({ name, presets }: { readonly name: string; readonly presets: Re
       )}
       <SecretField path={[...at, 'keys']} label={t('shell.word.keys')} many />
       {acts && secret !== undefined && <VendorKey key={name} name={name} secret={secret} />}
-      <details className="addresses" open={preset === undefined || spoken.length > 0}>
-        <summary>{t('operator.config.forms.addresses', { count: shown.length })}</summary>
-        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
-          {shown.map((protocol) => (
-            <TextField
-              key={protocol}
-              path={[...at, 'speaks', protocol]}
-              label={t('operator.config.forms.address', { protocol })}
-              usual={preset?.addresses[protocol] ?? t('operator.config.forms.notSpoken')}
-            />
-          ))}
-        </SimpleGrid>
-      </details>
+      {shown.length > 0 && (
+        <details className="addresses" open={startsOpen}>
+          <summary>{t('operator.config.forms.addresses', { count: shown.length })}</summary>
+          <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
+            {shown.map((protocol) => (
+              <TextField
+                key={protocol}
+                path={[...at, 'speaks', protocol]}
+                label={t('operator.config.forms.address', { protocol })}
+                usual={preset?.addresses[protocol] ?? t('operator.config.forms.notSpoken')}
+              />
+            ))}
+          </SimpleGrid>
+        </details>
+      )}
     </>
   );
 }
