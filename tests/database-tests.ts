@@ -18,7 +18,7 @@ const ofTheWire = [
   /^tests\/(?:browser|core|docker|docs|relay|matrix|open-responses|package|pitfalls|readme|runner|translate)/,
   /^tests\/plugins\/(?:clouds|cohere|docs|endpoints|mcp|ollama|providers|telemetry|web-search)\//,
   /^tests\/plugins\/guardrails\/(?!found\.)/,
-  /^tests\/plugins\/(?:agent-loop\/(?:protocols|responses|sdk)|cache\/bills|notices\/gateway|request-log\/bodies\/whole)\./,
+  /^tests\/plugins\/(?:agent-loop\/(?:files|protocols|responses|sdk)|cache\/bills|notices\/gateway|request-log\/bodies\/whole)\./,
   /^tests\/plugins\/batches\/native\/(?:content|files|messages)\./,
   /^tests\/plugins\/(?:alerts|files)\/gateway\./,
   /^tests\/plugins\/console\/(?:clock-jumps|entry|files-batches|known-device|known-set|members|people|providers|reload|second|upstream-test)\./,

@@ -55,32 +55,46 @@ export function vectorsIn(json: JsonObject, count: number): Float32Array[] | und
   return isWhole ? vectors : undefined;
 }
 
-/** What becomes of a file that cannot get its vectors. */
-export type Verdict = { readonly laterMs: number } | { readonly message: string };
+/** What becomes of a file that cannot get its vectors. `again`: the call ran in vain, and is made once more by another key. */
+export type Verdict = { readonly laterMs: number; readonly again: boolean } | { readonly message: string };
 
-const mostTries = 20;
-const usualPauseMs = 5_000;
-const longestPauseMs = 60_000;
-/** Statuses of an upstream that is ill for a while, which a few tries survive. */
-const tried = new Set([500, 502, 504]);
-
-/** `tries`: how often it was so without a chunk between. */
-export function verdictOf(
-  refusal: { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly message: string },
-  tries: number,
-): Verdict {
-  const { status, headers, message } = refusal;
-  const isLater = status === 409 || status === 429 || status === 503;
-  const isTried = tried.has(status) && tries < 3;
-  if (tries >= mostTries || !(isTried || (isLater && headers['x-should-retry'] !== 'false'))) return { message };
-  const seconds = Number(headers['retry-after'] ?? Number.NaN);
-  return {
-    laterMs: Number.isFinite(seconds) ? Math.min(Math.max(seconds * 1_000, 1_000), longestPauseMs) : usualPauseMs,
-  };
+export interface Refusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly message: string;
+  readonly code: unknown;
 }
 
-/** The sentence of a refusal that its client may read. */
-export function messageIn(body: string): string {
-  const error = objectOf(objectOf(tryParse(body))?.['error']);
-  return typeof error?.['message'] === 'string' ? error['message'] : 'The model gave no vectors.';
+const usualPauseMs = 5_000;
+const longestPauseMs = 60_000;
+/** Statuses of a model that is ill for a while. */
+const ill = new Set([500, 502, 504]);
+const mostTries = 3;
+/** A process was killed between the call and its answer. */
+const lostAnswer = 'idempotency_answer_lost';
+const mostLost = 10;
+
+/** `tries`: how often a call for these pieces ran in vain. */
+export function verdictOf({ status, headers, message, code }: Refusal, tries: number): Verdict {
+  if (code === lostAnswer) return tries < mostLost ? { laterMs: 0, again: true } : { message };
+  if (ill.has(status)) return tries < mostTries ? { laterMs: usualPauseMs, again: true } : { message };
+  const isLater = status === 409 || status === 429 || status === 503;
+  if (!isLater || headers['x-should-retry'] === 'false') return { message };
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  const ms = Number.isFinite(seconds) ? Math.min(Math.max(seconds * 1_000, 1_000), longestPauseMs) : usualPauseMs;
+  return { laterMs: ms, again: false };
+}
+
+/** Why the model's call was refused, as its client may read it. */
+export function refusalOf({ answer, body }: Exclude<Embedded, { vectors: unknown }>): Refusal {
+  const { message, code } = objectOf(objectOf(tryParse(body))?.['error']) ?? {};
+  const { status, headers } = answer;
+  const isUnread = status === 200 || typeof message !== 'string';
+  // An answer without vectors was paid: it is not asked for without end.
+  return {
+    status: status === 200 ? 502 : status,
+    headers,
+    code,
+    message: isUnread ? 'The model gave no vectors.' : message,
+  };
 }

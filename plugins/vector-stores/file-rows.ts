@@ -41,7 +41,8 @@ export interface Job extends StoreFile {
   readonly keyId: string;
   readonly remoteAddress: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly tries: number;
+  /** How often a call for its next pieces ran in vain. */
+  tries: number;
   readonly chunks: number;
 }
 
@@ -205,8 +206,10 @@ export class FileRows {
     return this.#select(sql`lease = ${token} and ${isOpen}`);
   }
 
-  async postpone(id: string, token: string, ms: number): Promise<void> {
-    await this.leases.change(id, token, sql`${givenBack}, due_at = ${inMs(ms)}, tries = tries + 1`);
+  /** `again`: a call for it ran in vain, and is made by another key. */
+  async postpone(id: string, token: string, ms: number, again = false): Promise<void> {
+    const tries = again ? sql`tries + 1` : sql`tries`;
+    await this.leases.change(id, token, sql`${givenBack}, due_at = ${inMs(ms)}, tries = ${tries}`);
   }
 
   async complete(id: string, token: string): Promise<void> {

@@ -5,7 +5,7 @@ import { keyring } from '../common/domain/accounts.ts';
 import type { UploadedFiles } from '../common/domain/stored-files.ts';
 import { Workers } from '../common/kit/jobs/workers.ts';
 import type { ChunkBounds, ChunkRows } from './chunk-rows.ts';
-import { embed, messageIn, verdictOf } from './embed.ts';
+import { embed, type Refusal, refusalOf, verdictOf } from './embed.ts';
 import type { FileFault, FileRows, Job } from './file-rows.ts';
 import { chunkingOf, type Store } from './shapes.ts';
 import type { StoreRows } from './store-rows.ts';
@@ -38,6 +38,9 @@ const full: FileFault = {
   code: 'server_error',
   message: 'The vector stores of the account take all the space that they may.',
 };
+/** Keys of its calls are forgotten after a day. */
+const longestMs = 20 * 3_600_000;
+const late: FileFault = { code: 'server_error', message: 'The file could not be read for too long; put it in again.' };
 const gone: FileFault = { code: 'invalid_file', message: 'The file is not there any more.' };
 
 export class Worker {
@@ -88,7 +91,8 @@ export class Worker {
   async #put(job: Job, token: string): Promise<void> {
     const { files, stores } = this.#tools;
     const store = await stores.find(job.accountId, job.storeId);
-    const read = await this.#textOf(job);
+    const isLate = this.#tools.host.clock.now() - job.createdAt > longestMs;
+    const read = isLate ? late : await this.#textOf(job);
     if (typeof read !== 'string') return files.fail(job, token, read);
     if (store === undefined) return;
     let group: Chunk[] = [];
@@ -139,6 +143,7 @@ export class Worker {
     const rows = group.map((chunk, index) => ({ ...chunk, vector: vectors[index]! }));
     const result = await chunks.add(job, token, rows, this.#options.bounds);
     if (result === 'full') await files.fail(job, token, full);
+    job.tries = 0;
     return result === 'added';
   }
 
@@ -151,10 +156,10 @@ export class Worker {
   ): Promise<readonly Float32Array[] | undefined> {
     const { host, files } = this.#tools;
     const { remoteAddress, headers } = job;
-    let refusal: Parameters<typeof verdictOf>[0];
+    let refusal: Refusal;
     try {
       const by = await host.get(keyring).callerOf(job.keyId, remoteAddress, headers);
-      const keyed = { ...headers, 'idempotency-key': `${job.id} chunk ${group[0]!.number}` };
+      const keyed = { ...headers, 'idempotency-key': `${job.id} chunk ${group[0]!.number} try ${job.tries}` };
       const embedded = await embed(host, {
         store,
         texts: group.map(({ text }) => text),
@@ -163,14 +168,13 @@ export class Worker {
         headers: keyed,
       });
       if ('vectors' in embedded) return embedded.vectors;
-      const { answer, body } = embedded;
-      refusal = { ...answer, message: messageIn(body) };
+      refusal = refusalOf(embedded);
     } catch (error) {
       if (!(error instanceof GatewayError) || isPassing(error)) throw error;
-      refusal = { status: error.status, headers: {}, message: error.message };
+      refusal = { status: error.status, headers: {}, message: error.message, code: error.code };
     }
     const verdict = verdictOf(refusal, job.tries);
-    if ('laterMs' in verdict) await files.postpone(job.id, token, verdict.laterMs);
+    if ('laterMs' in verdict) await files.postpone(job.id, token, verdict.laterMs, verdict.again);
     else await files.fail(job, token, { code: 'server_error', message: verdict.message });
     return undefined;
   }

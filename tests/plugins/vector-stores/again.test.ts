@@ -1,6 +1,5 @@
 /** A file that is put into a store in several calls of the model: by another process, after a lost answer, and what it costs in all. */
 import assert from 'node:assert/strict';
-import { createServer, type Server, type ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { database } from '../../../plugins/common/domain/database.ts';
@@ -9,53 +8,13 @@ import { chunksOf } from '../../../plugins/vector-stores/text/chunks.ts';
 import { fc } from '../../helpers/properties.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { until } from '../../helpers/until.ts';
+import { startModel } from './model.ts';
 import { fileOf, type Json, openWorld } from './world.ts';
 
 const chunking = { maxTokens: 800, overlapTokens: 0 };
 const chunking_strategy = { type: 'static' as const, static: { max_chunk_size_tokens: 800, chunk_overlap_tokens: 0 } };
 const whole = Array.from({ length: 14_000 }, (_, index) => `word${index}`).join(' ');
 const polling = { pollIntervalMs: 20 };
-
-/** A model whose answers can be held back. Each text costs one token. */
-async function startModel() {
-  const seen: string[][] = [];
-  let held: (() => void)[] | undefined;
-  const answer = (response: ServerResponse, input: readonly string[]) => {
-    const vector = Buffer.from(new Float32Array([1, 2]).buffer).toString('base64');
-    const data = input.map((_, index) => ({ object: 'embedding', index, embedding: vector }));
-    response.setHeader('content-type', 'application/json');
-    response.end(
-      JSON.stringify({ object: 'list', data, usage: { prompt_tokens: input.length, total_tokens: input.length } }),
-    );
-  };
-  const server: Server = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      const { input } = JSON.parse(Buffer.concat(parts).toString()) as { input: string[] };
-      seen.push(input);
-      if (held === undefined) answer(response, input);
-      else held.push(() => answer(response, input));
-    });
-  });
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${port}/v1`,
-    seen,
-    hold: () => {
-      held = [];
-    },
-    release: () => {
-      for (const one of held ?? []) one();
-      held = undefined;
-    },
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => void server.close(resolve));
-    },
-  };
-}
 
 test('a file that one process has begun is ended by the next one, and each piece is paid once', async () => {
   await using model = await startModel();

@@ -1,6 +1,7 @@
 /** Texts in pieces, text out of HTML, and the nearest vectors, for anything that may come. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { refusalOf, verdictOf } from '../../../plugins/vector-stores/embed.ts';
 import { chunksOf, tokensOf } from '../../../plugins/vector-stores/text/chunks.ts';
 import { extract } from '../../../plugins/vector-stores/text/extract.ts';
 import { readHtml } from '../../../plugins/vector-stores/text/html.ts';
@@ -117,4 +118,30 @@ test('a vector has length 1 once it is kept, and one without a direction is none
   for (const none of [of(0, 0), of(Number.NaN), of(Number.POSITIVE_INFINITY), 'AAA=', '', 7, undefined])
     assert.equal(unitOf(none), undefined);
   assert.deepEqual([...vectorOf(of(1, 2, 3))!], [1, 2, 3]);
+});
+
+test('a call that was lost with its process is made again by another key, limits are waited for by the same key, and other refusals end the file', () => {
+  const of = (status: number, code: string | null = null, headers: Record<string, string> = {}) =>
+    refusalOf({ answer: { status, headers }, body: JSON.stringify({ error: { message: 'why', code } }) });
+  const lost = of(409, 'idempotency_answer_lost', { 'x-should-retry': 'false' });
+  assert.deepEqual(verdictOf(lost, 0), { laterMs: 0, again: true });
+  assert.deepEqual(verdictOf(lost, 10), { message: 'why' });
+  assert.deepEqual(verdictOf(of(409, 'idempotency_in_progress', { 'retry-after': '7' }), 9), {
+    laterMs: 7_000,
+    again: false,
+  });
+  assert.deepEqual(verdictOf(of(429, 'tpm', { 'retry-after': '999' }), 9), { laterMs: 60_000, again: false });
+  assert.deepEqual(verdictOf(of(503), 9), { laterMs: 5_000, again: false });
+  assert.deepEqual(verdictOf(of(502), 2), { laterMs: 5_000, again: true });
+  for (const ended of [
+    verdictOf(of(502), 3),
+    verdictOf(of(402), 0),
+    verdictOf(of(429, null, { 'x-should-retry': 'false' }), 0),
+  ])
+    assert.deepEqual(ended, { message: 'why' });
+  const unread = refusalOf({ answer: { status: 200, headers: {} }, body: '{"data":[]}' });
+  assert.deepEqual(
+    [verdictOf(unread, 0), verdictOf(unread, 3)],
+    [{ laterMs: 5_000, again: true }, { message: 'The model gave no vectors.' }],
+  );
 });

@@ -22,6 +22,8 @@ export interface World {
 export const fileOf = (name: string, text: string | Uint8Array<ArrayBuffer>, type = 'text/plain') =>
   new File([text], name, { type });
 
+const clientAt = (origin: string, apiKey: string) => new OpenAI({ baseURL: `${origin}/v1`, apiKey, maxRetries: 0 });
+
 /** `settings`: YAML of the plugin's section beside its model. An input token costs 0.01 USD. */
 export async function openWorld({
   settings = '',
@@ -45,7 +47,7 @@ ${more}
   );
   const find = gateway.gateway.find.bind(gateway.gateway);
   let names = 0;
-  const clientOf = (apiKey: string) => new OpenAI({ baseURL: `${gateway.origin}/v1`, apiKey, maxRetries: 0 });
+  const clientOf = (apiKey: string) => clientAt(gateway.origin, apiKey);
   return {
     gateway,
     clientOf,
