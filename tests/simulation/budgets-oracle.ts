@@ -55,7 +55,7 @@ export class BudgetsOracle {
   readonly #versions = new Map<string, Version[]>();
   readonly #ceilings = new Map<string, Ceiling>();
   readonly #entries = new Map<Trace, Entry>();
-  /** By node and account: whose own budgets could not be read there. */
+  /** By node and account, where the budgets of that could not be read. */
   readonly #unread = new Map<string, () => void>();
 
   constructor(schedule: Schedule, violations: Violations) {

@@ -22,7 +22,7 @@ export interface BudgetsProfile {
 
 /** Every second key has it. */
 export const simulatedTag = 'env=dev';
-const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Tokyo'];
+export const zones = ['UTC', 'America/Los_Angeles', 'Asia/Tokyo', 'Pacific/Auckland'];
 const periods: readonly LocalPeriod[] = ['ever', 'day', 'day', 'month'];
 const changeMeanMs = 400;
 

@@ -5,6 +5,7 @@ import { money } from '../../plugins/common/domain/money.ts';
 import { creditLineAdmin } from '../../plugins/common/domain/organizations/credit-lines.ts';
 import type { Chance } from './chance.ts';
 import { Errands } from './errands.ts';
+import { beginOf } from './local-periods.ts';
 import { creditGrantOf } from './memory-credit.ts';
 import type { Entry, MemoryLedger, StoredGrant } from './memory-ledger.ts';
 import type { Node } from './node.ts';
@@ -45,9 +46,10 @@ export class Credit {
 
   /** A moment before it, for everybody at once. */
   #endMonth(): void {
-    const { nodes, schedule, chance } = this.#options;
+    const { nodes, schedule, chance, profile } = this.#options;
     const now = Math.floor(nodes[0]!.wallMs + schedule.now);
-    const leap = monthOf(monthAt(now, 'UTC'), 'UTC').until - now - chance.between(0, 200);
+    const { zone } = profile.billing.statements!;
+    const leap = monthOf(monthAt(now, zone), zone).until - now - chance.between(0, 200);
     for (const node of nodes) node.wallMs += leap;
   }
 
@@ -64,6 +66,8 @@ export class Credit {
 
 /** Follows grants of credit lines and what is paid of them, by the rows alone. */
 export class CreditOracle {
+  /** Months are those of its calendar. */
+  zone = 'UTC';
   readonly #ledger: MemoryLedger;
   readonly #violations: Violations;
   /** Taken for what is due, by the reference of the payment or the refund. */
@@ -98,6 +102,14 @@ export class CreditOracle {
 
   #brought({ account, at }: Entry, given: StoredGrant): void {
     const month = given.reference.split(':').slice(0, -1).join(':');
+    const ends = given.expiresAt!;
+    const own = beginOf('month', this.zone, at);
+    if (beginOf('month', this.zone, ends) !== ends || beginOf('month', this.zone, ends - 1) !== own)
+      this.#violations.add(
+        'M12',
+        given.reference,
+        `ends at ${ends}, which is not the end of that month in ${this.zone}`,
+      );
     let counted = 0n;
     for (const grant of this.#grantsOf(account)) {
       if (!grant.reference.startsWith(`${month}:`)) continue;

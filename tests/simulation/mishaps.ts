@@ -99,8 +99,8 @@ export class Mishaps {
 
   /** For everybody at once; what monotonic clocks measure stands still meanwhile. */
   #leap(): void {
-    const { chance, nodes, keys, tasks } = this.#options;
-    const hours = chance.between(0, chance.pick([1, 6, 30, 200]));
+    const { chance, nodes, keys, tasks, profile } = this.#options;
+    const hours = chance.between(0, chance.pick(profile.leapHours));
     for (const node of nodes) node.wallMs += hours * 3_600_000;
     // As after a stall of everything: keyed calls look forsaken whose processes live. No key gets older than it may.
     keys.leaptMs += chance.pick([0, leaseOverMs]);

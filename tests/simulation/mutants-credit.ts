@@ -36,4 +36,8 @@ export const creditMutants: Readonly<Record<string, Mutant>> = {
         row.kind === 'PAYOUT' && row.reference?.includes(':paid:') === true ? '0' : post(row);
     }),
   },
+  'month-in-wrong-zone': {
+    summary: 'months of credit lines begin at midnight in UTC, whatever zone they are said to be of',
+    billing: (section) => ({ ...section, ...(section.statements && { statements: { zone: 'UTC' } }) }),
+  },
 };

@@ -1,6 +1,7 @@
 /** Faults in what calls of tools cost. */
 import type { LiveExchange } from '../../core/http/exchange.ts';
 import { type Attempt, attempts, type UsageReport, usageReport } from '../../plugins/common/domain/calls.ts';
+import { searchModel } from '../../plugins/web-search/search.ts';
 import type { Mutant } from './mutants.ts';
 import { redefine } from './mutants-tools.ts';
 import { toolEndpoint } from './tools.ts';
@@ -47,6 +48,20 @@ function failedWhenever(exchange: LiveExchange): void {
   };
 }
 
+/** A search that its client has left reads as refused and has used nothing. */
+function leftFree(exchange: LiveExchange): void {
+  const hasLeft = () =>
+    exchange.aborted?.kind === 'client_left' && exchange.find(attempts)?.[0]?.protocol === searchModel;
+  ending(exchange, (end) => (hasLeft() ? 'refused' : end));
+  const set = exchange.set.bind(exchange);
+  exchange.set = (fact, value) => {
+    if ((fact as unknown) !== usageReport || exchange.endpoint !== toolEndpoint) return set(fact, value);
+    const report = value as UsageReport;
+    const get = () => (hasLeft() ? {} : report.usage);
+    return set(fact, redefine({ ...report }, 'usage', { get }) as typeof value);
+  };
+}
+
 export const mcpMutants: Readonly<Record<string, Mutant>> = {
   'tool-failed-and-charged': {
     summary: 'a call of a tool that has failed is charged although its price does not say so',
@@ -63,5 +78,9 @@ export const mcpMutants: Readonly<Record<string, Mutant>> = {
   'tool-broken-and-charged': {
     summary: 'a call of a tool that broke off is charged where its client leaves before it has the error',
     exchange: failedWhenever,
+  },
+  'search-left-and-free': {
+    summary: 'a web search that its client has left costs nothing although the engine has answered it',
+    exchange: leftFree,
   },
 };

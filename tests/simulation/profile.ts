@@ -5,7 +5,7 @@ import { formatUsd, type Money, money, type Ratio } from '../../plugins/common/d
 import type { PlanOffer, PlanTerms } from '../../plugins/common/domain/plans.ts';
 import { flatBook } from '../../plugins/common/domain/prices.ts';
 import type { Timing } from '../../plugins/task-store/engine/dependencies.ts';
-import { type BudgetsProfile, drawBudgets, settingsOf } from './budgets.ts';
+import { type BudgetsProfile, drawBudgets, settingsOf, zones } from './budgets.ts';
 import type { Chance } from './chance.ts';
 import { type BridgeProfile, drawBridge } from './lulls.ts';
 import type { PriceList } from './tariff.ts';
@@ -50,8 +50,9 @@ export interface Profile {
   readonly diskMeanMs: number;
   readonly outageMeanMs: number;
   readonly clockStepMeanMs: number;
-  /** Hours or days go by while no one calls. */
+  /** Hours or days go by while no one calls, up to one of these numbers of hours. */
   readonly leapMeanMs: number;
+  readonly leapHours: readonly number[];
   /** A crash may be a power cut. */
   readonly powerCuts: boolean;
   readonly databaseFaultOneIn: number;
@@ -72,6 +73,7 @@ export interface Profile {
     readonly journal: object;
     readonly budgets: readonly object[];
     readonly credit_lines?: object;
+    readonly statements?: { readonly zone: string };
   };
   /** What may be spent, where callers are asked for keys; undefined: whatever accounts have. */
   readonly budgets: BudgetsProfile | undefined;
@@ -148,6 +150,7 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     diskMeanMs: chance.pick([Number.POSITIVE_INFINITY, 5_000]),
     outageMeanMs: chance.pick([Number.POSITIVE_INFINITY, 4_000]),
     leapMeanMs: chance.pick([Number.POSITIVE_INFINITY, 1_000, 5_000]),
+    leapHours: [1, 6, 30, 200],
     clockStepMeanMs: chance.pick([Number.POSITIVE_INFINITY, 3_000]),
     powerCuts: chance.oneIn(3),
     databaseFaultOneIn: chance.pick([0, 10, 50]),
@@ -173,19 +176,27 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
     ...bridged(rest, others.bridges),
     ...(callers === undefined ? {} : calmer(rest.accounts)),
-    ...(callers === undefined
-      ? { budgets: undefined, ...credited(rest, others.credit) }
-      : { ...budgeted(rest, others.budgets), credit: undefined }),
+    ...budgetedAndCredited(rest, callers !== undefined, others),
   };
+}
+
+function budgetedAndCredited(
+  rest: Pick<Profile, 'billing' | 'topUp' | 'leapMeanMs' | 'leapHours'>,
+  hasCallers: boolean,
+  { budgets, credit }: Pick<OtherChances, 'budgets' | 'credit'>,
+): Pick<Profile, 'billing' | 'budgets' | 'leapMeanMs' | 'leapHours' | 'credit'> {
+  const given = hasCallers ? budgeted(rest, budgets) : { ...rest, budgets: undefined };
+  const { billing, leapMeanMs, leapHours } = given;
+  return { budgets: given.budgets, leapMeanMs, leapHours, ...credited({ billing }, credit) };
 }
 
 /** In half of the worlds each account may spend only so much, each person, calls with a tag, and calls of one of the models. */
 function budgeted(
-  { billing, topUp, leapMeanMs }: Pick<Profile, 'billing' | 'topUp' | 'leapMeanMs'>,
+  { billing, topUp, leapMeanMs, leapHours }: Pick<Profile, 'billing' | 'topUp' | 'leapMeanMs' | 'leapHours'>,
   chance: Chance,
-): Pick<Profile, 'billing' | 'budgets' | 'leapMeanMs'> {
+): Pick<Profile, 'billing' | 'budgets' | 'leapMeanMs' | 'leapHours'> {
   const budgets = drawBudgets(chance, topUp);
-  if (budgets === undefined) return { billing, budgets, leapMeanMs };
+  if (budgets === undefined) return { billing, budgets, leapMeanMs, leapHours };
   const models = {
     of: 'models',
     models: [chance.pick(['small', 'large'])],
@@ -194,7 +205,7 @@ function budgeted(
     amount: formatUsd(money(BigInt(chance.between(1, 2 * Number(topUp))))),
   };
   // Days that begin elsewhere at other hours are to be seen to begin.
-  const leaps = { leapMeanMs: chance.pick([leapMeanMs, 700]) };
+  const leaps = { leapMeanMs: chance.pick([leapMeanMs, 700]), leapHours: [1, 6, 6, 30] };
   return { billing: { ...billing, budgets: [...settingsOf(budgets), models] }, budgets, ...leaps };
 }
 
@@ -202,10 +213,8 @@ function budgeted(
 function credited({ billing }: Pick<Profile, 'billing'>, chance: Chance): Pick<Profile, 'billing' | 'credit'> {
   if (!chance.oneIn(4)) return { billing, credit: undefined };
   const stops = chance.oneIn(2) ? { stop_after: chance.pick(['0s', '1d', '9d']) } : {};
-  return {
-    billing: { ...billing, credit_lines: { pay_within: chance.pick(['1d', '14d']), ...stops } },
-    credit: chance,
-  };
+  const credit_lines = { pay_within: chance.pick(['1d', '14d']), ...stops };
+  return { billing: { ...billing, credit_lines, statements: { zone: chance.pick(zones) } }, credit: chance };
 }
 
 /** Whole answers are refused before their head. */

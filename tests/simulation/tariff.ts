@@ -7,6 +7,7 @@ export interface PriceList {
   readonly cache_read?: bigint;
   readonly reasoning?: bigint;
   readonly call?: bigint;
+  readonly web_search?: bigint;
 }
 
 /** What a vendor counted. */
@@ -16,6 +17,7 @@ export interface Counts {
   readonly cache_read?: number;
   readonly reasoning?: number;
   readonly call?: number;
+  readonly web_search?: number;
 }
 
 export interface Fraction {
@@ -38,7 +40,8 @@ export function costOf(counts: Counts, list: PriceList, ratio: Fraction): bigint
     BigInt(counts.cache_read ?? 0) * (list.cache_read ?? list.input) +
     BigInt(counts.output ?? 0) * list.output +
     BigInt(counts.reasoning ?? 0) * (list.reasoning ?? list.output) +
-    BigInt(counts.call ?? 0) * (list.call ?? 0n) * 1_000_000n;
+    BigInt(counts.call ?? 0) * (list.call ?? 0n) * 1_000_000n +
+    BigInt(counts.web_search ?? 0) * (list.web_search ?? 0n) * 1_000_000n;
   return nearest(millionths, ratio);
 }
 
@@ -48,7 +51,7 @@ export function coverOf(inputTokens: number, outputTokens: number, list: PriceLi
   const millionths =
     BigInt(inputTokens) * dearest(list.input, list.cache_read) +
     BigInt(outputTokens) * dearest(list.output, list.reasoning) +
-    (list.call ?? 0n) * 1_000_000n;
+    ((list.call ?? 0n) + (list.web_search ?? 0n)) * 1_000_000n;
   return nearest(millionths, ratio);
 }
 

@@ -1,4 +1,4 @@
-/** Calls of tools: servers that answer, fail, break or are away, clients that stay, cancel or leave, and what each call must cost. */
+/** Calls of tools, and web searches: servers that answer, fail, break or are away, clients that stay, cancel or leave, and what each call must cost. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ProtocolError } from '@modelcontextprotocol/server';
 import { type Endpoint, type Outcome, upstreamRequest } from '../../core/contract/contract.ts';
@@ -27,6 +27,8 @@ import type { Oracle } from './oracle.ts';
 import type { Process } from './process.ts';
 import type { AccountProfile } from './profile.ts';
 import type { Schedule } from './schedule.ts';
+import { searchFates, searchWith } from './searches.ts';
+import type { Counts } from './tariff.ts';
 import { newTrace, newTry, type Trace, type Try } from './trace.ts';
 
 export const toolEndpoint: Endpoint = {
@@ -61,10 +63,13 @@ interface Ground {
 
 export class Tools {
   readonly #chance: Chance;
+  readonly #searches: Chance;
   readonly #ground: Ground;
 
-  constructor(chance: Chance, ground: Ground) {
+  /** `searches`: draws which of the calls are searches, and what becomes of those. */
+  constructor(chance: Chance, searches: Chance, ground: Ground) {
     this.#chance = chance;
+    this.#searches = searches;
     this.#ground = ground;
   }
 
@@ -77,7 +82,8 @@ export class Tools {
     const { serving } = node;
     if (serving === undefined) return;
     this.#ground.schedule.current = serving.life;
-    new ToolCall(this.#chance, this.#ground, { account, node, terms, process: serving }).begin();
+    const searches = this.#searches.oneIn(3) ? this.#searches : undefined;
+    new ToolCall(this.#chance, this.#ground, { account, node, terms, process: serving, searches }).begin();
   }
 }
 
@@ -86,6 +92,8 @@ interface From {
   readonly node: Node;
   readonly terms: PlanTerms;
   readonly process: Process;
+  /** undefined: it is the call of a tool. */
+  readonly searches: Chance | undefined;
 }
 
 class ToolCall {
@@ -99,6 +107,7 @@ class ToolCall {
   /** A server charges for failures too. */
   readonly #paysFailures: boolean;
   readonly #price: bigint;
+  readonly #counted: Counts;
   readonly #running = new Running();
 
   constructor(chance: Chance, ground: Ground, from: From) {
@@ -114,15 +123,21 @@ class ToolCall {
     const logs = { log: process.log, sources: [] };
     const { clock } = process.host;
     this.#exchange = new LiveExchange(process.newId(), toolEndpoint, incoming, noSocket, noSocket, clock, logs);
-    const list = { input: 0n, output: 0n, call: this.#price };
+    this.#counted = from.searches === undefined ? { call: 1 } : { web_search: 1 };
+    const list = { input: 0n, output: 0n, ...this.#prices };
     this.#trace = newTrace({
       ...{ id: this.#exchange.id, account: account.id, life: process.life, node: node.index, list },
       ...{ ratio: account.ratio ?? one, inputTokens: 0, heldOutput: 0, hedgeAfterMs: undefined, isPure: false },
-      ...{ stream: false, mark: undefined, names: undefined, counted: { call: 1 } },
+      ...{ stream: false, mark: undefined, names: undefined, counted: this.#counted },
     });
     const at = ground.schedule.now;
     const about = { provider: 'town', credential: 'town', target: 'tool', list, isRacing: false, isDrained: false };
     this.#attempt = newTry({ ...about, at });
+  }
+
+  get #prices() {
+    const price = money(this.#price);
+    return this.#from.searches === undefined ? { call: price } : { web_search: price };
   }
 
   begin(): void {
@@ -157,11 +172,11 @@ class ToolCall {
     const { account, terms } = this.#from;
     const id = 'town__tool';
     const [protocol, contextTokens] = ['mcp', undefined];
-    const counts = { inputTokens: 0, maxOutputTokens: 0, choices: 1, counted: { call: 1 } };
+    const counts = { inputTokens: 0, maxOutputTokens: 0, choices: 1, counted: this.#counted };
     const entry = {
       ...{ id, ownedBy: 'town', created: 0, displayName: id, kind: 'chat' as const, contextTokens, maxOutputTokens: 0 },
       targets: [{ provider: 'town', model: 'tool', weight: 0 }],
-      prices: flatBook({ call: money(this.#price) }, 'tools'),
+      prices: flatBook(this.#prices, 'tools'),
     };
     exchange.set(call, { protocol, model: id, stream: false, billable: true, ...counts });
     exchange.set(plan, terms);
@@ -193,26 +208,44 @@ class ToolCall {
       trace.departedLine = node.disk.writes;
       trace.departed = 1;
     });
+    if (this.#from.searches !== undefined) return this.#search(this.#from.searches, next);
     const request = exchange.get(asked);
     const signal = this.#running.enter(exchange, request.message, mostAtOnce);
     return callTool(exchange, request, signal, process.host.clock, next);
   }
 
+  /** A client that leaves does not end it. */
+  #search(chance: Chance, next: () => Promise<Answer>): Promise<Answer> {
+    const { host } = this.#from.process;
+    const engine = {
+      ...{ host, chance, fate: chance.pick(searchFates) },
+      passes: (delayMs: number, label: string) => this.#passes(delayMs, label),
+      received: () => this.#receive(),
+      becomes: (state: 'answered' | 'refused' | 'broken') => this.#becomes(state),
+    };
+    return searchWith(this.#exchange, engine, next);
+  }
+
   // ---------------------------------------------------------------------------------------------- the server's side
 
-  /** As a server of the protocol is asked: a connection first, then the request, then its word or silence. */
-  async #request({ signal }: RequestOptions): Promise<object> {
+  #receive(): void {
     const attempt = this.#attempt;
     const { violations } = this.#ground.oracle;
-    if (this.#fate === 'wrong-arguments') throw new WrongArguments('an argument is missing');
-    await this.#passes(this.#chance.delay(10), 'tool connected');
-    refuseLeft(signal);
-    if (this.#fate === 'is-away') throw new Unavailable('The server is away.', false);
     if (this.#trace.departed === 0) violations.add('M16', this.#trace.id, 'sent before the hold was in the journal');
     if (attempt.received && attempt.state !== 'refused')
       violations.add('M10', this.#trace.id, 'a tool is called twice');
     attempt.received = true;
     attempt.state = 'flying';
+  }
+
+  /** As a server of the protocol is asked: a connection first, then the request, then its word or silence. */
+  async #request({ signal }: RequestOptions): Promise<object> {
+    const attempt = this.#attempt;
+    if (this.#fate === 'wrong-arguments') throw new WrongArguments('an argument is missing');
+    await this.#passes(this.#chance.delay(10), 'tool connected');
+    refuseLeft(signal);
+    if (this.#fate === 'is-away') throw new Unavailable('The server is away.', false);
+    this.#receive();
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => {
         if (attempt.state !== 'flying') return;
@@ -256,7 +289,7 @@ class ToolCall {
 
   #becomes(state: 'answered' | 'refused' | 'broken'): void {
     const isPaid = state === 'answered';
-    const usage = { call: 1 };
+    const usage = this.#counted;
     this.#attempt.state = state;
     if (state === 'refused') return;
     this.#attempt.reported = { usage, isGuess: !isPaid, isWhole: isPaid, seen: 0 };

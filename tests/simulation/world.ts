@@ -115,6 +115,7 @@ class World {
     for (const { id, plan } of this.#profile.accounts) {
       if (plan.grant !== undefined) this.#oracle.planGrants.set(id, plan.grant.amount);
     }
+    this.#oracle.credit.zone = this.#profile.billing.statements?.zone ?? 'UTC';
     this.#audit = new Audit(this.#oracle, this.#ledger);
     this.#ledger.onEntry = (entry, grant) => {
       this.#oracle.entry(entry, grant);
@@ -342,7 +343,7 @@ class World {
     if (this.#profile.callers !== undefined || !chance.oneIn(4)) return undefined;
     const { exchange } = this.#mutant;
     const change = exchange && ((one: LiveExchange) => exchange(one, chance));
-    return new Tools(chance, { schedule: this.#schedule, oracle: this.#oracle, change });
+    return new Tools(chance, new Chance(this.#seed, 12), { schedule: this.#schedule, oracle: this.#oracle, change });
   }
 
   #newTasks(): TaskWorld | undefined {
