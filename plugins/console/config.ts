@@ -3,7 +3,7 @@ import { count, duration, secretList, secretText, z } from '../../core/contract/
 import { roles } from './actor.ts';
 import { brand } from './brand/config.ts';
 import { companies, membership } from './company/config.ts';
-import type { Company } from './company/types.ts';
+import type { Company, SamlSettings } from './company/types.ts';
 import { isOrigin } from './origin.ts';
 
 const origin = z
@@ -267,6 +267,8 @@ export type ConsoleConfig = z.output<typeof config>;
 export type OidcProvider = ConsoleConfig['oidc'][number] & {
   /** Set for that of an account: whom it signs in, and as what. */
   readonly company?: Company | undefined;
+  /** Set for one that speaks SAML. */
+  readonly saml?: SamlSettings | undefined;
 };
 
 /** With its index in the list, or its name. */

@@ -202,7 +202,7 @@ function commandLineOf(parts: CommandParts, links: Links, settings: ConsoleConfi
     commands: [
       ...consoleCommands(links, settings.origin),
       providersCommand(providers),
-      companyCommand(parts),
+      companyCommand({ ...parts, settings }),
       ...historyCommands(parts),
     ],
     secrets: () => [rotatedPeople(store, secrets, host.random, (all) => allSealedAgain(store, all, host.random))],

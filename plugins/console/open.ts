@@ -242,6 +242,7 @@ async function furnish(ground: Ground, settings: ConsoleConfig) {
     secrets,
     settings,
     makePerson: makes(ground, settings),
+    saml: { ...ground, secrets },
   });
   const people = openPeople({ ...ground, store: peopleStore, mailer, domains, settings: { name, origin } });
   const services: ConsoleServices = {

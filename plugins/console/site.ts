@@ -9,6 +9,7 @@ import { commonHeaders, dataPolicy } from '../common/kit/pages/headers.ts';
 import { originOf } from '../common/kit/pages/origin.ts';
 import { createApi } from './api/index.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
+import { samlPath } from './company/saml/parts.ts';
 import type { Files } from './files.ts';
 import { moduleAnswer } from './modules.ts';
 import { plainAddress } from './origin.ts';
@@ -18,6 +19,8 @@ import type { SignIn } from './people/sign-in.ts';
 const apiPath = '/console/api';
 const scimPath = '/console/scim/v2';
 const bodyLimit = 64 * 1024;
+/** Responses of providers name all groups of a person. */
+const samlLimit = 320 * 1024;
 const configLimit = 2 * 1024 * 1024;
 /** Whatever a client says of these is not believed, or not wanted. */
 const droppedHeaders = new Set(['connection', 'host', 'content-length', 'transfer-encoding', addressHeader]);
@@ -43,14 +46,11 @@ export function createSite({ services, signIn, files, origin: configured }: Site
       const path = plainPath(request.path);
       const origin = originOf(configured, request.headers['host']);
       const elsewhere = entrance(services, request, path);
-      if (elsewhere !== undefined) answer = elsewhere;
+      const byProviders = elsewhere ?? (await ofProviders(exchange, services, origin, path));
+      if (byProviders !== undefined) answer = byProviders;
       else if (path === authPath || path.startsWith(`${authPath}/`))
         answer = await toAnswer(await signIn(toRequest(exchange, origin, path), origin));
-      else if (path.startsWith(`${scimPath}/`)) {
-        const { answerScim } = await import('./company/scim/answer.ts');
-        const asked = { origin, address: plainAddress(request.remoteAddress) };
-        answer = await toAnswer(await answerScim(services, toRequest(exchange, origin, path), asked));
-      } else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
+      else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
         const web = toRequest(exchange, origin, path.slice(apiPath.length) || '/');
         const address = plainAddress(request.remoteAddress);
         api ??= createApi(services);
@@ -69,6 +69,18 @@ export function createSite({ services, signIn, files, origin: configured }: Site
   };
 }
 
+/** What directories and identity providers of companies ask and send; no page of ours does. */
+async function ofProviders(exchange: Exchange, services: ConsoleServices, origin: string, path: string) {
+  const asked = { origin, address: plainAddress(exchange.request.remoteAddress) };
+  if (path.startsWith(`${scimPath}/`)) {
+    const { answerScim } = await import('./company/scim/answer.ts');
+    return toAnswer(await answerScim(services, toRequest(exchange, origin, path), asked));
+  }
+  if (!path.startsWith(`${samlPath}/`)) return undefined;
+  const { answerSaml } = await import('./company/saml/answer.ts');
+  return toAnswer(await answerSaml(services, toRequest(exchange, origin, path), asked));
+}
+
 function sender(exchange: Exchange, forward: Next): (request: UpstreamRequest) => Promise<Answer> {
   return (request) => {
     exchange.set(upstreamRequest, request);
@@ -79,10 +91,15 @@ function sender(exchange: Exchange, forward: Next): (request: UpstreamRequest) =
 /** Refused before it is read: no page of ours sends more. */
 export function refuseLarge(exchange: Exchange): Answer | undefined {
   const { headers, path } = exchange.request;
-  const limit = path.startsWith(`${apiPath}/admin/config/`) ? configLimit : bodyLimit;
+  const limit = limitOf(path);
   const declared = Number(headers['content-length'] ?? 0);
   if (headers['transfer-encoding'] === undefined && declared <= limit) return undefined;
   return errorAnswer(new GatewayError('too_large', `A body has at most ${limit} bytes here, and says how many.`));
+}
+
+function limitOf(path: string): number {
+  if (path.startsWith(`${apiPath}/admin/config/`)) return configLimit;
+  return path.startsWith(`${samlPath}/`) ? samlLimit : bodyLimit;
 }
 
 function errorAnswer(thrown: unknown): Answer {

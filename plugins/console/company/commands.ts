@@ -1,13 +1,19 @@
 /** `console company`: how the people of an account sign in, and the way back where they cannot. */
+import { readFile } from 'node:fs/promises';
 import { hostname, userInfo } from 'node:os';
 import type { Command, CommandResult } from '../../../core/contract/commands.ts';
 import type { Host } from '../../../core/contract/contract.ts';
+import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { accountOf, textOf, type Values } from '../../common/kit/commands/arguments.ts';
+import type { ConsoleConfig } from '../config.ts';
 import { openAudit } from '../people/audit.ts';
+import { loadSecrets } from '../people/secrets.ts';
 import { consoleTables, peopleTables } from '../people/tables.ts';
+import type { AuditChange } from '../people.ts';
 import { accounts } from '../services.ts';
+import { companyProviders } from './providers.ts';
 import { type CompanyStore, openCompanyStore } from './store.ts';
 import { companyTables } from './tables.ts';
 import { isLapsed } from './watch.ts';
@@ -15,6 +21,9 @@ import { isLapsed } from './watch.ts';
 interface Parts {
   readonly host: Host;
   readonly store: Database;
+  /** As configured. */
+  readonly secrets: readonly string[];
+  readonly settings: Pick<ConsoleConfig, 'companies' | 'oidc' | 'domains'>;
 }
 
 export function companyCommand(parts: Parts): Command {
@@ -24,17 +33,24 @@ export function companyCommand(parts: Parts): Command {
     arguments: ['<account>'],
     options: {
       '--any-way': 'passwords, passkeys and other providers let people of its domains in again',
+      '--saml <metadata>': 'sets its provider (SAML 2.0): a file with the metadata, or their https address',
+      '--name <text>': 'how people know this provider',
       '--reason <text>': 'why, for the audit log',
     },
     run: (values) => run(parts, values),
   };
 }
 
-async function run({ host, store }: Parts, values: Values): Promise<CommandResult> {
+async function run(parts: Parts, values: Values): Promise<CommandResult> {
+  const { host, store } = parts;
   const account = await accountOf(host.get(accounts), values);
   const { orm, schema } = store;
   const companies = openCompanyStore(orm, companyTables(schema), peopleTables(schema));
-  if (values['anyWay'] === true) await openAgain({ host, store }, companies, account, textOf(values, 'reason'));
+  const reason = textOf(values, 'reason');
+  const metadata = textOf(values, 'saml');
+  if (metadata !== undefined)
+    await setSaml(parts, { companies, account, reason, metadata, name: textOf(values, 'name') });
+  if (values['anyWay'] === true) await openAgain(parts, companies, account, reason);
   return shown(companies, account, host.clock.now());
 }
 
@@ -43,22 +59,75 @@ interface Named {
   readonly name: string;
 }
 
-async function openAgain({ host, store }: Parts, companies: CompanyStore, account: Named, reason: string | undefined) {
+async function openAgain(parts: Parts, companies: CompanyStore, account: Named, reason: string | undefined) {
+  const before = String(await companies.isRequired(account.id));
+  const change = { action: 'sign-in.required', reason, changes: [{ field: 'required', before, after: 'false' }] };
+  await noted(parts, account, change, async () => {
+    await companies.setRequired(account.id, false);
+  });
+}
+
+interface SamlSetting {
+  readonly companies: CompanyStore;
+  readonly account: Named;
+  readonly reason: string | undefined;
+  readonly metadata: string;
+  readonly name: string | undefined;
+}
+
+/** Role and groups stay as its owner has set them. */
+async function setSaml(parts: Parts, { companies, account, reason, metadata, name }: SamlSetting): Promise<void> {
+  const { host, store, settings } = parts;
+  const { clock, random } = host;
+  const secrets = await loadSecrets(store.orm, consoleTables(store.schema), parts.secrets, random);
+  const providers = companyProviders({ host, store: companies, clock, random, secrets: () => secrets, settings });
+  const before = await providers.of(account.id);
+  const shown = name ?? before?.name;
+  if (shown === undefined) throw invalid('Say how people know it: --name TEXT.', 'name');
+  const change = {
+    action: 'sign-in.provider',
+    reason,
+    changes: [{ field: 'metadata', before: null, after: metadata }],
+  };
+  await noted(parts, account, change, async () =>
+    providers.saveSaml(account.id, {
+      name: shown,
+      metadata: metadata.startsWith('https://') ? metadata : await readFile(metadata, 'utf8'),
+      emailAttribute: before?.saml?.emailAttribute ?? '',
+      role: before?.role ?? 'developer',
+      groups: before?.groups ?? [],
+    }),
+  );
+}
+
+interface Change {
+  readonly action: string;
+  readonly reason: string | undefined;
+  readonly changes: readonly AuditChange[];
+}
+
+/** In the audit log, of the account too. */
+async function noted({ host, store }: Parts, account: Named, { reason, ...change }: Change, work: () => Promise<void>) {
   if (reason === undefined) throw invalid('Say why: --reason TEXT.', 'reason');
   const { clock, random } = host;
   const newId = () => random.bytes(16).toString('hex');
   const end = await openAudit(store.orm, consoleTables(store.schema), { clock, newId }).begin({
+    ...change,
     actor: { kind: 'token', id: 'command', label: 'operator', role: 'operator' },
-    action: 'sign-in.required',
     subject: account.name,
     // The account's owners read all of the row but this.
     reason: `${reason} (command line, ${userInfo().username}@${hostname()})`,
     address: 'local',
     accountId: account.id,
-    changes: [{ field: 'required', before: String(await companies.isRequired(account.id)), after: 'false' }],
   });
-  await companies.setRequired(account.id, false);
-  await end('done');
+  try {
+    await work();
+    await end('done');
+  } catch (error) {
+    const { code, kind } = toGatewayError(error);
+    await end(code ?? kind);
+    throw error;
+  }
 }
 
 async function shown(companies: CompanyStore, { id, name }: Named, now: number): Promise<CommandResult> {

@@ -5,6 +5,8 @@ import { noticeSender } from '../../common/domain/admin/notices.ts';
 import { hashSecret, makeSecret } from '../people/secrets.ts';
 import { companyDomains } from './domains.ts';
 import { type CompanyParts, companyProviders, guardedFetch } from './providers.ts';
+import type { SamlParts } from './saml/parts.ts';
+import { refreshMetadata } from './saml/refresh.ts';
 import type { ScimStore } from './scim/store.ts';
 import type { Company } from './types.ts';
 import { checkDomains, isLapsed } from './watch.ts';
@@ -15,6 +17,7 @@ interface Parts extends CompanyParts {
   readonly scimStore: ScimStore;
   readonly newId: () => string;
   readonly log: Log;
+  readonly saml: SamlParts;
   /** Resolves with the id of a person who is new here. */
   readonly makePerson: (email: string, name: string) => Promise<string>;
 }
@@ -28,7 +31,11 @@ export function openCompanies(parts: Parts) {
     domains: companyDomains(parts),
     scim: scimOf(parts, providers),
     fetch,
-    check: () => checkDomains({ ...parts, servers: settings.companies.dns, notices: () => host.find(noticeSender) }),
+    saml: parts.saml,
+    async check() {
+      await checkDomains({ ...parts, servers: settings.companies.dns, notices: () => host.find(noticeSender) });
+      await refreshMetadata({ ...parts, reading: { fetch, isAnyAllowed: settings.companies.private_providers } });
+    },
     /** Project that keys of a member are for; undefined: any. */
     async projectOf(accountId: string, personId: string): Promise<string | undefined> {
       return (await store.claimed(accountId, personId))?.project ?? undefined;

@@ -11,7 +11,7 @@ import type { Secrets } from '../people/secrets.ts';
 import { accounts } from '../services.ts';
 import { requireProvider } from './required.ts';
 import type { CompanyStore, SealedProvider } from './store.ts';
-import type { ProviderOfAccount, ProviderSettings, RequiredProvider } from './types.ts';
+import type { ProviderOfAccount, ProviderSettings, RequiredProvider, SamlSettings } from './types.ts';
 import { isLapsed } from './watch.ts';
 
 export interface CompanyParts {
@@ -46,6 +46,9 @@ function ownProvider(parts: CompanyParts) {
     save: (accountId: string, wanted: ProviderSettings, secret: string | undefined) =>
       saved(parts, accountId, wanted, secret),
 
+    /** By its metadata, or the address of these. */
+    saveSaml: (accountId: string, wanted: SamlWanted) => savedSaml(parts, accountId, wanted),
+
     async remove(accountId: string): Promise<void> {
       const row = await store.providerOf(accountId);
       if (row !== undefined) await store.removeProvider(row.id);
@@ -55,7 +58,8 @@ function ownProvider(parts: CompanyParts) {
     async problem(accountId: string): Promise<string | undefined> {
       const row = await store.providerOf(accountId);
       if (row === undefined) throw noProvider();
-      return problemOf(parts, viewOf(row).issuer);
+      const { issuer, saml } = viewOf(row);
+      return saml === undefined ? problemOf(parts, issuer) : problemOfSaml(parts, saml);
     },
 
     isRequired: (accountId: string): Promise<boolean> => store.isRequired(accountId),
@@ -101,11 +105,12 @@ function waysIn(parts: CompanyParts) {
       if (domains.length === 0 || secret === undefined) return undefined;
       const now = parts.clock.now();
       const lapsed = domains.filter((one) => isLapsed(one, now)).map(({ domain }) => domain);
-      const { issuer, clientId, scopes, verifiedClaim, role, groups } = viewOf(row);
+      const { issuer, clientId, scopes, verifiedClaim, role, groups, saml } = viewOf(row);
       return {
         ...{ id: row.id, name: row.name, issuer, client_id: clientId, client_secret: secret, scopes: [...scopes] },
         ...{ domains: domains.map(({ domain }) => domain), verified_claim: verifiedClaim, roles: [], plans: [] },
         ...{ sign_out: 'console', account: '', member: role, members: [], place: row.id },
+        ...(saml && { saml }),
         company: { accountId: row.accountId, role, groups, isForeign: true, lapsed },
       };
     },
@@ -130,21 +135,69 @@ async function saved(
   wanted: ProviderSettings,
   secret: string | undefined,
 ): Promise<void> {
-  const { store, clock, random, settings } = parts;
-  if (!settings.companies.sign_in)
-    throw new GatewayError('not_found', 'On this gateway the operator sets up providers.', { code: 'not_available' });
+  const { store, settings } = parts;
+  refuseNotOffered(settings);
   refuseAddress(settings.companies.private_providers, wanted.issuer);
   const before = await store.providerOf(accountId);
-  const isSame = before !== undefined && viewOf(before).issuer === wanted.issuer;
+  const isSame = before !== undefined && isOne(viewOf(before), wanted);
   const known = isSame ? openText(before.sealed, before.id, parts.secrets()) : undefined;
   const kept = secret ?? known;
   if (kept === undefined)
     throw new GatewayError('invalid_request', 'clientSecret: is missing', { field: 'clientSecret' });
   await refuseUnusable(parts, wanted.issuer);
+  await keep(parts, accountId, wanted, kept);
+}
+
+interface SamlWanted extends Pick<ProviderSettings, 'name' | 'role' | 'groups'> {
+  /** XML, or its address. */
+  readonly metadata: string;
+  readonly emailAttribute: string;
+}
+
+async function savedSaml(parts: CompanyParts, accountId: string, wanted: SamlWanted): Promise<void> {
+  refuseNotOffered(parts.settings);
+  const { settingsBy } = await import('./saml/setting.ts');
+  const { metadata, emailAttribute, ...given } = wanted;
+  const saml = await settingsBy(readingOf(parts), metadata, emailAttribute);
+  // An earlier version of this gateway reads these as a provider that it cannot reach.
+  const client = { issuer: saml.entityId, clientId: '', scopes: [], verifiedClaim: 'email_verified' };
+  await keep(parts, accountId, { ...given, ...client, saml }, '');
+}
+
+async function problemOfSaml(parts: CompanyParts, saml: SamlSettings): Promise<string | undefined> {
+  if (saml.metadataUrl === '') return undefined;
+  const { settingsAgain } = await import('./saml/setting.ts');
+  try {
+    await settingsAgain(readingOf(parts), saml);
+    return undefined;
+  } catch (error) {
+    if (error instanceof GatewayError) return error.message;
+    throw error;
+  }
+}
+
+const readingOf = ({ host, clock, settings: { companies } }: CompanyParts) => ({
+  fetch: guardedFetch(host.fetch, companies.private_providers),
+  isAnyAllowed: companies.private_providers,
+  now: clock.now(),
+});
+
+function refuseNotOffered({ companies }: CompanyParts['settings']): void {
+  if (companies.sign_in) return;
+  throw new GatewayError('not_found', 'On this gateway the operator sets up providers.', { code: 'not_available' });
+}
+
+/** One name may be of a provider for OpenID Connect and of one for SAML, which name people differently. */
+const isOne = (before: ProviderSettings, after: ProviderSettings) =>
+  before.issuer === after.issuer && (before.saml === undefined) === (after.saml === undefined);
+
+async function keep(parts: CompanyParts, accountId: string, wanted: ProviderSettings, secret: string): Promise<void> {
+  const { store, clock, random } = parts;
+  const before = await store.providerOf(accountId);
   // Identities of another provider are not those of this one, even where their names are the same.
-  if (before !== undefined && !isSame) await store.removeProvider(before.id);
+  if (before !== undefined && !isOne(viewOf(before), wanted)) await store.removeProvider(before.id);
   const id = providerIdOf(accountId);
-  const sealed = sealText(kept, id, parts.secrets(), random);
+  const sealed = sealText(secret, id, parts.secrets(), random);
   const row = { id, name: wanted.name, settings: JSON.stringify(wanted), sealed };
   await store.saveProvider(accountId, row, new Date(clock.now()));
 }

@@ -4,6 +4,7 @@ import type { Orm } from '../../common/domain/database.ts';
 import type { MemberRole } from '../../common/domain/organizations/rights.ts';
 import type { PeopleTables } from '../people/tables.ts';
 import { requiredStatements } from './required.ts';
+import { refreshStatements } from './saml/refresh.ts';
 import type { CompanyTables } from './tables.ts';
 import type { DomainView } from './types.ts';
 import { watchStatements } from './watch.ts';
@@ -23,6 +24,7 @@ export function openCompanyStore(orm: Orm, tables: CompanyTables, people: People
     ...providerStatements(orm, tables, people),
     ...peopleStatements(orm, tables),
     ...watchStatements(orm, tables),
+    ...refreshStatements(orm, tables),
     ...requiredStatements(orm, tables, people),
   };
 }

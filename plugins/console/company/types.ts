@@ -29,6 +29,19 @@ export interface DomainView {
   readonly missingSince: number | undefined;
 }
 
+/** An identity provider for SAML 2.0. */
+export interface SamlSettings {
+  readonly entityId: string;
+  /** Where people are sent. */
+  readonly entry: string;
+  /** In PEM; a signature by any of them counts. */
+  readonly certificates: readonly string[];
+  /** Name of the attribute with the mail address; empty: one of the usual ones, or the NameID. */
+  readonly emailAttribute: string;
+  /** Where its metadata is read again; empty: they were pasted. */
+  readonly metadataUrl: string;
+}
+
 /** As its owner writes it. */
 export interface ProviderSettings {
   readonly name: string;
@@ -38,6 +51,8 @@ export interface ProviderSettings {
   readonly verifiedClaim: string;
   readonly role: GrantedRole;
   readonly groups: readonly GroupRule[];
+  /** Set for one that speaks SAML: it has no client, and its issuer is its entity id. */
+  readonly saml?: SamlSettings | undefined;
 }
 
 export interface ProviderOfAccount extends ProviderSettings {

@@ -3,7 +3,9 @@
 import { passkey } from '@better-auth/passkey';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import { drizzleAdapter } from 'better-auth/adapters/drizzle';
-import { APIError, createAuthMiddleware } from 'better-auth/api';
+import { APIError, createAuthEndpoint, createAuthMiddleware } from 'better-auth/api';
+import { setSessionCookie } from 'better-auth/cookies';
+import { handleOAuthUserInfo } from 'better-auth/oauth2';
 import { genericOAuth, twoFactor } from 'better-auth/plugins';
 import type { Log } from '../../../core/contract/host-tools.ts';
 import { table } from '../../../core/contract/table.ts';
@@ -16,8 +18,9 @@ import { type Attempt, Devices, SignInAttempts } from './devices.ts';
 import { withHashedSessions } from './hashed-sessions.ts';
 import { resetPath } from './links.ts';
 import { type Mailer, words } from './mail.ts';
+import { arrival } from './providers/arrival.ts';
 import { discoveryAddress } from './providers/discovery.ts';
-import { personOf, type Tokens } from './providers/vouching.ts';
+import { personOf, type Tokens, vouchFor } from './providers/vouching.ts';
 import { numbered } from './secrets.ts';
 import { removeHalfMade } from './sign-up.ts';
 
@@ -96,6 +99,7 @@ export function createAuth(parts: AuthParts, origin: string, found?: FoundProvid
     plugins: [
       twoFactor({ issuer: settings.name, twoFactorTable: 'twoFactor' }),
       passkey({ rpID: new URL(origin).hostname, rpName: settings.name, origin }),
+      companyEntry(parts),
       ...(found === undefined ? [] : [genericOAuth({ config: [oidcConfig(parts, found)] })]),
     ],
   });
@@ -256,4 +260,21 @@ function logLine(log: Log, level: string, message: string): void {
   if (level === 'error') log.error({}, line);
   else if (level === 'warn') log.warn({}, line);
   else log.debug({}, line);
+}
+
+/** The last step of a sign-in by SAML; its address has nothing for requests that lead through no provider. */
+function companyEntry(parts: AuthParts) {
+  const enter = createAuthEndpoint('/company/enter', { method: 'GET' }, async (context) => {
+    const asserting = arrival.getStore()?.asserting;
+    if (asserting === undefined) throw new APIError('NOT_FOUND', { code: 'not_available' });
+    const { provider, claims, next } = asserting;
+    const { sub, ...person } = await vouchFor(parts, provider, claims);
+    const account = { providerId: provider.id, accountId: sub };
+    const result = await handleOAuthUserInfo(context, { userInfo: { ...person, id: sub }, account, callbackURL: next });
+    if (result.error !== null || result.data === null)
+      throw new APIError('FORBIDDEN', { code: String(result.error).replaceAll(' ', '_') });
+    await setSessionCookie(context, result.data);
+    throw context.redirect(next);
+  });
+  return { id: 'company-entry', endpoints: { enter } };
 }

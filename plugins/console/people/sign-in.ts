@@ -3,6 +3,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { withNulField } from '../../../core/json/nul-field.ts';
 import type { Companies } from '../company/companies.ts';
+import type { SamlProvider } from '../company/saml/parts.ts';
 import type { OidcProvider } from '../config.ts';
 import { refuseForeign } from '../origin.ts';
 import type { People } from '../people.ts';
@@ -11,6 +12,7 @@ import type { AuthParts } from './auth-parts.ts';
 import { keepAuths, providerAuths } from './auths.ts';
 import { sessionTokenOf, signedByFirst, tokenByFirst } from './cookies.ts';
 import { sessionHash } from './hashed-sessions.ts';
+import { arrival } from './providers/arrival.ts';
 import type { Secrets } from './secrets.ts';
 import type { PeopleStore } from './store.ts';
 
@@ -20,7 +22,7 @@ export interface SignInParts extends AuthParts {
   readonly people: People;
   readonly store: PeopleStore;
   readonly oidc: readonly OidcProvider[];
-  readonly companies: Pick<Companies, 'found' | 'placed' | 'fetch' | 'requiredFor'>;
+  readonly companies: Pick<Companies, 'found' | 'placed' | 'fetch' | 'requiredFor' | 'saml'>;
   readonly sessionCookie: string;
 }
 
@@ -80,12 +82,28 @@ async function answerOf(parts: SignInParts, { plain, through }: Ways, asked: Ask
       throw new GatewayError('invalid_request', parts.domains.askProvider(actor.label), { code: 'use_provider' });
   }
   const provider = await providerOf(parts, asked);
+  if (provider?.saml !== undefined) return samlAnswer(parts, plain, { ...provider, saml: provider.saml }, asked);
   if (provider === undefined) {
     const leaving = path === '/sign-out' ? await leavingOf(parts, through, request) : undefined;
     const response = await (await plain.at(origin)).handler(request);
     return leaving === undefined || response.status >= 400 ? response : signedOut(response, leaving, origin);
   }
   return (await through.at(origin, provider)).handler(request);
+}
+
+/** Leaves for a provider that speaks SAML, or comes back from it. */
+async function samlAnswer(parts: SignInParts, plain: Ways['plain'], provider: SamlProvider, asked: Asked) {
+  const { request, origin, path } = asked;
+  const { saml } = parts.companies;
+  if (path === '/sign-in/social') {
+    const { leave } = await import('../company/saml/leaving.ts');
+    return leave(saml, provider, request, origin);
+  }
+  const { enter } = await import('../company/saml/entering.ts');
+  return enter(saml, provider, asked, async (asserting, last) => {
+    const auth = await plain.at(origin);
+    return arrival.run({ fetch: parts.fetch, asserting }, () => auth.handler(last));
+  });
 }
 
 /** Where a request leads through a provider: which one. */

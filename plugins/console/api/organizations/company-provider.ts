@@ -6,10 +6,28 @@ import { changesBetween, changesOf } from '../routing/audit-changes.ts';
 import type { ConsoleServices } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, takes } from '../schemas.ts';
-import { changed, type group, ownCompany, providerInput, turnOf, view } from './company-view.ts';
+import { changed, type group, ownCompany, providerInput, text, turnOf, view } from './company-view.ts';
 
 const save = route('post', '/members/sign-in/provider', 'Set the provider of the company', answers(view), {
   body: takes(providerInput),
+});
+const saveSaml = route('post', '/members/sign-in/saml', 'Set a provider that speaks SAML 2.0', answers(view), {
+  body: takes(
+    providerInput
+      .pick({ name: true, role: true, groups: true })
+      .extend({
+        metadata: text(60_000).describe(
+          'Its metadata (XML), or the https address of these, which is read again daily.',
+        ),
+        emailAttribute: z
+          .string()
+          .trim()
+          .max(200)
+          .default('')
+          .describe('Attribute with the mail address; empty: one of the usual ones, or the NameID.'),
+      })
+      .openapi('CompanySamlInput'),
+  ),
 });
 const removeProvider = route(
   'delete',
@@ -44,6 +62,17 @@ export function companyProviderRoutes(services: ConsoleServices) {
         subject: json.name,
         changes: [...changes, ...changesOf(secret)],
         run: changed(services, c, (accountId) => companies.save(accountId, wanted, clientSecret)),
+      };
+    })
+    .action(saveSaml, async ({ c, json }) => {
+      const before = (await ownCompany(services, c)).provider;
+      const { metadata, emailAttribute, ...given } = { ...json, groups: json.groups.map(withoutNull) };
+      const changes = changesBetween({ ...before, ...before?.saml }, { ...given, emailAttribute, metadata });
+      return {
+        action: 'sign-in.provider',
+        subject: json.name,
+        changes,
+        run: changed(services, c, (accountId) => companies.saveSaml(accountId, { ...given, metadata, emailAttribute })),
       };
     })
     .action(removeProvider, async ({ c }) => ({

@@ -1,10 +1,12 @@
 /** What owners see of their company's sign-in, and how often it may be changed. */
 
+import { X509Certificate } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { grantedRoles } from '../../company/config.ts';
 import { providerIdOf } from '../../company/providers.ts';
 import { recordOf } from '../../company/records.ts';
+import { samlAddresses } from '../../company/saml/parts.ts';
 import type { DomainView, ProviderOfAccount } from '../../company/types.ts';
 import { lapseMs } from '../../company/watch.ts';
 import { authPath } from '../../people/auth-names.ts';
@@ -45,6 +47,21 @@ const domainView = z
       .describe('When it stops to bring in new people, since its record is gone; null: the record is there.'),
   })
   .openapi('CompanyDomain');
+const provider = providerInput
+  .omit({ clientSecret: true })
+  .extend({
+    saml: z
+      .object({
+        entityId: z.string(),
+        entry: z.string().describe('Where people are sent.'),
+        emailAttribute: z.string(),
+        metadataUrl: z.string().describe('Read again daily; empty: the metadata was pasted.'),
+        certificates: z.array(z.object({ fingerprint: z.string().describe('SHA-256.'), expiresAt: instant })),
+      })
+      .nullable()
+      .describe('Set for one that speaks SAML 2.0; its client id is empty.'),
+  })
+  .openapi('CompanyProvider');
 export const view = z
   .object({
     offered: z.boolean().describe('false: this gateway lets owners set up no provider.'),
@@ -60,7 +77,10 @@ export const view = z
       })
       .describe('SCIM 2.0: where the directory of the company says who is in the account.'),
     required: z.boolean().describe('Whether people of the domains sign in by the provider alone.'),
-    provider: providerInput.omit({ clientSecret: true }).nullable().openapi('CompanyProvider'),
+    saml: z
+      .object({ acs: z.string(), entityId: z.string().describe('Address of the metadata of this gateway, too.') })
+      .describe('What is registered at a provider that speaks SAML 2.0.'),
+    provider: provider.nullable(),
   })
   .openapi('CompanySignIn');
 
@@ -83,6 +103,7 @@ export async function shownCompany(services: ConsoleServices, c: RequestContext)
     domains: domains.map(domainJson),
     directory: await directoryJson(services, accountId, c.env.origin),
     required,
+    saml: samlAddresses(c.env.origin, providerIdOf(accountId)),
     provider: provider === undefined ? null : providerJson(provider),
   };
 }
@@ -113,6 +134,12 @@ async function directoryJson({ companies }: ConsoleServices, accountId: string, 
   return { address: `${origin}/console/scim/v2`, token: times ?? null };
 }
 
+/** What people compare with what the provider shows. */
+function certificateJson(pem: string) {
+  const { fingerprint256: fingerprint, validTo } = new X509Certificate(pem);
+  return { fingerprint, expiresAt: new Date(validTo).toISOString() };
+}
+
 const domainJson = (one: DomainView) => ({
   domain: one.domain,
   record: recordOf(one),
@@ -121,9 +148,10 @@ const domainJson = (one: DomainView) => ({
 });
 
 function providerJson(settings: ProviderOfAccount) {
-  const { name, issuer, clientId, scopes, verifiedClaim, role: given, groups } = settings;
+  const { name, issuer, clientId, scopes, verifiedClaim, role: given, groups, saml } = settings;
   return {
     ...{ name, issuer, clientId, scopes: [...scopes], verifiedClaim, role: given },
+    saml: saml === undefined ? null : { ...saml, certificates: saml.certificates.map(certificateJson) },
     groups: groups.map(({ claim, project = null, ...rule }) => ({
       ...rule,
       claim: typeof claim === 'string' ? claim : [...claim],

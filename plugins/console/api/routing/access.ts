@@ -45,6 +45,7 @@ export const access: Readonly<Record<string, Access>> = table({
   'POST /members/sign-in/domains/:domain/verify': 'own:signIn',
   'DELETE /members/sign-in/domains/:domain': 'own:signIn',
   'POST /members/sign-in/provider': 'own:signIn',
+  'POST /members/sign-in/saml': 'own:signIn',
   'DELETE /members/sign-in/provider': 'own:signIn',
   'POST /members/sign-in/directory': 'own:signIn',
   'DELETE /members/sign-in/directory': 'own:signIn',

@@ -4,8 +4,16 @@ import type { Host } from '../../../../core/contract/contract.ts';
 import type { OidcProvider } from '../../config.ts';
 import type { Claims } from './claims.ts';
 
+/** A person whom a provider without tokens has signed in. `next`: path of the page that they come back to. */
+export interface Asserting {
+  readonly provider: OidcProvider;
+  readonly claims: Claims;
+  readonly next: string;
+}
+
 interface Arrival {
   readonly fetch: Host['fetch'];
+  readonly asserting?: Asserting;
   /** Set when the provider's answer was found right. */
   vouched?: { readonly provider: OidcProvider; readonly claims: Claims };
 }

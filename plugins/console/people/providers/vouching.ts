@@ -28,7 +28,11 @@ const mostNameLength = 100;
 
 /** What better-auth makes or finds a person by. Throws APIError with the code that the sign-in page has words for. */
 export async function personOf(parts: VouchingParts, provider: OidcProvider, { userInfo }: Discovered, tokens: Tokens) {
-  const claims = await claimsOf(parts, provider, userInfo, tokens);
+  return vouchFor(parts, provider, await claimsOf(parts, provider, userInfo, tokens));
+}
+
+/** For claims that were found right. */
+export async function vouchFor(parts: VouchingParts, provider: OidcProvider, claims: Claims) {
   const sub = textOf(claims['sub'])!;
   await admitIdentity(parts, provider, claims, sub);
   const email = claims['email'] as string;

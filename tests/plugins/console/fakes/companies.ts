@@ -11,6 +11,7 @@ export function fakeCompanies(now: () => number): Companies {
   const asked = new Set<string>();
   return {
     isOffered: true,
+    saml: {} as Companies['saml'],
     fetch: () => Promise.reject(new Error('no network')),
     domains: {
       list: async () => [...domains.values()],
@@ -41,6 +42,12 @@ export function fakeCompanies(now: () => number): Companies {
     of: async () => provider,
     async save(_accountId, wanted) {
       provider = { ...wanted, id: 'company-0123456789abcdef' };
+    },
+    async saveSaml(_accountId, { metadata, emailAttribute, ...wanted }) {
+      const entityId = 'https://login.acme.example/saml';
+      const saml = { entityId, entry: `${entityId}/sso`, certificates: [], emailAttribute, metadataUrl: metadata };
+      const client = { issuer: entityId, clientId: '', scopes: [], verifiedClaim: 'email_verified' };
+      provider = { ...wanted, ...client, saml, id: 'company-0123456789abcdef' };
     },
     async remove() {
       provider = undefined;

@@ -18,11 +18,13 @@ const problems: Readonly<Record<Exclude<Problem, 'unknown'>, readonly string[]>>
     'no_code',
     'no_callback_url',
     'invalid_callback_request',
+    'saml_response_used',
     'nonce_binding_missing',
   ],
   down: ['provider_unreachable', 'temporarily_unavailable', 'server_error'],
   unusable: [
     'invalid_code',
+    'saml_response',
     'unable_to_get_user_info',
     'issuer_mismatch',
     'issuer_missing',

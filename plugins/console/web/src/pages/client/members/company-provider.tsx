@@ -13,10 +13,10 @@ import { useWork } from '../../../parts/use-work.ts';
 import type { CompanyChange as Change } from './keys.ts';
 
 type Provider = NonNullable<CompanySignIn['provider']>;
-type Rule = Provider['groups'][number];
+export type Rule = Provider['groups'][number];
 type GivenRole = Provider['role'];
 const roles = ['admin', 'billing', 'developer', 'viewer'] as const satisfies readonly MemberRole[];
-const empty: Omit<Provider, 'scopes' | 'groups'> = {
+const empty: Omit<Provider, 'scopes' | 'groups' | 'saml'> = {
   ...{ name: '', issuer: '', clientId: '', verifiedClaim: 'email_verified', role: 'developer' },
 };
 
@@ -27,12 +27,22 @@ interface ProviderFormProps {
 
 export function ProviderForm({ of, change }: ProviderFormProps) {
   const { t } = useTranslation();
-  const [wanted, setWanted] = useState(() => ({ ...empty, ...of.provider }));
+  const provider = of.provider?.saml === null ? of.provider : null;
+  const [wanted, setWanted] = useState(() => ({ ...empty, ...provider }));
   const [secret, setSecret] = useState('');
-  const [rules, setRules] = useState<readonly Rule[]>(of.provider?.groups ?? []);
+  const [rules, setRules] = useState<readonly Rule[]>(provider?.groups ?? []);
   const { busy, problem, run } = useWork((error) => error);
   const save = async () => {
-    const body = { ...wanted, groups: rules, ...(secret === '' ? {} : { clientSecret: secret }) };
+    const { name, issuer, clientId, verifiedClaim, role } = wanted;
+    const body = {
+      name,
+      issuer,
+      clientId,
+      verifiedClaim,
+      role,
+      groups: rules,
+      ...(secret === '' ? {} : { clientSecret: secret }),
+    };
     await change('POST', '/provider', body);
     setSecret('');
   };
@@ -68,7 +78,7 @@ export function ProviderForm({ of, change }: ProviderFormProps) {
             type="password"
             autoComplete="off"
             label={t('client.company.clientSecret')}
-            {...(of.provider === null ? { required: true } : { description: t('client.company.secretKept') })}
+            {...(provider === null ? { required: true } : { description: t('client.company.secretKept') })}
             value={secret}
             onChange={({ currentTarget }) => setSecret(currentTarget.value)}
           />
@@ -84,7 +94,7 @@ export function ProviderForm({ of, change }: ProviderFormProps) {
         <Groups rules={rules} onChange={setRules} />
         {problem !== undefined && <ErrorState error={problem} />}
         <Group justify="flex-end">
-          {of.provider !== null && <Saved change={change} />}
+          {provider !== null && <Saved change={change} />}
           <Button type="submit" loading={busy}>
             {t('shell.save')}
           </Button>
@@ -100,7 +110,7 @@ interface RoleSelectProps {
   readonly onChange: (role: GivenRole) => void;
 }
 
-function RoleSelect({ label, value, onChange }: RoleSelectProps) {
+export function RoleSelect({ label, value, onChange }: RoleSelectProps) {
   const { t } = useTranslation();
   return (
     <Select
@@ -118,7 +128,7 @@ interface GroupsProps {
   readonly onChange: (rules: readonly Rule[]) => void;
 }
 
-function Groups({ rules, onChange }: GroupsProps) {
+export function Groups({ rules, onChange }: GroupsProps) {
   const { t } = useTranslation();
   const set = (at: number, part: Partial<Rule>) =>
     onChange(rules.map((rule, index) => (index === at ? { ...rule, ...part } : rule)));
@@ -172,7 +182,7 @@ function Groups({ rules, onChange }: GroupsProps) {
   );
 }
 
-function Saved({ change }: { readonly change: Change }) {
+export function Saved({ change }: { readonly change: Change }) {
   const { t } = useTranslation();
   const [removing, setRemoving] = useState(false);
   const { busy, run } = useWork((error) => {

@@ -1,5 +1,5 @@
 /** Sign-in of the company: its domains with their records, and its provider. */
-import { Button, Group, Skeleton, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Select, Skeleton, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -16,6 +16,7 @@ import { useWork } from '../../../parts/use-work.ts';
 import { Directory } from './company-directory.tsx';
 import { ProviderForm } from './company-provider.tsx';
 import { Required } from './company-required.tsx';
+import { SamlForm } from './company-saml.tsx';
 import type { CompanyChange as Change } from './keys.ts';
 import '../../../parts/company-texts.ts';
 
@@ -39,10 +40,37 @@ export default function Company() {
       <Text fz="sm">{t('client.company.hint')}</Text>
       <Domains rows={found.data.domains} change={change} />
       <Panel title={t('client.company.provider')}>
-        <ProviderForm of={found.data} change={change} />
+        <ProviderByKind of={found.data} change={change} />
       </Panel>
       {found.data.provider !== null && <Required required={found.data.required} change={change} />}
       <Directory of={found.data.directory} onChanged={() => found.refetch()} />
+    </Stack>
+  );
+}
+
+interface ProviderProps {
+  readonly of: CompanySignIn;
+  readonly change: Change;
+}
+
+function ProviderByKind({ of, change }: ProviderProps) {
+  const { t } = useTranslation();
+  const [kind, setKind] = useState(of.provider?.saml ? 'saml' : 'oidc');
+  const kinds = [
+    { value: 'oidc', label: 'OpenID Connect' },
+    { value: 'saml', label: 'SAML 2.0' },
+  ];
+  return (
+    <Stack>
+      <Select
+        label={t('client.company.protocol')}
+        allowDeselect={false}
+        maw={260}
+        data={kinds}
+        value={kind}
+        onChange={(value) => setKind(value!)}
+      />
+      {kind === 'saml' ? <SamlForm of={of} change={change} /> : <ProviderForm of={of} change={change} />}
     </Stack>
   );
 }
