@@ -41,6 +41,7 @@ const full: FileFault = {
 /** Keys of its calls are forgotten after a day. */
 const longestMs = 20 * 3_600_000;
 const late: FileFault = { code: 'server_error', message: 'The file could not be read for too long; put it in again.' };
+const notKept: FileFault = { code: 'server_error', message: 'Nothing of this account is kept any more.' };
 const gone: FileFault = { code: 'invalid_file', message: 'The file is not there any more.' };
 
 export class Worker {
@@ -159,6 +160,10 @@ export class Worker {
     let refusal: Refusal;
     try {
       const by = await host.get(keyring).callerOf(job.keyId, remoteAddress, headers);
+      if (by.retention === 'none') {
+        await files.fail(job, token, notKept);
+        return undefined;
+      }
       const keyed = { ...headers, 'idempotency-key': `${job.id} chunk ${group[0]!.number} try ${job.tries}` };
       const embedded = await embed(host, {
         store,

@@ -90,6 +90,28 @@ test('a worker that has lost its file keeps nothing more of it', async () => {
   );
 });
 
+test('a file that waits when nothing of its account may be kept any more fails, and nothing of it stays', async () => {
+  await using model = await startModel();
+  await using world = await openWorld({ embeddings: model.url });
+  const { client, id: name } = await world.account();
+  const { id } = await client.vectorStores.create({});
+  const { id: file_id } = await client.files.create({ file: fileOf('a.txt', whole), purpose: 'assistants' });
+  model.hold();
+  await client.vectorStores.files.create(id, { file_id, chunking_strategy });
+  await until('the first call of the model', async () => model.seen.length === 1);
+  const command = world.gateway.gateway.commands.find((one) => one.name === 'accounts retention')!;
+  await command.run({ name, retention: 'none' });
+  await until('the change', async () =>
+    client.vectorStores.create({}).then(
+      () => false,
+      () => true,
+    ),
+  );
+  model.release();
+  const file = await client.vectorStores.files.poll(id, file_id, polling);
+  assert.deepEqual([file.status, file.usage_bytes, model.seen.length], ['failed', 0, 1]);
+});
+
 test('an account pays one token for each piece of its files and each query, whatever their texts and pieces are', async () => {
   await using model = await startModel();
   await using world = await openWorld({ embeddings: model.url });

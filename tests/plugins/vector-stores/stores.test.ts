@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
+import { until } from '../../helpers/until.ts';
 import { fileOf, openWorld, type World } from './world.ts';
 
 let world: World;
@@ -280,6 +281,12 @@ test('an account of which nothing is kept gets no stores, and puts nothing into 
   const { id } = await client.vectorStores.create({});
   const command = world.gateway.gateway.commands.find(({ name }) => name === 'accounts retention')!;
   await command.run({ name: account, retention: 'none' });
+  await until('the change', async () =>
+    client.vectorStores.create({}).then(
+      () => false,
+      () => true,
+    ),
+  );
   const refused = { status: 403, code: 'retention_none' };
   await assert.rejects(client.vectorStores.create({}), refused);
   await assert.rejects(client.vectorStores.files.create(id, { file_id: 'file-none' }), refused);
