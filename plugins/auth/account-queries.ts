@@ -230,7 +230,7 @@ function projectStatements({ orm }: Database, { keys, projects }: AuthTables) {
 
 function columnsOf(keys: AuthTables['keys']) {
   const { id, accountId, name, prefix, hash, models, expiresAt, revokedAt, createdAt, lastUsedAt } = keys;
-  const { addresses, limits, capAmount, capEvery, project, images, tags, person, access, rotatedAt } = keys;
+  const { addresses, limits, capAmount, capEvery, project, images, tags, regions, person, access, rotatedAt } = keys;
   const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt, rotatedAt, person, access };
-  return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery, project, images, tags };
+  return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery, project, images, tags, regions };
 }

@@ -1,6 +1,7 @@
 /** A key as it is kept in memory, made of its row. */
 import type { Caller } from '../common/domain/accounts.ts';
 import { parseRatio } from '../common/domain/money.ts';
+import { inBoth } from '../common/domain/organizations/placement.ts';
 import { AddressList } from './addresses.ts';
 import { capOf } from './key-terms.ts';
 import type { ValidKey } from './store.ts';
@@ -45,6 +46,7 @@ export function toCachedKey(row: ValidKey, checkedAtMs: number): CachedKey {
       ...attributionOf(row),
       ...(row.access === 'organization' ? { access: row.access } : {}),
       ...ofAccount(row),
+      ...boundTo(row),
       ...(row.limits === null ? {} : { keyLimits: row.limits }),
       ...(cap === undefined ? {} : { cap }),
       ...(row.images === 'wait' ? { waitsForImages: true } : {}),
@@ -66,6 +68,13 @@ function ofAccount({ multiplier, retention }: ValidKey): Partial<Caller> {
     ...(retention === null ? {} : { retention }),
   };
 }
+
+function boundTo({ regions, projectRegions }: ValidKey): Partial<Caller> {
+  const allowed = inBoth(setOf(regions), setOf(projectRegions));
+  return allowed === undefined ? {} : { regions: allowed };
+}
+
+const setOf = (names: readonly string[] | null) => (names === null ? undefined : new Set(names));
 
 /** What its calls are for. */
 function attributionOf({ project, projectModels, person, projectId }: ValidKey): Partial<Caller> {

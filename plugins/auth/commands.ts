@@ -80,6 +80,7 @@ export function keyCommands(host: Host, accountService: AccountService): Command
         '--cap <usd>': 'USD that it may spend, such as 20, or 5/day, 50/week, 100/month',
         '--tags <list>':
           'what its calls are for, separated by commas: team=search for all of them, env for a value that requests say',
+        '--regions <list>': 'regions in which its calls may be processed, separated by commas; without it anywhere',
         '--access <what>':
           'organization: a key that administers its account below /v1/organization/, and calls nothing',
         '--images <task|wait>': 'what orders of images are answered with: their task, or after a wait the images',
@@ -237,6 +238,7 @@ async function createKey(host: Host, accountService: AccountService, values: Val
     cap: cap === undefined ? undefined : readCap(cap),
     images: text(values, 'images') as ImageAnswer | undefined,
     tags: listed(values, 'tags'),
+    regions: listed(values, 'regions'),
     access: text(values, 'access') as KeyTerms['access'],
   };
   const created = await accountService.makeKey(account.id, terms);

@@ -4,6 +4,7 @@ import { invalid } from '../../core/json/request-body.ts';
 import { imageAnswers, type KeyCap } from '../common/domain/accounts.ts';
 import { type KeyTerms, noProject } from '../common/domain/admin/accounts.ts';
 import { money } from '../common/domain/money.ts';
+import { mostRegions, regionName } from '../common/domain/organizations/placement.ts';
 import type { Limits } from '../common/domain/plans.ts';
 import { addressProblem } from './addresses.ts';
 import { validTags } from './tags.ts';
@@ -30,6 +31,8 @@ export interface TermsRow {
   /** null: `task`. */
   images: string | null;
   tags: string[] | null;
+  /** null: anywhere. */
+  regions: string[] | null;
 }
 
 /** Validates terms and converts them to a row. Throws invalid_request that names the field. */
@@ -51,12 +54,13 @@ export function rowOfTerms(terms: KeyTerms): TermsRow {
     project: validProject(terms.project),
     images: images === 'wait' ? images : null,
     tags: validTags(terms.tags),
+    regions: validRegions(terms.regions, 'key'),
   };
 }
 
 /** The terms of a row, for views. */
 export function termsOfRow(row: TermsRow): KeyTerms {
-  const { name, models, expiresAt, addresses, limits, project, images, tags } = row;
+  const { name, models, expiresAt, addresses, limits, project, images, tags, regions } = row;
   return {
     name,
     ...(project === null ? {} : { project }),
@@ -67,6 +71,7 @@ export function termsOfRow(row: TermsRow): KeyTerms {
     ...given(capOf(row)),
     ...(images === 'wait' ? { images } : {}),
     ...(tags === null ? {} : { tags }),
+    ...(regions === null ? {} : { regions }),
   };
 }
 
@@ -100,6 +105,16 @@ export function validModels(models: readonly string[], owner: 'key' | 'project')
   if (models.length === 0 || models.length > maxModels)
     throw invalid(`A ${owner} that is bound to models names 1 to ${maxModels} of them.`, 'models');
   return models.map((model) => validName(model, 'models'));
+}
+
+export function validRegions(regions: readonly string[] | undefined, owner: 'key' | 'project'): string[] | null {
+  if (regions === undefined) return null;
+  const named = [...new Set(regions.map((region) => region.trim()))].sort();
+  if (named.length > 0 && named.length <= mostRegions && named.every((region) => regionName.test(region))) return named;
+  throw invalid(
+    `A ${owner} that is bound to regions names 1 to ${mostRegions} of them, in small letters, such as eu.`,
+    'regions',
+  );
 }
 
 function validAddresses(addresses: readonly string[]): string[] {

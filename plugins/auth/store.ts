@@ -54,10 +54,12 @@ export interface ValidKey {
   project: string | null;
   projectId: string | null;
   projectModels: string[] | null;
+  projectRegions: string[] | null;
   projectArchivedAt: Date | null;
   person: string | null;
   access: string | null;
   tags: string[] | null;
+  regions: string[] | null;
   /** By which a replaced secret was found, and until when it works; null: the key's own was. */
   replacedDigest: string | null;
   replacedEndsAt: Date | null;
@@ -145,8 +147,8 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
 }
 
 function restrictionsOf(keys: AuthTables['keys']) {
-  const { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags } = keys;
-  return { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags };
+  const { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags, regions } = keys;
+  return { models, expiresAt, addresses, limits, capAmount, capEvery, images, project, tags, regions };
 }
 
 /** The project's id. It begins here if there is none. */
@@ -180,6 +182,7 @@ function keyReads({ orm }: Database, { accounts, keys, projects, digests, replac
         access: keys.access,
         projectId: projects.id,
         projectModels: projects.models,
+        projectRegions: projects.regions,
         projectArchivedAt: projects.archivedAt,
         replacedDigest: replaced.digest,
         replacedEndsAt: replaced.endsAt,

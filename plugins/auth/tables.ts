@@ -36,6 +36,7 @@ export function authTables(schema: string) {
     project: text('project'),
     images: text('images'),
     tags: text('tags').array(),
+    regions: text('regions').array(),
     person: text('person'),
     access: text('access'),
     rotatedAt: instant('rotated_at'),
@@ -46,6 +47,7 @@ export function authTables(schema: string) {
     name: text('name').notNull(),
     owner: text('owner'),
     models: text('models').array(),
+    regions: text('regions').array(),
     createdAt: instant('created_at').notNull().defaultNow(),
     archivedAt: instant('archived_at'),
   });

@@ -5,6 +5,8 @@ import { type Caller, caller, keyring } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { batchLine, keyedCalls, spendGuard } from '../common/domain/calls.ts';
 import { type Money, zero } from '../common/domain/money.ts';
+import { type Placement, placementOf } from '../common/domain/organizations/placement.ts';
+import { plans } from '../common/domain/plans.ts';
 import { renderError } from '../common/kit/dialects.ts';
 import { orderTrace, readTraceParent } from '../common/wire/trace.ts';
 import type { Batch, LineAnswer, TakenLine } from './batch.ts';
@@ -151,6 +153,18 @@ export function refused(batch: Pick<Batch, 'dialect'>, error: GatewayError): Lin
 export async function isKeptNoMore(host: Host, batch: Batch): Promise<boolean> {
   const known = await knownTo(host, batch).catch(() => undefined);
   return known?.retention === 'none';
+}
+
+/** Where its lines may be processed. Its vendor's batch is ordered there, or its lines are made as calls. */
+export async function placementFor(host: Host, batch: Batch): Promise<Placement | undefined> {
+  const known = await knownTo(host, batch).catch((error: unknown) => {
+    if (isPassing(error)) throw error;
+    return undefined;
+  });
+  if (known === undefined) return undefined;
+  const { plan, planEndsAt = Number.POSITIVE_INFINITY } = known;
+  const offers = host.find(plans);
+  return placementOf(known, offers?.terms(planEndsAt <= host.clock.now() ? offers.default : plan));
 }
 
 const knownTo = (host: Host, { keyId, remoteAddress, headers }: Batch) =>

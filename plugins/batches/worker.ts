@@ -11,7 +11,7 @@ import type { Batch, Counts, DoneLine, InputError, TakenLine } from './batch.ts'
 import { type InputLimits, readInput } from './input.ts';
 import type { LineRows } from './line-rows.ts';
 import { isError, outputLine } from './output.ts';
-import { isKeptNoMore, performLine, unknownOutcome } from './perform.ts';
+import { isKeptNoMore, performLine, placementFor, unknownOutcome } from './perform.ts';
 import type { BatchRows, Renewed } from './rows.ts';
 import { type BatchSpace, bytesOfLines, spaceOf } from './space.ts';
 import { LineUsage } from './usage.ts';
@@ -127,7 +127,7 @@ export class Worker {
         await lines.add(batch.id, group);
       };
       const { total, model, errors } = await readInput(opened.body, batch.endpoint, this.#options.limits, take);
-      const vendor = chooseVendor(host, batch.endpoint, model);
+      const vendor = chooseVendor(host, batch.endpoint, model, await placementFor(host, batch));
       if (errors.length === 0) await rows.begin(batch.id, token, total, vendor);
       else await this.#fail(batch, token, errors);
     } catch (error) {

@@ -199,6 +199,11 @@ export const errorCodes: Readonly<Record<string, ErrorCode>> = table({
   ),
   reference_used: of('conflict', 'The reference of this credit was used for another one.', 'Use another reference.'),
   refund_too_high: of('conflict', 'The refund is more than what was charged.', 'Refund at most the rest.'),
+  region_unavailable: of(
+    'forbidden',
+    'The model is not served in the regions that the plan, project and key allow together.',
+    'Choose another model, or a key of other regions; the operator labels providers.',
+  ),
   resource_not_found: of(
     'invalid_request',
     'A file, container or conversation is not known to this account.',

@@ -23,8 +23,8 @@ export const created = async (projects: ProjectAdmin, accountId: string, body: U
 
 export async function changed(projects: ProjectAdmin, accountId: string, id: string, body: Uint8Array) {
   const name = nameIn(body);
-  const { owner, models } = await known(projects, accountId, id);
-  return shown(await projects.change(accountId, id, { name, owner, models }));
+  const { owner, models, regions } = await known(projects, accountId, id);
+  return shown(await projects.change(accountId, id, { name, owner, models, regions }));
 }
 
 export async function archived(projects: ProjectAdmin, accountId: string, id: string) {

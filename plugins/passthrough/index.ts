@@ -7,9 +7,13 @@ import {
   type Exchange,
   upstreamRequest,
 } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { reloadable } from '../../core/contract/reloadable.ts';
 import { duration, z } from '../../core/contract/schema.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { placementIn } from '../common/domain/organizations/placement.ts';
+import { plan } from '../common/domain/plans.ts';
 
 /** Headers of one connection (RFC 9110, 7.6.1), and those that the transport sets. */
 const hopByHop = new Set([
@@ -47,6 +51,7 @@ export default definePlugin({
     idle: duration().default(600_000).describe('Longest silence inside an answer. Raise it for streams that pause.'),
   }),
   requires: [opened],
+  optional: [caller, plan],
   sets: [upstreamRequest],
   setup(_host, config) {
     const open = (exchange: Exchange) => exchange.set(opened, true);
@@ -63,6 +68,7 @@ export default definePlugin({
     return reloadable({ endpoints }, config, (settings) => ({
       handle(exchange, next) {
         const { method, path, query, headers, body } = exchange.request;
+        if (placementIn(exchange) !== undefined) throw nowhere();
         const search = query.size === 0 ? '' : `?${query}`;
         exchange.set(upstreamRequest, {
           url: settings.upstream + path + search,
@@ -80,6 +86,13 @@ export default definePlugin({
     }));
   },
 });
+
+/** Where the server behind it is, and what it keeps, is not known. */
+const nowhere = () =>
+  new GatewayError('forbidden', 'This address is not for keys that are bound to regions or keep nothing.', {
+    code: 'region_unavailable',
+    shouldRetry: false,
+  });
 
 function passed(answer: Answer): Answer {
   answer.headers = passing(answer.headers);

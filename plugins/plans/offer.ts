@@ -1,6 +1,7 @@
 /** A plan's offer, as configured and as other plugins see it. */
 import { count, duration, z } from '../../core/contract/schema.ts';
 import { ratio, usd } from '../common/domain/money-schema.ts';
+import { mostRegions, regionName } from '../common/domain/organizations/placement.ts';
 import type { PlanOffer, PlanTerms } from '../common/domain/plans.ts';
 
 /** Bounds keep the limiter's integers exact. */
@@ -40,6 +41,14 @@ export const offerSchema = z.strictObject({
     .array(z.string().min(1))
     .optional()
     .describe('Models that the plan allows. Set it to keep dear models out of a plan. Default: all.'),
+  regions: z
+    .array(z.string().regex(regionName, 'a region is small letters, digits and dashes, such as eu'))
+    .min(1)
+    .max(mostRegions)
+    .optional()
+    .describe(
+      'Regions in which its calls may be processed: only providers that are labelled with these alone serve them. Set it for plans with such a promise. Default: anywhere.',
+    ),
   multiplier: ratio()
     .optional()
     .describe('Ratio on the official price, such as 2 or 1.6. Set it to give a plan its own margin. Default: 1.'),
@@ -87,6 +96,7 @@ export function toOffer(name: string, written: OfferConfig): Offer {
     name,
     limits: definedLimits(written.limits),
     models: models === undefined ? undefined : new Set(models),
+    ...(written.regions === undefined ? {} : { regions: new Set(written.regions) }),
     multiplier,
     price,
     grant,

@@ -3,6 +3,7 @@ import { duration, secretText, size, z } from '../../core/contract/schema.ts';
 import { isObject, tryParse } from '../../core/json/json.ts';
 import { familySchema, proxySchema, tlsSchema } from '../../core/tools/network-config.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
+import { mostRegions, regionName } from '../common/domain/organizations/placement.ts';
 import { traitsSchema } from '../common/domain/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
 import { headerSchema, type WrittenAuth } from './credentials.ts';
@@ -226,6 +227,20 @@ const entrySchema = z.strictObject({
     .default('refuse')
     .describe(
       "Ids of files, containers, conversations and the like that this vendor has not issued to the calling account through this gateway. refuse: such a request is an error; forward: they are sent. Use forward only for a vendor's account that belongs to one customer alone.",
+    ),
+  zdr: z
+    .boolean()
+    .default(false)
+    .describe(
+      'It keeps nothing of what it is sent, by your contract with it (zero data retention): it serves accounts of which nothing is kept. Turn it on where the contract says so for every model and key here.',
+    ),
+  regions: z
+    .array(z.string().regex(regionName, 'a region is small letters, digits and dashes, such as eu'))
+    .min(1)
+    .max(mostRegions)
+    .optional()
+    .describe(
+      'Regions in which it processes what it is sent, by names of your own such as eu; with several, each call may be in any of them. Set it where plans, projects or keys are bound to regions. Default: not known, so it serves none that is bound.',
     ),
   shared_ids: z
     .array(z.string().min(1).max(1_000))

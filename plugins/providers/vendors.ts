@@ -125,7 +125,11 @@ export function providerOf(name: string, section: ProviderConfig, host: Host, sc
   const traits = traitsOf(section);
   const { auth, dialect, models_url: modelsUrl } = section;
   const isRemote = Object.values(section.speaks).every((url) => url.startsWith('https:'));
-  const common = { name, speaks, dialect, modelsUrl, ...(isRemote ? { vendor: section.preset ?? name } : {}) };
+  const common = {
+    ...{ name, speaks, dialect, modelsUrl, regions: section.regions },
+    ...(isRemote ? { vendor: section.preset ?? name } : {}),
+    ...(section.zdr ? { zdr: true as const } : {}),
+  };
   if (auth === undefined) return { ...common, traits };
   if (isOneAuth(auth)) return { ...common, traits: authorizedBy(schemes, auth, traits) };
   const protocolTraits: Record<string, UpstreamTraits> = Object.create(null);

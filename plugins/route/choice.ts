@@ -1,8 +1,11 @@
 /** The order of the candidates: as listed, drawn by weight, fastest first, or the session's target first. */
 import type { Exchange } from '../../core/contract/contract.ts';
 import type { Random } from '../../core/contract/host-tools.ts';
+import { caller } from '../common/domain/accounts.ts';
 import { call, conversation, type Pinned } from '../common/domain/calls.ts';
 import type { Model } from '../common/domain/models.ts';
+import { placedFor, placementOf } from '../common/domain/organizations/placement.ts';
+import { plan } from '../common/domain/plans.ts';
 import { type TargetStrategy, translations } from '../common/domain/upstreams.ts';
 import { weightedAffinity } from '../common/kit/rendezvous.ts';
 import { type Session, type SessionTarget, sessionOf } from './affinity.ts';
@@ -142,7 +145,12 @@ export function orderOf(
   config: RouteConfig,
   pin?: Pinned,
 ): RequestOrder {
-  const { host, providers, registry, sessions } = tools;
+  const { host, registry, sessions } = tools;
+  const [who, terms] = [exchange.find(caller), exchange.find(plan)];
+  const isBound = who?.retention !== undefined || who?.regions !== undefined || terms?.regions !== undefined;
+  const providers = isBound
+    ? placedFor(placementOf(who, terms)!, tools.providers, wanted, pin?.provider)
+    : tools.providers;
   const { protocol, convertsTo, choices, stream } = exchange.get(call);
   if (pin !== undefined) checkPinned(pin, wanted, providers);
   const requested = { protocol: pin?.protocol ?? protocol, convertsTo, choices };

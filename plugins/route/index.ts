@@ -4,6 +4,7 @@ import { caller } from '../common/domain/accounts.ts';
 import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { attempts, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
 import { instead, model } from '../common/domain/models.ts';
+import { plan } from '../common/domain/plans.ts';
 import { openings, providers, target } from '../common/domain/upstreams.ts';
 import { Sessions } from './affinity.ts';
 import { beginBackgroundCall } from './background-calls.ts';
@@ -19,7 +20,7 @@ export default definePlugin<RouteConfig>({
   config: routeSchema,
   services: { requires: [providers], optional: [...endpointServices], provides: [upstreamHealth, openings] },
   requires: [call, model],
-  optional: [pinned, conversation, caller, spendGuard, instead],
+  optional: [pinned, conversation, caller, plan, spendGuard, instead],
   sets: [target, attempts],
   retries: true,
   setup(host, config) {

@@ -12,6 +12,7 @@ import {
   vendorBatch,
 } from '../common/domain/calls.ts';
 import { type Model, model } from '../common/domain/models.ts';
+import { placedIn } from '../common/domain/organizations/placement.ts';
 import { target, type UpstreamGate } from '../common/domain/upstreams.ts';
 import type { Session, SessionTarget } from './affinity.ts';
 import { Repeats } from './ambiguity.ts';
@@ -37,9 +38,8 @@ import { recordAttempt, recordCircuitOpen, recordCooldown, recordOrder } from '.
 import type { Tools } from './tools.ts';
 import { type Failure, Failures, isBreak, judge } from './verdict.ts';
 
-/** With all models; the listeners of each attempt stay with the request, and above ten Node warns of a leak. */
+/** With all models: above ten listeners of attempts Node warns of a leak. */
 const mostAttempts = 10;
-
 type RunningAttempt = Pick<HedgedAttempt, 'candidate' | 'attempt' | 'startedMs'>;
 
 export class RoutingSession {
@@ -78,9 +78,9 @@ export class RoutingSession {
     this.#tools = tools;
     this.#config = config;
     const pin = exchange.find(pinned);
-    const isHeld = pin?.isPreferred !== true || canServe(pin, exchange.get(model), tools.providers);
+    const isHeld = pin?.isPreferred !== true || canServe(pin, exchange.get(model), placedIn(exchange, tools.providers));
     this.#pin = isHeld ? pin : undefined;
-    this.#isForced = this.#pin !== undefined;
+    this.#isForced = isHeld && pin !== undefined;
     this.#streamed = exchange.get(call).stream;
   }
 

@@ -53,7 +53,7 @@ export function storeEndpoints(tools: EndpointTools): Endpoint[] {
       handle: one,
     },
     {
-      ...common,
+      ...keeping,
       ...{ method: 'POST', path: storePath, body: 'json' },
       describes: [{ summary: 'Changes a vector store.', body: jsonBody() }],
       async handle(exchange) {

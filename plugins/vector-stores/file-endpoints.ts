@@ -46,7 +46,7 @@ export function fileEndpoints(tools: EndpointTools): Endpoint[] {
       handle: async (exchange) => polled(fileShape(await fileOf(tools, exchange))),
     },
     {
-      ...common,
+      ...keeping,
       ...{ method: 'POST', path: filePath, body: 'json' },
       describes: [{ summary: 'Changes the attributes of a file in a vector store.', body: jsonBody('attributes') }],
       handle: (exchange) => change(tools, exchange),

@@ -80,6 +80,7 @@ function script(chance: Chance, length: number): Step[] {
       : { capAmount: null, capEvery: null }),
     images: chance.oneIn(3) ? 'wait' : null,
     tags: chance.oneIn(3) ? ['team=search', 'env'] : null,
+    regions: chance.oneIn(3) ? ['eu'] : null,
   });
   const made: string[] = [];
   const steps: Step[] = [];

@@ -48,6 +48,7 @@ export class CallerTable {
       person,
       project,
       tags,
+      regions,
     } = key;
     const { plan, planEndsAt, disabled, multiplier, retention } = this.accounts.get(accountId)!;
     const account = { accountId, plan, planEndsAt, disabled, multiplier, retention };
@@ -65,10 +66,12 @@ export class CallerTable {
       project,
       projectId: null,
       projectModels: null,
+      projectRegions: null,
       projectArchivedAt: null,
       person,
       access: null,
       tags,
+      regions,
       replacedDigest: null,
       replacedEndsAt: null,
     };

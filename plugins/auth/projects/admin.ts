@@ -7,7 +7,7 @@ import { isUuid } from '../../common/domain/database.ts';
 import type { ProjectAdmin, ProjectTerms, ProjectView } from '../../common/domain/organizations/projects.ts';
 import { cursorFor, pageOf, rowsFor, valuesIn } from '../../common/kit/paging.ts';
 import { isDuplicateName } from '../account-queries.ts';
-import { validModels, validName, validProject } from '../key-terms.ts';
+import { validModels, validName, validProject, validRegions } from '../key-terms.ts';
 import type { ProjectRow, ProjectStore, ProjectTermsRow } from './store.ts';
 
 export function openProjectAdmin(store: ProjectStore, clock: Clock): ProjectAdmin {
@@ -64,13 +64,14 @@ export function openProjectAdmin(store: ProjectStore, clock: Clock): ProjectAdmi
 
 const longestOwner = 100;
 
-function rowOf({ name, owner, models }: ProjectTerms): ProjectTermsRow {
+function rowOf({ name, owner, models, regions }: ProjectTerms): ProjectTermsRow {
   if (owner !== undefined && (owner === '' || owner.length > longestOwner))
     throw invalid('The owner of a project is the id of a person.', 'owner');
   return {
     name: validProject(validName(name, 'name'))!,
     owner: owner ?? null,
     models: models === undefined ? null : validModels(models, 'project'),
+    regions: validRegions(regions, 'project'),
   };
 }
 
@@ -80,11 +81,12 @@ const nameTaken = (name: string) =>
 export const noProjectThere = () => new GatewayError('not_found', 'There is no such project.', { field: 'project' });
 
 function viewOf(row: ProjectRow, keys: number): ProjectView {
-  const { id, accountId, name, owner, models, createdAt, archivedAt } = row;
+  const { id, accountId, name, owner, models, regions, createdAt, archivedAt } = row;
   return {
     ...{ id, accountId, name, keys },
     owner: owner ?? undefined,
     models: models ?? undefined,
+    regions: regions ?? undefined,
     createdAt: createdAt.getTime(),
     archivedAt: archivedAt?.getTime(),
   };

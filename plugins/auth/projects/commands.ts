@@ -11,6 +11,7 @@ import { noProjectThere } from './admin.ts';
 const ofAccount = { '--account <name>': 'account of the project, by name or id' };
 const termsOptions = {
   '--models <list>': 'models its keys may call, separated by commas; "all": every one that the key may',
+  '--regions <list>': 'regions in which calls of its keys may be processed, separated by commas; "all": anywhere',
   '--owner <person>': 'id of the member in charge',
 };
 
@@ -62,11 +63,11 @@ export function projectCommands(
       options: { ...ofAccount, '--name <name>': 'another name, which its keys get too', ...termsOptions },
       run: async (values) => {
         const before = await named(values);
-        const { accountId, id, name, owner, models } = before;
+        const { accountId, id, name, owner, models, regions } = before;
         const wanted = changedTerms(values);
         // One who has left the account stays until another is named.
         if (wanted.owner !== owner) await checkOwner(accountId, wanted);
-        const terms = { name: textOf(values, 'name') ?? name, owner, models, ...wanted };
+        const terms = { name: textOf(values, 'name') ?? name, owner, models, regions, ...wanted };
         return shownAs(await projects.change(accountId, id, terms), 'is changed');
       },
     },
@@ -103,9 +104,15 @@ function listing(accounts: Accounts, projects: ProjectAdmin): Command {
 function changedTerms(values: Values): Partial<ProjectTerms> {
   const models = textOf(values, 'models');
   const owner = textOf(values, 'owner');
-  const listed = models === 'all' ? undefined : models?.split(',').map((entry) => entry.trim());
-  return { ...(models === undefined ? {} : { models: listed }), ...(owner === undefined ? {} : { owner }) };
+  const regions = textOf(values, 'regions');
+  return {
+    ...(models === undefined ? {} : { models: listed(models) }),
+    ...(regions === undefined ? {} : { regions: listed(regions) }),
+    ...(owner === undefined ? {} : { owner }),
+  };
 }
+
+const listed = (written: string) => (written === 'all' ? undefined : written.split(',').map((entry) => entry.trim()));
 
 const shownAs = (project: ProjectView, state: string): CommandResult => ({
   json: project,

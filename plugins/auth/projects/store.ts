@@ -10,11 +10,12 @@ export interface ProjectRow {
   name: string;
   owner: string | null;
   models: string[] | null;
+  regions: string[] | null;
   createdAt: Date;
   archivedAt: Date | null;
 }
 
-export type ProjectTermsRow = Pick<ProjectRow, 'name' | 'owner' | 'models'>;
+export type ProjectTermsRow = Pick<ProjectRow, 'name' | 'owner' | 'models' | 'regions'>;
 
 /** Archived ones too: calls keep the ids of all. */
 const mostProjects = 1_000;

@@ -3,6 +3,7 @@ import type { Host } from '../../../core/contract/contract.ts';
 import type { Headers } from '../../../core/contract/message.ts';
 import { authorizations } from '../../common/domain/ledger.ts';
 import { catalog, type Model, speaksProtocol } from '../../common/domain/models.ts';
+import { type Placement, placed } from '../../common/domain/organizations/placement.ts';
 import { mergeTraits } from '../../common/domain/traits.ts';
 import { type Provider, providers } from '../../common/domain/upstreams.ts';
 import type { Batch } from '../batch.ts';
@@ -26,10 +27,16 @@ export const apiOf = (protocol: string): BatchApi | undefined => apis.find((api)
 type Finder = Pick<Host, 'find'>;
 
 /** The model's first target with native batches in the protocol of the lines; undefined: there is none. */
-export function chooseVendor(host: Finder, endpoint: string, model: string | undefined): VendorChoice | undefined {
+export function chooseVendor(
+  host: Finder,
+  endpoint: string,
+  model: string | undefined,
+  placement?: Placement,
+): VendorChoice | undefined {
   const api = apis.find(({ takes }) => takes(endpoint));
   const entry = model === undefined ? undefined : host.find(catalog)?.find(model);
-  const known = host.find(providers);
+  const all = host.find(providers);
+  const known = all === undefined || placement === undefined ? all : placed(placement, all);
   if (api === undefined || model === undefined || entry === undefined || known === undefined) return undefined;
   if (host.find(authorizations) === undefined) return undefined;
   const { protocol } = api;

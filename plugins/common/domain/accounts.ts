@@ -39,6 +39,8 @@ export interface Caller {
   readonly waitsForImages?: true;
   /** `none`: nothing of its calls may be kept; absent: what the operator's settings say. */
   readonly retention?: 'none';
+  /** Regions in which its calls may be processed, by its key and project; absent: anywhere. */
+  readonly regions?: ReadonlySet<string>;
 }
 
 /** Ids that stay with a call whatever becomes of its key. */

@@ -16,6 +16,8 @@ export interface PlanTerms {
   readonly limits: Limits;
   /** Models the plan allows; undefined: all. */
   readonly models: ReadonlySet<string> | undefined;
+  /** Regions in which its calls may be processed; absent: anywhere. */
+  readonly regions?: ReadonlySet<string> | undefined;
   /** Price ratio of the plan; undefined: 1. */
   readonly multiplier: Ratio | undefined;
   /** Money that the plan brings for each period; it expires with the period. */

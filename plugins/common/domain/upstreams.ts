@@ -30,6 +30,10 @@ export interface Provider {
   readonly keyCount?: number;
   /** How many requests it takes at once; absent: no bound is set. */
   readonly gate?: UpstreamGate | undefined;
+  /** It keeps nothing of what it is sent, by the operator's contract with it. */
+  readonly zdr?: true;
+  /** Where it processes what it is sent; absent: it is not known. */
+  readonly regions?: readonly string[] | undefined;
 }
 
 /** Concurrency slots of an upstream, and the queue for them. */

@@ -44,6 +44,8 @@ export interface Order {
   readonly clamped?: { readonly seconds?: number; readonly ratio?: string };
   /** The client waits for the result: an error of a busy vendor is returned at once, and the client may retry. */
   readonly waited?: true;
+  /** Regions in which it may be made; absent: anywhere. */
+  readonly regions?: readonly string[];
   /** Further members of the request under the client's names, for vendors with the same members in their protocol. */
   readonly extra: JsonObject;
   /** The client's name for a member, where it differs: a refusal uses it. */

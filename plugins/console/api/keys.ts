@@ -81,6 +81,7 @@ export const keyRow = z
       .describe(
         'What its calls are for: `team=search` on each, `env` with a value that requests say in x-gateway-tags.',
       ),
+    regions: z.array(z.string()).nullable().describe('Regions in which its calls may be processed; null: anywhere.'),
     access: z
       .enum(['organization'])
       .nullable()
@@ -110,6 +111,12 @@ export const keyTerms = z
     expiresAt: instantInput.nullish(),
     images: z.enum(imageAnswers).nullish(),
     tags: z.array(z.string().min(1).max(100)).max(8).nullish(),
+    regions: z
+      .array(z.string().min(1).max(32))
+      .min(1)
+      .max(20)
+      .nullish()
+      .describe('Regions in which its calls may be processed; null: anywhere; absent in a change: as before.'),
     access: z
       .enum(['organization'])
       .nullish()
@@ -122,7 +129,7 @@ const writeKey = writerOf(keyRow);
 export const keyJson = (view: KeyView) => writeKey({ ...view, images: view.images ?? 'task' });
 
 const given = { name: true, project: true, models: true, addresses: true, limits: true, cap: true } as const;
-const writeTerms = writerOf(keyRow.pick({ ...given, images: true, tags: true, expiresAt: true }));
+const writeTerms = writerOf(keyRow.pick({ ...given, images: true, tags: true, regions: true, expiresAt: true }));
 /** What the owner of a key chooses. */
 const termsJson = (chosen: KeyTerms) => writeTerms({ ...chosen, images: chosen.images ?? 'task' });
 
@@ -138,7 +145,7 @@ const ownKeyJson = ({ row, spent, capSpent }: OwnKey) => ({
 });
 
 export function termsOf(body: z.output<typeof keyTerms>): KeyTerms {
-  const { name, project, models, addresses, limits, cap, expiresAt, images, tags, access } = body;
+  const { name, project, models, addresses, limits, cap, expiresAt, images, tags, regions, access } = body;
   return {
     name,
     project: project ?? undefined,
@@ -153,6 +160,7 @@ export function termsOf(body: z.output<typeof keyTerms>): KeyTerms {
     expiresAt: expiresAt ?? undefined,
     images: images ?? undefined,
     tags: tags ?? undefined,
+    regions: regions ?? undefined,
     access: access ?? undefined,
   };
 }
@@ -226,7 +234,8 @@ export function keyRoutes(services: ConsoleServices) {
     })
     .action(change, async ({ param: { id: subject }, json, c }) => {
       const before = await ownKey(services, c, subject);
-      const terms = await allowedTerms(services, c, json);
+      const regions = json.regions === undefined ? before.regions : (json.regions ?? undefined);
+      const terms = { ...(await allowedTerms(services, c, json)), regions };
       const admin = need(services, accountAdmin);
       const { accountId } = before;
       const changes = changesBetween(termsJson(before), termsJson(terms));

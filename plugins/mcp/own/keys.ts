@@ -73,10 +73,10 @@ async function made(
   const latest = host.clock.now() + days * dayMs;
   const expiresAt = Math.min(latest, own.expiresAt ?? latest);
   const chosen = modelsOf(own, models);
-  const { project, addresses, limits, images, tags, person } = own;
+  const { project, addresses, limits, images, tags, regions, person } = own;
   // Several caps together would be more than that of this key.
   if (own.cap !== undefined) throw new Failed('A key that has a cap makes no keys.');
-  const inherited = { project, addresses, limits, images, tags };
+  const inherited = { project, addresses, limits, images, tags, regions };
   const key = await admin.createKey(
     accountId,
     { ...inherited, name, models: chosen, expiresAt, cap: { amount, every } },

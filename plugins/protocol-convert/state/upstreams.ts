@@ -3,6 +3,7 @@
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { mayServe, placementIn } from '../../common/domain/organizations/placement.ts';
 import type { Provider, Providers, Target } from '../../common/domain/upstreams.ts';
 import { classify } from '../../common/kit/upstream-errors.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
@@ -42,7 +43,10 @@ export class Upstreams {
    */
   async ask(exchange: Exchange, record: RelayedResponse, suffix: string, forward: Next): Promise<Answer> {
     const { protocol, clock } = this.#options;
-    const target = this.#targetOf(record);
+    const placement = placementIn(exchange);
+    const provider = this.#options.providers()?.find(record.provider);
+    const isAllowed = placement === undefined || (provider !== undefined && mayServe(placement, provider));
+    const target = isAllowed ? this.#targetOf(record) : undefined;
     if (target === undefined) throw responseNotFound(record.id);
     const { method, query } = exchange.request;
     const path = `/responses/${encodeURIComponent(record.id)}${suffix}${queryOf(query)}`;

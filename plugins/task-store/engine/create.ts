@@ -7,6 +7,7 @@ import { UpstreamRefusal } from '../../../core/contract/upstream-failures.ts';
 import type { BackgroundCall } from '../../common/domain/admin/upstreams.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Model } from '../../common/domain/models.ts';
+import { placed } from '../../common/domain/organizations/placement.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { backOff } from '../../common/kit/jobs/leases.ts';
 import type { MediaAdapter, Step } from '../../common/media/adapters.ts';
@@ -55,7 +56,10 @@ export class Creation {
   async run(): Promise<void> {
     const { catalog, providers, adapters, random } = this.#tools;
     const model = catalog.find(this.#task.model);
-    const all = model === undefined ? [] : candidatesFor(model, this.#task.kind, providers, adapters);
+    const { regions } = this.#task.order;
+    const offered =
+      regions === undefined ? providers : placed({ keepsNothing: false, regions: new Set(regions) }, providers);
+    const all = model === undefined ? [] : candidatesFor(model, this.#task.kind, offered, adapters);
     const candidates =
       this.#worker.live === undefined ? all : all.filter(({ adapter }) => adapter.streams !== undefined);
     if (model === undefined || candidates.length === 0) return this.#fail(gone, this.#byLease());

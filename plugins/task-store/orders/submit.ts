@@ -12,6 +12,7 @@ import type { Call } from '../../common/domain/calls.ts';
 import { isUndecided } from '../../common/domain/database.ts';
 import { authorization } from '../../common/domain/ledger.ts';
 import { model } from '../../common/domain/models.ts';
+import { placedFor, placementIn } from '../../common/domain/organizations/placement.ts';
 import type { Order } from '../../common/media/adapters.ts';
 import { orderFields, storedTrace } from '../../common/wire/trace.ts';
 import type { Submission } from '../contract.ts';
@@ -58,10 +59,13 @@ function mediaOf(order: Order, candidates: readonly Candidate[]): Pick<Call, 'me
 /** 400 if no vendor can make it, 402 if the balance does not suffice; then nothing is stored or sent. */
 export async function takeOrder(exchange: Exchange, context: OrderContext): Promise<Answer> {
   const { tools, engine } = context;
-  const { order: requested, callbackUrl } = exchange.get(submission);
+  const { order: asked, callbackUrl } = exchange.get(submission);
   const waits = isAwaited(exchange, context);
   const entry = exchange.get(model);
-  const candidates = candidatesFor(entry, requested.kind, tools.providers, tools.adapters);
+  const placement = placementIn(exchange);
+  const offered = placement === undefined ? tools.providers : placedFor(placement, tools.providers, entry);
+  const requested = placement?.regions === undefined ? asked : { ...asked, regions: [...placement.regions] };
+  const candidates = candidatesFor(entry, requested.kind, offered, tools.adapters);
   requirePrices(candidates, entry, requested, tools.clock.now());
   const { dropped = [], clamped } = checkOrder(candidates, entry, requested);
   const order = clamped === undefined ? requested : { ...requested, clamped };

@@ -5,7 +5,8 @@ import { functionsOf } from './footprints.ts';
 import type { Entered } from './measure.ts';
 
 /** What was reached. Lower it when a change lowers the counts; a change that has to raise them says why. */
-const most = { files: 109, functions: 420, calls: 828 };
+// Three look-ups ask whether the call is bound to regions, or of an account of which nothing is kept.
+const most = { files: 109, functions: 420, calls: 831 };
 
 test('files, functions and calls of a whole chat request through all plugins of the main gateway', async () => {
   const entered = await functionsOf('full');

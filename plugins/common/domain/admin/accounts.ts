@@ -36,6 +36,8 @@ export interface KeyTerms {
   readonly access?: 'organization' | undefined;
   /** `team=search`: on each of its calls; `env`: requests may say its value. At most 8. */
   readonly tags?: readonly string[] | undefined;
+  /** Regions in which its calls may be processed; undefined: anywhere that its plan and project allow. */
+  readonly regions?: readonly string[] | undefined;
 }
 
 /** A secret that works beside the one of its key. */

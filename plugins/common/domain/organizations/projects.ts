@@ -9,6 +9,8 @@ export interface ProjectTerms {
   readonly owner?: string | undefined;
   /** Models that its keys may call, within what each may by itself; undefined: all. */
   readonly models?: readonly string[] | undefined;
+  /** Regions in which calls of its keys may be processed; undefined: anywhere. */
+  readonly regions?: readonly string[] | undefined;
 }
 
 export interface ProjectView extends ProjectTerms {

@@ -17,6 +17,10 @@ const projectRow = z
     name: z.string(),
     owner: z.string().nullable().describe('Id of the person in charge.'),
     models: z.array(z.string()).nullable().describe('Models that its keys may call; null: all that they may.'),
+    regions: z
+      .array(z.string())
+      .nullable()
+      .describe('Regions in which calls of its keys may be processed; null: anywhere.'),
     keys: z.number().describe('Keys that are not revoked.'),
     createdAt: instant,
     archivedAt: instant.nullable().describe('Its keys are refused since then; null: they are not.'),
@@ -27,6 +31,12 @@ const projectTerms = z
     name: z.string().trim().min(1).max(100),
     owner: id.nullish(),
     models: z.array(z.string().min(1).max(200)).min(1).max(1_000).nullish(),
+    regions: z
+      .array(z.string().min(1).max(32))
+      .min(1)
+      .max(20)
+      .nullish()
+      .describe('null: anywhere; absent in a change: as before.'),
   })
   .openapi('ProjectTerms');
 
@@ -44,11 +54,12 @@ const mostProjects = 1_500;
 
 const projectJson = writerOf(projectRow);
 const spentJson = writerOf(spentRow);
-const termsJson = writerOf(projectRow.pick({ name: true, owner: true, models: true }));
-const termsOf = ({ name, owner, models }: z.output<typeof projectTerms>): ProjectTerms => ({
+const termsJson = writerOf(projectRow.pick({ name: true, owner: true, models: true, regions: true }));
+const termsOf = ({ name, owner, models, regions }: z.output<typeof projectTerms>): ProjectTerms => ({
   name,
   owner: owner ?? undefined,
   models: models ?? undefined,
+  regions: regions ?? undefined,
 });
 
 const params = z.object({ id });
@@ -106,7 +117,7 @@ export function ownProjectRoutes(services: ConsoleServices) {
     })
     .action(change, async ({ c, param, json }) => {
       const before = await own(c, param.id);
-      const terms = termsOf(json);
+      const terms = { ...termsOf(json), ...(json.regions === undefined ? { regions: before.regions } : {}) };
       // One who has left the account stays until another is named.
       if (terms.owner !== before.owner) await checkOwner(services, before.accountId, terms);
       const changes = changesBetween(termsJson(before), termsJson(terms));

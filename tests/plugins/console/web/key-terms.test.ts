@@ -16,6 +16,7 @@ const row: KeyRow = {
   cap: { amount: '5.00', every: 'day' },
   images: 'wait',
   tags: ['team=search', 'env'],
+  regions: null,
   access: null,
   person: null,
   expiresAt: '2027-01-02T03:04:00.000Z',
