@@ -262,6 +262,34 @@ testOnServer('a key revoked on one process is refused by all within a second', a
   await allAnswer(t, customer, 401);
 });
 
+testOnServer(
+  'keys of a member who is removed in one process are refused by all within a second, and those handed over go on',
+  async (t) => {
+    const { accountId } = await fleet.runAsCommand((gateway) => gateway.customer());
+    const { accountAdmin } = await import('../../plugins/common/domain/admin/accounts.ts');
+    const { memberAdmin } = await import('../../plugins/common/domain/organizations/members.ts');
+    const keyOf = (person: string) =>
+      fleet.runAsCommand(async ({ gateway }) => {
+        await gateway.gateway.find(memberAdmin)!.join(accountId, person, 'developer');
+        const { key } = await gateway.gateway.find(accountAdmin)!.createKey(accountId, { name: person }, person);
+        return { accountId, key };
+      });
+    const remove = (person: string, keys: 'revoke' | { readonly handTo: string }) =>
+      fleet.runAsCommand(({ gateway }) =>
+        gateway.gateway.find(memberAdmin)!.remove(accountId, person, keys, { role: 'owner' }),
+      );
+    const [ben, cleo] = [await keyOf('ben'), await keyOf('cleo')];
+    replay.play({ body: wholeAnswer });
+    for (const customer of [ben, cleo]) await allAnswer(t, customer, 200);
+    await fleet.runAsCommand(({ gateway }) => gateway.gateway.find(memberAdmin)!.join(accountId, 'dan', 'developer'));
+    await remove('cleo', { handTo: 'dan' });
+    await remove('ben', 'revoke');
+    await allAnswer(t, ben, 401);
+    // What became of the keys before is known everywhere by now.
+    await allAnswer(t, cleo, 200);
+  },
+);
+
 testOnServer('a budget set, lowered or ended in one process is in force in all within a second', async (t) => {
   const customer = await fleet.runAsCommand((gateway) => gateway.customer());
   replay.play({ body: wholeAnswer });
