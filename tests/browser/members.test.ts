@@ -1,4 +1,7 @@
-/** Accounts and their members in a browser: another name, by an owner and by an operator. */
+/** Accounts and their members in a browser: another name, by an owner and by an operator; what each role is shown. */
+import assert from 'node:assert/strict';
+import { includes, type MemberRole, memberRoles } from '../../plugins/common/domain/organizations/rights.ts';
+import { access, rightOf } from '../../plugins/console/api/routing/access.ts';
 import { test } from './browser-test.ts';
 import { sharedStage } from './operator-stage.ts';
 
@@ -23,3 +26,50 @@ test('an owner renames the account on the page of members, and an operator calls
   await dialog.getByRole('button', { name: 'Rename', exact: true }).click();
   await operators.getByRole('heading', { name: 'Acme Ltd', level: 1 }).waitFor();
 });
+
+/** Buttons of clients' pages, each with the route that it leads to. */
+const buttons: readonly (readonly [page: string, button: string, route: string])[] = [
+  ['/members', 'Invite', 'POST /members/invitations'],
+  ['/members', 'Rename', 'PATCH /account'],
+  ['/members', 'Remove', 'POST /members/:id/remove'],
+  ['/projects', 'New project', 'POST /projects'],
+  ['/projects', 'Archive', 'POST /projects/:id/archive'],
+  ['/projects', 'New budget', 'POST /budgets'],
+  ['/keys', 'Create key', 'POST /keys'],
+  ['/wallet', 'Redeem', 'POST /wallet/redeem'],
+  ['/playground', 'Make a key for this session', 'POST /keys'],
+];
+/** Pages that the sidebar does not have for a role are not opened by it. */
+const inSidebar: readonly string[] = ['/keys', '/wallet'];
+const pages = [...new Set([...buttons.map(([page]) => page), '/', '/usage', '/models', '/profile'])];
+
+const mayUse = (role: MemberRole, route: string) => includes(role, rightOf(access[route]!)!);
+
+for (const role of memberRoles)
+  test(`pages as ${role} have the buttons that the table of rights admits, and request nothing that it refuses`, async () => {
+    stage.testbed.world.memberRole = role;
+    const page = await stage.page('client');
+    const refused: string[] = [];
+    page.on('response', (response) => {
+      if (response.status() === 403) refused.push(`${response.request().method()} ${response.url()}`);
+    });
+    const linked = async (path: string) =>
+      !inSidebar.includes(path) || (await page.locator(`nav a[href="/console${path}"]`).count()) > 0;
+    await page.goto('/console/');
+    for (const path of pages) {
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      const isThere = await linked(path);
+      if (isThere) {
+        await page.goto(`/console${path}`);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        await page.waitForLoadState('networkidle');
+      }
+      for (const [, name, route] of buttons.filter(([where]) => where === path)) {
+        const shown = isThere && (await page.getByRole('button', { name, exact: true }).count()) > 0;
+        assert.equal(shown, mayUse(role, route), `${name} on ${path} as ${role}`);
+      }
+    }
+    assert.deepEqual(refused, []);
+    await page.context().close();
+    stage.testbed.world.memberRole = 'owner';
+  });

@@ -28,7 +28,7 @@ export default defineConfig({
             { name: 'frame', test: /@tanstack\/(react-router|router-core|react-store|store|react-query|query-core)/ },
             {
               name: 'parts',
-              test: /web\/src\/(parts\/(?!virtual-rows|data-table|rows-table|columns|pager|ledger|toasts|set-up|code-block|secret-once|confirm|price|expired-result|fact-list|known-words|chart|activity|span|on-sight|model-square|uptime|command\.|command-|limits|named-span|project|budgets|markdown|saved-views|insight-texts|finding-filters|connect-texts|change|answer-cache|cached-tokens|measured-columns|table-menus|tags|makers|tokens|use-work|person-items|member-texts|company-texts|steady|account-name|beside-field|copy-button|delivery-fault|entry-frame|sent-notices)|api\/(?!auth|again|models))/,
+              test: /web\/src\/(parts\/(?!virtual-rows|data-table|rows-table|columns|pager|ledger|toasts|set-up|code-block|secret-once|confirm|price|expired-result|fact-list|known-words|chart|activity|span|on-sight|model-square|uptime|command\.|command-|limits|named-span|project|budgets|markdown|saved-views|insight-texts|finding-filters|connect-texts|change|answer-cache|cached-tokens|measured-columns|table-menus|tags|makers|tokens|use-work|person-items|member-texts|company-texts|steady|account-name|beside-field|copy-button|delivery-fault|entry-frame|sent-notices)|api\/(?!auth|again|models|rights))/,
             },
             { name: 'tables', test: /parts\/(data-table|rows-table|table-menus|columns|pager|ledger)/ },
           ],

@@ -3,14 +3,17 @@ import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useRight } from '../../api/rights.ts';
 import BudgetList, { type Edited } from '../../parts/budgets/budget-list.tsx';
 import type { BudgetPlace } from '../../parts/budgets/budget-place.ts';
 
 const own: BudgetPlace = { base: '', authority: 'owner' };
+const read: BudgetPlace = { base: '', authority: undefined };
 
 export default function Budgets() {
   const { t } = useTranslation();
   const [edited, setEdited] = useState<Edited>();
+  const sets = useRight('budgets');
   return (
     <Stack mt="xl">
       <Group justify="space-between">
@@ -22,11 +25,13 @@ export default function Budgets() {
             {t('client.budgets.hint')}
           </Text>
         </Stack>
-        <Button variant="default" leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
-          {t('client.budgets.create')}
-        </Button>
+        {sets && (
+          <Button variant="default" leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
+            {t('client.budgets.create')}
+          </Button>
+        )}
       </Group>
-      <BudgetList place={own} edited={edited} onEdit={setEdited} />
+      <BudgetList place={sets ? own : read} edited={edited} onEdit={setEdited} />
     </Stack>
   );
 }

@@ -9,6 +9,7 @@ import { useTranslation } from 'react-i18next';
 import { askAgain } from '../../api/again.ts';
 import { ApiError, get, send } from '../../api/client.ts';
 import { keysQuery, modelsQuery } from '../../api/models.ts';
+import { useRight } from '../../api/rights.ts';
 import { has, useMe, usePerson } from '../../api/session.ts';
 import type { MemberRow, ProjectRow } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
@@ -23,7 +24,9 @@ const Budgets = lazy(() => import('./budgets.tsx'));
 
 export default function Projects() {
   const { t } = useTranslation();
-  const hasBudgets = has(useMe(), 'budgets');
+  const readsAll = useRight('allUsage');
+  const hasBudgets = has(useMe(), 'budgets') && readsAll;
+  const manages = useRight('projects');
   const [edited, setEdited] = useState<ProjectRow | 'new'>();
   const [archived, setArchived] = useState<ProjectRow>();
   const changed = useProjectsChanged();
@@ -31,6 +34,7 @@ export default function Projects() {
     await send('POST', `/projects/${id}/restore`);
     await changed(t('client.projects.restored'));
   };
+  const columns = useProjectColumns();
   const actions: Column<ProjectRow> = {
     key: 'actions',
     title: t('shell.word.actions'),
@@ -42,16 +46,18 @@ export default function Projects() {
       title={t('client.projects.title')}
       hint={t('client.projects.hint')}
       actions={
-        <Button leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
-          {t('client.projects.create')}
-        </Button>
+        manages && (
+          <Button leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
+            {t('client.projects.create')}
+          </Button>
+        )
       }
     >
       <Panel flush>
         <DataTable
           label={t('client.projects.title')}
           path="/projects"
-          columns={[...useProjectColumns(), actions]}
+          columns={manages ? [...columns, actions] : columns}
           rowKey={({ id }) => id}
           empty={
             <EmptyState icon={IconFolder} title={t('client.projects.none')} hint={t('client.projects.noneHint')} />

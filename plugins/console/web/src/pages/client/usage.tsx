@@ -4,6 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
+import { useRight } from '../../api/rights.ts';
 import type { RequestRow, UsageChoices, UsageSums } from '../../api/types.ts';
 import { ActivityPanel, type Metric } from '../../parts/activity.tsx';
 import { AnswerCache } from '../../parts/answer-cache.tsx';
@@ -37,6 +38,7 @@ export default function Usage() {
   const { keyId, personId, project, model, result } = search;
   const filter = { keyId, personId, project, model, result };
   const known = useUsageChoices(span.query);
+  const readsAll = useRight('allUsage');
   const tag = tagFilter(search['tag']);
   // Its sums are those of all calls.
   const isFiltered = [keyId, personId, project, model, result, tag].some((one) => one !== undefined);
@@ -55,8 +57,8 @@ export default function Usage() {
       </Group>
       <Activity filter={filter} span={span} known={known} />
       <CachedTokens path="/usage/cached" query={{ ...span.query, ...filter }} />
-      {isFiltered ? null : <AnswerCache path="/usage/answer-cache" query={span.query} />}
-      <TagsPanel path="/usage/tags" query={span.query} />
+      {isFiltered || !readsAll ? null : <AnswerCache path="/usage/answer-cache" query={span.query} />}
+      {readsAll && <TagsPanel path="/usage/tags" query={span.query} />}
       <Steady>
         <Panel flush>
           <DataTable<RequestRow>

@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get, send } from '../../../api/client.ts';
+import { useRight } from '../../../api/rights.ts';
 import { useMe, usePerson } from '../../../api/session.ts';
 import type { MemberActRow, MemberRow } from '../../../api/types.ts';
 import { moneyColumn, textColumn, timeColumn, useCountColumn } from '../../../parts/columns.tsx';
@@ -30,9 +31,11 @@ export default function Members() {
   const { account, accounts } = useMe();
   const [search, setSearch] = useSearchState();
   const [inviting, setInviting] = useState(false);
-  const manages = account?.rights.includes('members') === true;
-  const signsIn = account?.rights.includes('signIn') === true;
-  const show = shownOf(search['show'], { manages, signsIn });
+  const manages = useRight('members');
+  const signsIn = useRight('signIn');
+  const renames = useRight('account');
+  const audits = useRight('audit');
+  const show = shownOf(search['show'], { audits, signsIn });
   return (
     <Page
       title={t('client.members.title')}
@@ -53,7 +56,7 @@ export default function Members() {
           <Text fz="sm" className="breaks">
             {account.name} · {t(`client.members.role.${account.role}`)}
           </Text>
-          {account.rights.includes('account') && <RenameAccount name={account.name} />}
+          {renames && <RenameAccount name={account.name} />}
         </Group>
       )}
       {manages && (
@@ -63,7 +66,7 @@ export default function Members() {
             onChange={(wanted) => setSearch({ show: wanted === 'members' ? undefined : wanted })}
             data={[
               { value: 'members', label: t('client.members.title') },
-              { value: 'log', label: t('client.members.log') },
+              ...(audits ? [{ value: 'log', label: t('client.members.log') }] : []),
               ...(signsIn ? [{ value: 'sign-in', label: t('client.company.title') }] : []),
             ]}
           />
@@ -88,8 +91,8 @@ export default function Members() {
   );
 }
 
-function shownOf(wanted: string | undefined, may: { readonly manages: boolean; readonly signsIn: boolean }) {
-  if (wanted === 'log' && may.manages) return 'log';
+function shownOf(wanted: string | undefined, may: { readonly audits: boolean; readonly signsIn: boolean }) {
+  if (wanted === 'log' && may.audits) return 'log';
   return wanted === 'sign-in' && may.signsIn ? 'sign-in' : 'members';
 }
 
