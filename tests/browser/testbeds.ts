@@ -28,7 +28,7 @@ export async function openStandIn(): Promise<Testbed> {
 /** The demo gateway in a process of its own, with an embedded database and the sandbox for a vendor. */
 export async function openDemo(): Promise<Testbed> {
   const directory = await mkdtemp(join(tmpdir(), 'console-demo-'));
-  await fillMigrated(directory, 'config/demo.yaml', { PORT: '0', DATA_DIR: directory });
+  await fillMigrated(directory, 'demo');
   const port = await freePort();
   const env = { PORT: String(port), DATA_DIR: directory };
   const args = ['core/process/main.ts', 'serve', 'config/demo.yaml'];

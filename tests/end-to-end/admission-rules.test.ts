@@ -27,7 +27,7 @@ before(async () => {
   await native.start();
   const recorder = join(import.meta.dirname, 'admission-recorder.ts');
   gateway = await startGateway(`
-gateway: admission
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, files, sandbox, auth, "${recorder}", providers, models, idempotency, admission, billing, route, protocol-convert, endpoints, websockets, uploads, batches, task-store]
 ${yamlOf(operationSections(native.origin))}

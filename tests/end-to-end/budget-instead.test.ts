@@ -47,7 +47,7 @@ before(async () => {
   const model = (request: number, context: number) =>
     `{ owned_by: acme, context: ${context}, price: { input: 1, output: 1, request: ${request} }, targets: [acme/NAME] }`;
   running = await startGateway(`
-gateway: cheaper
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, providers, models, billing, route, protocol-convert, endpoints]
 plans: { default: free, offers: { free: { price: 0 } } }

@@ -37,7 +37,7 @@ before(async () => {
   const batches = { ...known['batches'], covered: 1 };
   const sections = { ...known, batches, billing: { budgets, hold: { output_tokens: 100 } } };
   gateway = await startGateway(`
-gateway: budgets
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, files, sandbox, auth, providers, models, idempotency, billing, route, protocol-convert, endpoints, websockets, uploads, batches, task-store]
 ${yamlOf(sections)}

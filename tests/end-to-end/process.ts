@@ -49,7 +49,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
   });
   await writeFile(file, yaml.replace('include: ', `include: ${process.cwd()}/`));
   const environment = { DATA_DIR: directory, ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }) };
-  if (databaseUrl === undefined) await fillMigrated(directory, file, environment);
+  if (databaseUrl === undefined) await fillMigrated(directory, schema);
   const children: ChildProcess[] = [];
 
   async function runAsCommand<T>(work: (gateway: CommandGateway) => Promise<T>): Promise<T> {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { startGateway } from '../helpers/gateway.ts';
 
 const gatewayWith = (proxies: string) => `
-gateway: behind
+gateway: test
 listen: 127.0.0.1:0
 log: debug
 server: { trusted_proxies: [${proxies}] }

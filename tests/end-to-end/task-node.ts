@@ -99,7 +99,7 @@ plans: { default: free, offers: { free: { price: 0 } } }
 files: { fetch: { allow_private: true } }
 `;
   await writeFile(file, head + more);
-  if (databaseUrl === undefined) await fillMigrated(directory, file, { DATA_DIR: directory });
+  if (databaseUrl === undefined) await fillMigrated(directory, schema);
   return { node: new Node(file, directory, `http://127.0.0.1:${port}`), directory };
 }
 

@@ -49,7 +49,7 @@ before(async () => {
   await once(vendor.listen(0, '127.0.0.1'), 'listening');
   const origin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
   gateway = await startGateway(`
-gateway: recorded
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
 auth: { public: [] }

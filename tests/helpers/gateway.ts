@@ -8,7 +8,7 @@ import { createLog } from '../../core/gateway/log.ts';
 import { migrationFolders } from '../../plugins/storage/embedded/fresh.ts';
 import { takeSchema } from './database.ts';
 import type { Taken } from './kept-tables.ts';
-import { fillMigrated } from './migrated.ts';
+import { fillMigrated, schemaOf } from './migrated.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 export interface TestGateway {
@@ -35,7 +35,10 @@ const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 /** By directory that goes with its gateway: a schema that has all tables, and is emptied for the next one. */
 const taken = new Map<string, Taken>();
 
-/** `yaml` is a whole gateway file; relative includes resolve against the repository's root. The data directory is set here. */
+/**
+ * Gateways of the same name copy the same database with all tables, which takes a processor seconds to make: `test` needs no other.
+ * `yaml` is a whole gateway file; relative includes resolve against the repository's root. The data directory is set here.
+ */
 export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const directory = options.directory ?? temporaryDirectory('gateway-');
   const file = join(directory, 'gateway.yaml');
@@ -47,7 +50,7 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
     yaml.replaceAll('include: ', `include: ${process.cwd()}/`) + onServer(yaml, directory, options),
   );
   const environment = { PORT: '0', ALT_PORT: '0', DATA_DIR: directory, ...options.environment };
-  if (isEmbedded(yaml, options) && !(await hasDatabase(directory))) await fillMigrated(directory, file, environment);
+  if (isEmbedded(yaml, options) && !(await hasDatabase(directory))) await fillMigrated(directory, schemaOf(file));
   const lines: string[] = [];
   const gateway = await boot(file, {
     mode: 'serve',

@@ -36,7 +36,7 @@ export async function openWorld({
   const model = (family: Family) =>
     `  of-${family}: { owned_by: x, context: 100k, max_output: 1000, price: { ${price} }, targets: [${family}] }`;
   const gateway = await startGateway(`
-gateway: tools
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, telemetry, request-log, ${first.map((name) => `${name}, `).join('')}auth, plans, agent-loop, rate-limit, sandbox, providers, models, idempotency, billing, mcp, ${plugins.map((name) => `${name}, `).join('')}route, protocol-convert, websockets, ${last.map((name) => `${name}, `).join('')}usage]
 plans: { default: free, offers: { free: { price: 0 } } }

@@ -33,7 +33,7 @@ let gateway: TestGateway;
 let [hookOrigin, vendorOrigin] = ['', ''];
 
 const yamlOf = (alerts: string) => `
-gateway: watched
+gateway: test
 listen: \${PORT}
 plugins: [storage, request-log, auth, providers, models, route, protocol-convert, alerts, console]
 providers: { acme: { speaks: { chat: "${vendorOrigin}/v1" }, keys: k } }
@@ -87,7 +87,7 @@ test('a failing model and an unpriced model are two alerts, signed', async () =>
   const failing = await until('an alert of the model', () => messages().find(({ rule }) => rule === 'model_success'));
   assert.deepEqual(
     [failing['type'], failing['subject'], failing['value'], failing['gateway']],
-    ['alert.begin', 'm', 0, 'watched'],
+    ['alert.begin', 'm', 0, 'test'],
   );
   const unpriced = await until('an alert of the price', () => messages().find(({ rule }) => rule === 'unpriced_model'));
   assert.equal(unpriced['subject'], 'free');

@@ -52,7 +52,7 @@ after(() => void vendor.close());
 
 const rows =
   databaseUrl === undefined ? '' : `schema: rotation_${process.pid}\nstorage: { database: "${databaseUrl}" }\n`;
-const yamlOf = (auth: readonly string[], seals = auth, people = auth) => `gateway: turned
+const yamlOf = (auth: readonly string[], seals = auth, people = auth) => `gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, auth, plans, providers, models, route, protocol-convert, console]
 ${rows}auth: { secret: ${JSON.stringify(auth)} }

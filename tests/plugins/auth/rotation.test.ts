@@ -39,7 +39,7 @@ after(() => {
   vendor.close();
 });
 
-const yaml = (secrets: readonly string[], seals: readonly string[] = secrets) => `gateway: turned
+const yaml = (secrets: readonly string[], seals: readonly string[] = secrets) => `gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, auth, providers, models, route, protocol-convert]
 auth: { secret: ${JSON.stringify(secrets)} }

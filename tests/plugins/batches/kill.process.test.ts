@@ -12,6 +12,7 @@ import { accounts } from '../../../plugins/common/domain/accounts.ts';
 import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { freePort } from '../../helpers/free-port.ts';
+import { fillMigrated } from '../../helpers/migrated.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const lines = 60;
@@ -34,7 +35,7 @@ test('a batch survives kills in its middle', { timeout: 240_000 }, async (contex
     file,
     `
 gateway: batch-kill
-schema: batch_kill
+schema: test
 listen: 127.0.0.1:${port}
 data: ${directory}
 log: error
@@ -46,6 +47,7 @@ models: { m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 1
 batches: { lease: 1s }
 `,
   );
+  await fillMigrated(directory, 'test');
   const inside = async <T>(work: (gateway: Awaited<ReturnType<typeof boot>>) => Promise<T>): Promise<T> => {
     const gateway = await boot(file, {
       mode: 'serve',

@@ -128,7 +128,7 @@ test('a limit that no plugin enforces bounds nothing, and the notice names the p
   assert.match(noticesWith([])[0]!.text, /at most 100\.00 USD below zero \(5 calls of dear\)/);
 });
 
-const yaml = (plugins: string, more = '') => `gateway: bound
+const yaml = (plugins: string, more = '') => `gateway: test
 listen: 127.0.0.1:0
 plugins: [${plugins}]
 plans: { default: free, offers: { free: { price: 0, limits: { concurrency: 2 } } } }

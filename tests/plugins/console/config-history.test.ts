@@ -22,7 +22,7 @@ const literal = 'sk-literal-secret-of-a-vendor';
 let added = '';
 const top = (price: number) => `include:
   - shared.yaml
-gateway: example
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, providers, console]
 plans: { default: free, offers: { free: { price: 0 }, pro: { price: ${price}, duration: 30d } } }

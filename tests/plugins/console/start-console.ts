@@ -22,7 +22,7 @@ export async function startConsole(
 ): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
   const yaml = `
-gateway: example
+gateway: test
 listen: \${PORT}
 plugins: ${JSON.stringify(['storage', 'request-log', 'auth', 'plans', 'console', ...plugins])}
 ${/^plans:/m.test(more) ? '' : 'plans: { default: free, offers: { free: { price: 0 } } }'}

@@ -47,7 +47,7 @@ export async function openTestbed(models: string, speaks: readonly string[], mor
   const provider = (name: string, { origin }: Vendor) =>
     `  ${name}: { keys: key-of-${name}, speaks: { ${speaks.map((protocol) => `${protocol}: "${origin}/v1"`).join(', ')} } }`;
   const gateway = await startGateway(`
-gateway: endpoints
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, endpoints]
 plans: { default: free, offers: { free: { price: 0 } } }

@@ -23,7 +23,7 @@ import { until } from '../../helpers/until.ts';
 import { mp4, never, owner, png } from './setup.ts';
 
 const yaml = (section = '{}') =>
-  `gateway: files\nlisten: \${PORT}\nplugins: [storage, request-log, auth, files]\nfiles: ${section}\n`;
+  `gateway: test\nlisten: \${PORT}\nplugins: [storage, request-log, auth, files]\nfiles: ${section}\n`;
 
 let directory: string;
 let gateway: TestGateway;

@@ -143,7 +143,7 @@ test('space beyond the limit is counted where it has arrived already, and refuse
 
 test('an account has paid after a top-up, not after a gift, and no longer after all of it was paid back', async (context) => {
   const running = await startGateway(`
-gateway: paying
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, providers, models, billing, route, files]
 plans: { default: free, offers: { free: { price: 0 } } }

@@ -11,7 +11,7 @@ import { allowWrites, canForbidWrites } from '../../helpers/file-writes.ts';
 import { startGateway } from '../../helpers/gateway.ts';
 
 const yaml = `
-gateway: uploads
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, files, auth, plans, uploads]
 plans: { default: free, offers: { free: { price: 0 } } }

@@ -190,7 +190,7 @@ export async function openWorld({
   const section = (name: string, { origin }: ToolServer) =>
     `    ${name}: { url: "${origin}/mcp", allow_private: true, headers: { x-key: of-${name} }${settings} }`;
   const gateway = await startGateway(`
-gateway: tools
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, telemetry, request-log, auth, plans, rate-limit, ${plugins} billing, mcp${below}]
 plans: { default: free, offers: { free: { price: 0 } } }

@@ -34,7 +34,7 @@ let running: TestGateway;
 before(async () => {
   const [vendorPort, smtpPort] = [await listen(vendor), await listen(smtp)];
   running = await startGateway(`
-gateway: noticed
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, providers, models, billing, route, protocol-convert, notices, console]
 plans: { default: free, offers: { free: { price: 0 } } }
@@ -75,9 +75,9 @@ test('a call that takes the balance, a cap and a budget beyond their thresholds 
   await until('nothing waits', async () => !(await has('notice_messages', sql`due_at is not null`)));
   const subjects = mails.map((mail) => /^Subject: (.*)\r$/m.exec(mail)?.[1]);
   assert.deepEqual(subjects.sort(), [
-    'noticed: A budget has been spent to a share of it',
-    'noticed: A key nears its spend cap',
-    'noticed: Low balance',
+    'test: A budget has been spent to a share of it',
+    'test: A key nears its spend cap',
+    'test: Low balance',
   ]);
   assert.match(mails.join('\n'), /The budget for the account has \$2\.\d+ of \$4\.00 spent this month\./);
   for (const mail of mails) {

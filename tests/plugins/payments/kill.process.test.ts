@@ -29,10 +29,11 @@ test('a gateway that is killed between event and credit credits once when it is 
   t.after(() => rm(directory, { recursive: true, force: true }));
   const origin = `http://127.0.0.1:${await freePort()}`;
   const file = join(directory, 'gateway.yaml');
+  const schema = ownSchema('payments');
   await writeFile(
     file,
     `gateway: example
-schema: ${ownSchema('payments')}
+schema: ${schema}
 listen: ${new URL(origin).host}
 plugins: [storage, auth, plans, billing, payments]
 plans: { default: open, offers: { open: { price: 0 } } }
@@ -41,7 +42,7 @@ payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base
 `,
   );
   const environment = { DATA_DIR: directory };
-  if (databaseUrl === undefined) await fillMigrated(directory, file, environment);
+  if (databaseUrl === undefined) await fillMigrated(directory, schema);
   const children: ChildProcess[] = [];
   t.after(() => children.map((child) => child.kill('SIGKILL')));
 

@@ -25,7 +25,7 @@ const usageChunk =
 const done = 'data: [DONE]\n\n';
 
 const yamlOf = (origin: string, own: string) => `
-gateway: completions
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, billing, route, protocol-convert]
 auth: { public: [] }

@@ -55,7 +55,7 @@ async function studioGateway(provider: object): Promise<TestGateway> {
   const entry = JSON.stringify({ keys: 'sk-1', timeouts: { connect: '2s' }, ...provider });
   const target = JSON.stringify({ provider: 'vendor', model: 'm', headers: { 'X-Project': 'target' } });
   return kept(
-    await startGateway(`gateway: networks
+    await startGateway(`gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, auth, plans, providers, models, billing, route, files, task-store]
 auth: { public: [] }
@@ -204,7 +204,7 @@ for (const [scheme, { provider, path, given }] of Object.entries(schemes)) {
     const network = { tls, proxy: `socks5://us:word@127.0.0.1:${proxy.port}` };
     const entry = { ...provider, ...network, speaks: { chat: 'https://vendor.test/v1' } };
     const gateway = kept(
-      await startGateway(`gateway: tokens
+      await startGateway(`gateway: test
 listen: 127.0.0.1:0
 plugins: [${scheme}, providers, models, route, protocol-convert]
 providers: { vendor: ${JSON.stringify(entry)} }

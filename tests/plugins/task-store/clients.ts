@@ -40,7 +40,7 @@ export async function mediaGateway(
 ): Promise<MediaGateway> {
   const vendor = await startVendor({ key: 'vendor-key' });
   const gateway = await startGateway(`
-gateway: media
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, ${plugins}, task-store]
 auth: ${auth}

@@ -88,7 +88,7 @@ let gateway: TestGateway;
 let main: Client;
 
 const yamlOf = (vendorOrigin: string, more = '') => `
-gateway: tasks
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
 auth: { public: [] }

@@ -8,7 +8,7 @@ import { startGateway } from '../../helpers/gateway.ts';
 import { clientOf } from './clients.ts';
 
 const yamlOf = (vendor: string, files: string) => `
-gateway: rooms
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, providers, models, idempotency, billing, route, files, task-store]
 auth: { public: [] }

@@ -56,7 +56,7 @@ const refusals = [
 const caseLines = (line: (index: number) => string) => refusals.map((_, index) => `  ${line(index)}`).join('\n');
 
 const yamlOf = (sandbox: string, exact: string) => `
-gateway: streams
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
 auth: { public: [] }

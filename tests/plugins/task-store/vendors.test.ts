@@ -29,8 +29,7 @@ let open: TestGateway;
 let alice: Client;
 
 const yamlOf = (origin: string, allowPrivate: boolean) => `
-gateway: vendors
-schema: vendors_${allowPrivate ? 'open' : 'guarded'}_${Date.now()}
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, providers, models, billing, route, files, task-store]
 auth: { public: [] }

@@ -33,7 +33,7 @@ export async function openWorld({
 } = {}): Promise<World> {
   const gateway = await startGateway(
     `
-gateway: stores
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, request-log, files, auth, plans, rate-limit, sandbox, providers, models, idempotency, billing, route, endpoints, uploads, vector-stores]
 plans: { default: free, offers: { free: { price: 0 } } }

@@ -11,7 +11,7 @@ import { until } from '../../helpers/until.ts';
 import { type StandInEngine, startEngine } from './engine.ts';
 
 const file = (section: string) => `
-gateway: searches
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, telemetry, request-log, auth, plans, rate-limit, sandbox, billing, web-search]
 plans: { default: free, offers: { free: { price: 0 } } }
@@ -191,7 +191,7 @@ test('the sandbox is a search engine, and a gateway without one has no searches'
 
 test('guardrails read and mask the query before it leaves, and refuse a search that costs nothing then', async () => {
   await using guarded = await startGateway(`
-gateway: guarded
+gateway: test
 listen: 127.0.0.1:0
 plugins: [storage, telemetry, request-log, auth, plans, rate-limit, providers, models, guardrails, prompts, billing, web-search, route, protocol-convert]
 plans: { default: free, offers: { free: { price: 0 } } }

@@ -15,6 +15,7 @@ import { ledger, pool } from '../../../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../../../plugins/common/domain/money.ts';
 import { freePort } from '../../../helpers/free-port.ts';
 import { isWhole } from '../../../helpers/histories.ts';
+import { fillMigrated } from '../../../helpers/migrated.ts';
 import { temporaryDirectory } from '../../../helpers/temporary-directory.ts';
 import { contentRoutes } from './content-vendor.ts';
 import { fileRoutes } from './file-vendor.ts';
@@ -41,11 +42,12 @@ async function openKilled(context: TestContext, all: Kills) {
   const directory = temporaryDirectory('native-kill-');
   const port = await freePort();
   const file = join(directory, 'gateway.yaml');
-  const head = `gateway: native\nschema: native_kill\nlisten: 127.0.0.1:${port}\ndata: ${directory}\nstorage: { database: embedded }`;
+  const head = `gateway: native\nschema: test\nlisten: 127.0.0.1:${port}\ndata: ${directory}\nstorage: { database: embedded }`;
   writeFileSync(
     file,
     gatewayFile(vendor.origin, head).replace('log: debug', 'log: error').replace('lease: 2s', 'lease: 1s'),
   );
+  await fillMigrated(directory, 'test');
   const inside = async <T>(work: (gateway: Awaited<ReturnType<typeof boot>>) => Promise<T>): Promise<T> => {
     const environment = process.env as Record<string, string>;
     const gateway = await boot(file, { mode: 'serve', log: createLog('error', () => {}), environment });

@@ -120,7 +120,7 @@ export async function startTestbed(edited: (file: string) => string = (file) => 
   await vendor.start();
   let skippedMs = 0;
   const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + skippedMs };
-  const file = edited(gatewayFile(vendor.origin, 'gateway: native\nlisten: 127.0.0.1:0'));
+  const file = edited(gatewayFile(vendor.origin, 'gateway: test\nlisten: 127.0.0.1:0'));
   const running = await startGateway(file, { clock });
   const skip = (ms: number) => {
     skippedMs += ms;
