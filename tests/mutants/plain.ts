@@ -23,8 +23,13 @@ export interface Plain {
   readonly executed: Readonly<Record<string, Executed>>;
 }
 
-export async function plainRuns(directory: string, workers: number): Promise<ReadonlyMap<string, Plain>> {
-  const files = globSync(patterns)
+/** `only`: a pattern of test files; undefined: all that say something of mutants. */
+export async function plainRuns(
+  directory: string,
+  workers: number,
+  only?: string,
+): Promise<ReadonlyMap<string, Plain>> {
+  const files = globSync(only ?? patterns)
     .filter((file) => !left.test(file))
     .toSorted();
   const kept = join(directory, 'plain');

@@ -1,7 +1,8 @@
 /**
  * `npm run mutants`: how many of 200 small mistakes in the product the nearest tests find; README.md says how.
  * `--count 200`, `--seed 1`, `--workers 2`, `--out DIR` (what is done is kept there, and not done again), `--compare FILE` (an earlier
- * result.json, whose mutants are run again wherever they are now), `--area NAME`, `--draw`: prints what would be run.
+ * result.json, whose mutants are run again wherever they are now), `--area NAME`, `--tests PATTERN` (these test files alone, and the
+ * mutants that they execute), `--draw`: prints what would be run.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '2' },
     out: { type: 'string' },
     area: { type: 'string' },
+    tests: { type: 'string' },
     compare: { type: 'string' },
     draw: { type: 'boolean', default: false },
   },
@@ -36,7 +38,8 @@ const loadMs = 30_000;
 
 const earlier = values.compare === undefined ? undefined : read<Result>(values.compare);
 // Text of the tree, so that what is kept belongs to it alone.
-const out = values.out ?? join('node_modules/.cache/mutants', digestOfTree());
+const out =
+  values.out ?? join('node_modules/.cache/mutants', digestOfTree(), values.tests?.replaceAll(/\W+/g, '-') ?? '');
 mkdirSync(out, { recursive: true });
 const drawn = drawnOnce().filter(({ area }) => values.area === undefined || area === values.area);
 if (values.draw) {
@@ -50,7 +53,7 @@ if (values.draw) {
 async function runAll(): Promise<void> {
   writeInMemory();
   const workers = Number(values.workers);
-  const plain = await plainRuns(out, workers);
+  const plain = await plainRuns(out, workers, values.tests);
   const suites = new Suites(plain);
   const path = join(out, 'outcomes.jsonl');
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
@@ -58,14 +61,16 @@ async function runAll(): Promise<void> {
   const equivalent = new Map(
     read<{ id: string; reason: string }[]>(join(import.meta.dirname, 'equivalent.json')).map((one) => [one.id, one]),
   );
-  const todo = drawn.filter(({ id }) => !known.has(id));
+  // Some test files say nothing about a mutant that none of them executes.
+  const asked = values.tests === undefined ? drawn : drawn.filter((mutant) => suites.of(mutant).length > 0);
+  const todo = asked.filter(({ id }) => !known.has(id));
   await inTurns(todo, workers, async (mutant) => {
     const outcome = await outcomeOf(mutant, suites.of(mutant), plain);
     known.set(mutant.id, outcome);
     appendFileSync(path, `${JSON.stringify(outcome)}\n`);
     if (outcome.result === 'alive') console.log(lineOf(outcome));
   });
-  const mutants = drawn.map(({ id }) => {
+  const mutants = asked.map(({ id }) => {
     const outcome = known.get(id)!;
     const reason = equivalent.get(id)?.reason;
     return outcome.result === 'alive' && reason !== undefined
