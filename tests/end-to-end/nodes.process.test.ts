@@ -53,7 +53,7 @@ async function start(): Promise<void> {
   };
   fleet = await gather(sections, 4);
   ends.push(() => fleet.close());
-  for (const node of fleet.nodes) await node.start();
+  await Promise.all(fleet.nodes.map((node) => node.start()));
 }
 
 async function close(): Promise<void> {

@@ -41,7 +41,7 @@ if (databaseUrl !== undefined && hasRedis) {
         2,
         { environment: { REDIS_URL: redis.url } },
       );
-      for (const node of fleet.nodes) await node.start();
+      await Promise.all(fleet.nodes.map((node) => node.start()));
       await until('both processes are counted', () => redis.command('zcard', countKey()) === '2', 10_000);
       // The one that came first hears of the other with its next word.
       await pause(LiveProcesses.intervalMs + 500);

@@ -78,7 +78,7 @@ test(title, { skip: !isHere }, async () => {
   const vendorOrigin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
   opened = await openNodes(schema, yamlOf(vendorOrigin));
   const { nodes, key } = opened;
-  for (const node of nodes) await node.start();
+  await Promise.all(nodes.map((node) => node.start()));
   const known = new Set<string>();
   const submit = async (node: Node, prompt: string) => {
     const film = prompt.endsWith('film');

@@ -161,7 +161,7 @@ async function killAll(): Promise<void> {
 }
 
 async function startAll(): Promise<void> {
-  for (const node of opened.nodes) await node.start();
+  await Promise.all(opened.nodes.map((node) => node.start()));
 }
 
 async function allEnded(): Promise<void> {
