@@ -4,7 +4,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import type { Clock, Log } from '../../../../core/contract/host-tools.ts';
 import { database } from '../../../../plugins/common/domain/database.ts';
+import { refreshMetadata, refreshStatements } from '../../../../plugins/console/company/saml/refresh.ts';
+import { companyTables } from '../../../../plugins/console/company/tables.ts';
 import { type FakeDns, startDns } from '../../../helpers/fake-dns.ts';
 import {
   type Issued,
@@ -316,6 +319,32 @@ test('metadata that names no usable provider is refused at its field, and two ce
   assert.match(saved.json.provider.saml.certificates[0].fingerprint, /^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/);
   for (const key of ['one', 'two'] as const) assert.equal((await signIn(eve, { key })).error, undefined, key);
   assert.equal((await owner.send('/members/sign-in/test', { method: 'POST' })).json.problem, null);
+});
+
+test('metadata at an address is read again after a day: a new certificate counts, and another provider at the address does not', async () => {
+  acme.certificates = ['one'];
+  assert.equal((await save({ metadata: acme.metadataUrl })).status, 200);
+  const warned: unknown[] = [];
+  const later = async () => {
+    await rows(`update {schema}.console_company_providers set updated_at = updated_at - interval '2 days'`);
+    const { orm, schema } = testbed.gateway.find(database)!;
+    await refreshMetadata({
+      store: refreshStatements(orm, companyTables(schema)),
+      clock: { now: Date.now } as Clock,
+      log: { warn: (...said: unknown[]) => warned.push(said) } as unknown as Log,
+      reading: { fetch: fetch as never, isAnyAllowed: true },
+    });
+  };
+  assert.equal(await refused({ key: 'two' }), 'saml_response');
+  acme.certificates = ['one', 'two'];
+  await later();
+  assert.equal((await signIn(eve, { key: 'two' })).error, undefined);
+  const { metadata } = acme;
+  acme.metadata = () => metadata().replace('/entity"', '/another"');
+  await later();
+  acme.metadata = metadata;
+  assert.equal(warned.length, 1);
+  assert.equal((await signIn(eve)).error, undefined);
 });
 
 test('an operator sets the provider of an account by a file with its metadata, and groups of its owner stay', async () => {
