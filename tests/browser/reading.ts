@@ -131,7 +131,7 @@ export async function readPage(page: Page, path: string, check: (reading: Readin
       return false;
     }
   };
-  await until(path, isRight, 20_000).catch(() => {
+  await until(path, isRight).catch(() => {
     throw new Error(`${path}: ${failure instanceof Error ? failure.message : failure}`);
   });
 }
