@@ -19,7 +19,11 @@ const resultsBySize = new Map([
 ]);
 
 const known: Readonly<Record<string, ReadonlySet<string>>> = table({
-  responses: new Set(['type', 'filters', 'user_location', 'search_context_size', 'external_web_access']),
+  responses: new Set([
+    ...['type', 'filters', 'user_location', 'search_context_size', 'external_web_access'],
+    // A hint of how much may come back, and kinds of results of which texts are given.
+    ...['return_token_budget', 'search_content_types'],
+  ]),
   chat: new Set(['filters', 'user_location', 'search_context_size']),
   messages: new Set([
     ...['type', 'name', 'allowed_domains', 'blocked_domains', 'max_uses', 'user_location'],
@@ -66,6 +70,8 @@ export function readSearch(operation: string, { settings, field }: SearchMember)
   if (unknown !== undefined) throw unsupported(`${field}.${unknown}`);
   const callers = settings['allowed_callers'] ?? null;
   if (callers !== null && !listOf(callers).includes('direct')) throw unsupported(`${field}.allowed_callers`);
+  const kinds = settings['search_content_types'] ?? null;
+  if (kinds !== null && !listOf(kinds).includes('text')) throw unsupported(`${field}.search_content_types`);
   const filters = objectOf(settings['filters']);
   const within = filters === undefined ? field : `${field}.filters`;
   const { country, place, zone } = placeIn(settings['user_location'], `${field}.user_location`);

@@ -195,6 +195,8 @@ test('domains, the size of the context and the place are honoured', async () => 
     'news.example.com',
   ]);
   assert.equal(sites(await run({ search_context_size: 'low' })).length, 3);
+  // As coding clients ask for it.
+  assert.equal(sites(await run({ search_content_types: ['text', 'image'], return_token_budget: 'high' })).length, 4);
   const where = { type: 'approximate', city: 'Oslo', country: 'NO', timezone: 'Europe/Oslo' };
   assert.equal(sites(await run({ user_location: where })).length, 4);
   const blocked = await world.post(
