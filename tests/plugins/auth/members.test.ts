@@ -217,3 +217,16 @@ test('at most a hundred invitations of an account wait', async () => {
   await members.invitations.revoke(accountId, first!.id, { person: 'ada' });
   await invited('more@example.test', 'viewer');
 });
+
+test('a member of any role leaves by themselves, and invitations by somebody who is demoted are over', async () => {
+  const { members, accountId, join, invited, ada } = await openMembers();
+  for (const role of memberRoles.filter((one) => one !== 'owner')) {
+    await join(role, role);
+    await members.remove(accountId, role, 'revoke', { person: role });
+    assert.equal(await members.roleOf(accountId, role), undefined);
+  }
+  await join('ben', 'admin');
+  const { hash } = await invited('cleo@example.test', 'viewer', 'ben');
+  await members.setRole(accountId, 'ben', 'developer', ada);
+  assert.equal(await members.invitations.accept(hash, { person: 'cleo', email: 'cleo@example.test' }), undefined);
+});
