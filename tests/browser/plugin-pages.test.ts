@@ -38,7 +38,7 @@ test("a plugin's page is in the navigation, and reads and writes by the API", as
   await page.getByRole('textbox', { name: 'Note', exact: true }).fill('x'.repeat(501));
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('The note is longer than 500 characters.').waitFor();
-  assert.equal(await page.title(), 'Notes · example');
+  assert.equal(await page.title(), 'Notes · test');
 });
 
 test("a plugin's page is rendered again in another language", async () => {
