@@ -12,7 +12,7 @@ import { originOf } from '../common/kit/pages/origin.ts';
 import type { Actor } from './actor.ts';
 import { Pulse, type Sees } from './live-pulse.ts';
 import { refuseForeignOrigin } from './origin.ts';
-import { accountHeader } from './people/people-service.ts';
+import { nameAccount } from './people/people-service.ts';
 import type { People } from './people.ts';
 
 export const livePath = '/console/live';
@@ -100,7 +100,7 @@ export class Live {
       if (value !== undefined) headers.set(name, value);
     }
     const named = new URL(request.url ?? '/', 'http://gateway').searchParams.get('account');
-    if (named !== null) headers.set(accountHeader, named);
+    if (named !== null) nameAccount(headers, named);
     const sent = request.headers.origin;
     if (sent === undefined && !headers.has('authorization'))
       throw new GatewayError('forbidden', 'A browser says where its page comes from.');

@@ -387,15 +387,7 @@ test("an unknown address is a 404 in the client's form that lists the missing su
   };
   const google = { 'x-goog-api-key': 'k' };
   const claude = { 'anthropic-version': '2023-06-01' };
-  const names = [
-    'vector_stores',
-    'containers',
-    'skills',
-    'evals',
-    'fine_tuning/jobs',
-    'prompts',
-    'vector_stores/vs_1/files',
-  ];
+  const names = ['containers', 'skills', 'evals', 'fine_tuning/jobs', 'prompts', 'containers/c_1/files'];
   for (const name of names) {
     const { error } = await call(main, `/v1/${name}`);
     assert.deepEqual([error.type, error.code], ['invalid_request_error', 'unknown_url']);
@@ -403,6 +395,7 @@ test("an unknown address is a 404 in the client's form that lists the missing su
     assert.deepEqual(Object.keys(await call(alt, `/v1/${name}`)).sort(), ['code', 'message']);
     assert.match((await call(alt, `/v1/${name}`))['message'], /not offered here/);
   }
+  assert.match((await call(alt, '/v1/vector_stores'))['message'], /not offered here/);
   for (const [path, headers, offered] of [
     ['/v1beta/cachedContents', {}, false],
     ['/v1beta/interactions', google, false],

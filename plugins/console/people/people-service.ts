@@ -23,7 +23,13 @@ import type { TokenStore } from './tokens.ts';
 
 const resetLastsMs = 24 * 3_600_000;
 /** Names the account that a request is for. */
-export const accountHeader = 'x-account';
+const accountHeader = 'x-account';
+
+/** As the header of a request does, where an address names the account. What no header can have is the name of no account, and no person is in it. */
+export function nameAccount(headers: Headers, named: string): void {
+  headers.set(accountHeader, /^[\w-]{1,64}$/.test(named) ? named : 'none');
+}
+
 const mostNameLength = 80;
 
 export interface PeopleParts {

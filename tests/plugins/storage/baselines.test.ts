@@ -32,6 +32,7 @@ const digests: Readonly<Record<string, string>> = {
   storage: '9d7733c9b804a0cd00c8a6945e17898cdb52967f030d10571767493a6ed6a3eb',
   'task-store': 'fbd57e11ce4aeb77d5b679814235c9a7405a444f65767ae28da98ab335d856c7',
   uploads: '5defc5c599e893daf594f7e8e7d61ef963768cb7b3fe4c4bb03378b47bcc4346',
+  'vector-stores': '18a68660d750d176936b2d90536b37f8c11260c686515a8eaae761c3ff4f2599',
   websockets: '0be6f98ae6809d12f918caadf4ef1b54a5d740b016a294e959d283dffd41c252',
 };
 

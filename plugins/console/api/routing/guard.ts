@@ -7,7 +7,7 @@ import { GatewayError } from '../../../../core/contract/errors.ts';
 import { toGatewayError } from '../../../../core/contract/upstream-failures.ts';
 import { withNulField } from '../../../../core/json/nul-field.ts';
 import { refuseForeign } from '../../origin.ts';
-import { accountHeader } from '../../people/people-service.ts';
+import { nameAccount } from '../../people/people-service.ts';
 import { type Access, mayAsk, rightOf } from './access.ts';
 import { type ConsoleServices, type RequestContext, requireRight, type Setting } from './router.ts';
 
@@ -39,7 +39,7 @@ function headersOf(c: RequestContext): Headers {
   const named = c.req.query('account');
   if (named === undefined) return c.req.raw.headers;
   const headers = new Headers(c.req.raw.headers);
-  headers.set(accountHeader, named);
+  nameAccount(headers, named);
   return headers;
 }
 

@@ -153,7 +153,7 @@ test('an operator lets people in another way again by a command, which the accou
   assert.equal((opened.json as { required: boolean }).required, false);
   assert.equal((await signIn(testbed.browser(), { email: 'other@acme.test', password })).status, 200);
   const [last] = (await owner.send('/members/audit')).json.rows;
-  assert.deepEqual([last.action, last.actor, last.result], ['sign-in.required', 'example', 'done']);
+  assert.deepEqual([last.action, last.actor, last.result], ['sign-in.required', 'test', 'done']);
   const [row] = await rows(`select reason from {schema}.console_audit where actor = 'operator'`);
   assert.match(String(row!['reason']), /^their provider is down \(command line, .+@.+\)$/);
 });
