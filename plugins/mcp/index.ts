@@ -24,7 +24,7 @@ import { memberAdmin } from '../common/domain/organizations/members.ts';
 import { consoleSite } from '../common/domain/pages/console-site.ts';
 import { plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
-import { localUpstreams } from '../common/domain/upstreams.ts';
+import { localUpstreams, providers, translations } from '../common/domain/upstreams.ts';
 import { namedServer, ownSearch } from '../common/wire/hosted-tools.ts';
 import { type McpConfig, mcpSchema } from './config.ts';
 import { Connections } from './connect/connections.ts';
@@ -54,6 +54,8 @@ export default definePlugin<McpConfig>({
       multipliers,
       consoleSite,
       ownSearch,
+      providers,
+      translations,
     ],
   },
   mayExtend: [adminPages, clientPages],

@@ -8,13 +8,15 @@ import {
   type PluginInstance,
 } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
-import { accounts, type Caller, caller } from '../common/domain/accounts.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { accounts, type Caller, caller, keyring } from '../common/domain/accounts.ts';
 import { alertEvents } from '../common/domain/admin/alerts.ts';
 import { priceQueries } from '../common/domain/admin/prices.ts';
 import { vendorLists } from '../common/domain/admin/vendor-setup.ts';
 import { batchLine, type Call, call, pinned, vendorBatch, vendorBatchService } from '../common/domain/calls.ts';
 import { type Catalog, catalog, instead, type Model, model, modelSwitch, priceFloor } from '../common/domain/models.ts';
 import { one, timesRatio } from '../common/domain/money.ts';
+import { type Placement, placementIn, placementOf } from '../common/domain/organizations/placement.ts';
 import { type PlanTerms, plan, plans } from '../common/domain/plans.ts';
 import { multipliers } from '../common/domain/price-ratio.ts';
 import { type PriceVersion, versionAt } from '../common/domain/prices.ts';
@@ -37,7 +39,7 @@ export default definePlugin<ModelsConfig>({
   config: modelsSchema,
   services: {
     requires: [providers],
-    optional: [...protocolServices, plans, multipliers, accounts, alertEvents],
+    optional: [...protocolServices, plans, multipliers, accounts, keyring, alertEvents],
     provides: [catalog, priceFloor, priceQueries, vendorLists, modelSwitch],
   },
   requires: [call],
@@ -69,10 +71,9 @@ export default definePlugin<ModelsConfig>({
     });
     let listing: Listing | undefined;
     // Built at the first request: which models can be called depends on plugins below.
-    const getListing = () =>
-      (listing ??= buildListing(current, known, host.find(translations), host.find(mediaProtocols)?.paths()));
+    const getListing = () => (listing ??= listingOf(current, host));
     const instance: PluginInstance<ModelsConfig> = {
-      endpoints: endpoints(getListing),
+      endpoints: endpoints(getListing, host),
       applies: usesCatalogue,
       handle: resolveModel(offered, host),
       reload: {
@@ -102,6 +103,11 @@ export default definePlugin<ModelsConfig>({
     return instance;
   },
 });
+
+function listingOf(listed: Catalog, host: Host): Listing {
+  const serving = { providers: host.get(providers), translations: host.find(translations) };
+  return buildListing(listed, serving, host.find(mediaProtocols)?.paths());
+}
 
 /** A file of models that several gateways share may name models that not every gateway serves. */
 function unservedNotices(listed: Catalog, offered: Catalog): Notice[] {
@@ -239,21 +245,48 @@ function checkAllowed(entry: Model, wanted: string, allowed: ReadonlySet<string>
 const prefixes = ['/v1', '/v1beta', '/v1alpha'];
 
 /** Ids may contain slashes, so the endpoint of one model is a wildcard. */
-function endpoints(listing: () => Listing): Endpoint[] {
+function endpoints(listing: () => Listing, host: Host): Endpoint[] {
   return prefixes.flatMap((prefix): Endpoint[] => [
     {
       ...common,
       path: `${prefix}/models`,
       describes: [{ summary: 'Lists the models.' }],
-      handle: ({ request }) => listing().list(dialectOf(request), request.query),
+      handle: answering(host, ({ request }, placement) => listing().list(dialectOf(request), request.query, placement)),
     },
     {
       ...common,
       path: `${prefix}/models/*`,
       describes: [{ summary: 'Describes a model.', path: `${prefix}/models/{model}` }],
-      handle: ({ request }) => listing().one(dialectOf(request), request.params['*'] ?? ''),
+      handle: answering(host, ({ request }, placement) =>
+        listing().one(dialectOf(request), request.params['*'] ?? '', placement),
+      ),
     },
   ]);
+}
+
+type Answering = (exchange: Exchange, placement: Placement | undefined) => Answer;
+
+/** Where the list needs no key, the one that is sent with it counts all the same, if it is valid. */
+function answering(host: Host, answer: Answering): NonNullable<Endpoint['handle']> {
+  return (exchange) => {
+    const { headers, query } = exchange.request;
+    const hasKey = keyHeaders.some((name) => headers[name] !== undefined) || query.has('key');
+    if (exchange.find(caller) !== undefined || !hasKey) return answer(exchange, placementIn(exchange));
+    return placementByKey(host, exchange).then((placement) => answer(exchange, placement));
+  };
+}
+
+const keyHeaders = ['authorization', 'x-api-key', 'x-goog-api-key'];
+
+async function placementByKey(host: Host, { request }: Exchange): Promise<Placement | undefined> {
+  try {
+    const who = await host.find(keyring)?.authenticate(request);
+    const known = host.find(plans);
+    const hasEnded = who?.planEndsAt !== undefined && host.clock.now() >= who.planEndsAt;
+    return who && placementOf(who, known?.terms(hasEnded ? known.default : who.plan));
+  } catch {
+    return undefined;
+  }
 }
 
 const common = {

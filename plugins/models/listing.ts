@@ -3,8 +3,8 @@
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { type Catalog, type Model, protocolsOf } from '../common/domain/models.ts';
-import type { Providers, Translations } from '../common/domain/upstreams.ts';
-import { type Dialect, dialects, jsonAnswer } from '../common/kit/dialects.ts';
+import { checkServed, isServed, type Placement, type Serving } from '../common/domain/organizations/placement.ts';
+import { type Dialect, jsonAnswer } from '../common/kit/dialects.ts';
 import { entryOf } from './dialects.ts';
 
 /** Limits of the two paged dialects, as documented by their vendors. */
@@ -13,50 +13,67 @@ const geminiDefault = 50;
 const pageLimit = 1_000;
 
 export interface Listing {
-  /** Throws GatewayError `invalid_request` on invalid paging values. */
-  list(dialect: Dialect, query: URLSearchParams): Answer;
-  /** Throws GatewayError `not_found`. */
-  one(dialect: Dialect, id: string): Answer;
+  /** Throws GatewayError `invalid_request` on invalid paging values. `placement`: without the models that it leaves no provider. */
+  list(dialect: Dialect, query: URLSearchParams, placement: Placement | undefined): Answer;
+  /** Throws GatewayError `not_found`, or what a call of the model is refused with by its placement. */
+  one(dialect: Dialect, id: string, placement: Placement | undefined): Answer;
+}
+
+interface Pages {
+  readonly ids: readonly string[];
+  readonly place: ReadonlyMap<string, number>;
+  readonly entries: Readonly<Record<Dialect, readonly string[]>>;
+  /** The whole list of the chat dialect. */
+  readonly common: Answer;
 }
 
 /** Lists only models with a price. */
 export function buildListing(
   catalog: Catalog,
-  providers: Providers,
-  translations: Translations | undefined,
+  serving: Serving,
   media: ReadonlyMap<string, string> = new Map(),
 ): Listing {
   const models = catalog.list().filter((model) => model.prices !== undefined);
-  const ids = models.map((model) => model.id);
-  const place = new Map(ids.map((id, index) => [id, index]));
-  const entries = Object.fromEntries(
-    dialects.map((dialect) => [
-      dialect,
-      models.map((model) =>
-        JSON.stringify(entryOf[dialect](model, isCallable(model, dialect, providers, translations, media))),
-      ),
-    ]),
-  ) as Record<Dialect, string[]>;
-  const common = jsonAnswer(`{"object":"list","data":[${entries.chat.join(',')}]}`);
+  const encoded = (dialect: Dialect) =>
+    models.map((model) => JSON.stringify(entryOf[dialect](model, isCallable(model, dialect, serving, media))));
+  const all = pagesOf(
+    models.map(({ id }) => id),
+    { chat: encoded('chat'), messages: encoded('messages'), gemini: encoded('gemini') },
+  );
   return {
-    list(dialect, query) {
+    list(dialect, query, placement) {
+      const { ids, place, entries, common } =
+        placement === undefined ? all : placedPages(all, models, placement, serving);
       if (dialect === 'messages') return messagesPage(ids, place, entries.messages, query);
       if (dialect === 'gemini') return geminiPage(ids, place, entries.gemini, query);
       return { ...common };
     },
-    one(dialect, id) {
-      const index = place.get(catalog.find(id)?.id ?? id);
+    one(dialect, id, placement) {
+      const index = all.place.get(catalog.find(id)?.id ?? id);
       if (index === undefined) throw unknownModel(id);
-      return jsonAnswer(entries[dialect][index]!);
+      if (placement !== undefined) checkServed(placement, serving, models[index]!);
+      return jsonAnswer(all.entries[dialect][index]!);
     },
   };
+}
+
+function pagesOf(ids: readonly string[], entries: Pages['entries']): Pages {
+  const place = new Map(ids.map((id, index) => [id, index]));
+  return { ids, place, entries, common: jsonAnswer(`{"object":"list","data":[${entries.chat.join(',')}]}`) };
+}
+
+/** Labels of providers can change under the list, so it is sifted for each request. */
+function placedPages(all: Pages, models: readonly Model[], placement: Placement, serving: Serving): Pages {
+  const served = models.map((model) => isServed(placement, serving, model));
+  const sifted = (texts: readonly string[]) => texts.filter((_text, index) => served[index]);
+  const { chat, messages, gemini } = all.entries;
+  return pagesOf(sifted(all.ids), { chat: sifted(chat), messages: sifted(messages), gemini: sifted(gemini) });
 }
 
 function isCallable(
   model: Model,
   protocol: string,
-  providers: Providers,
-  translations: Translations | undefined,
+  { providers, translations }: Serving,
   media: ReadonlyMap<string, string>,
 ): boolean {
   // An image model that is ordered answers `generateContent` too.

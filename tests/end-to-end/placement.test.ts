@@ -27,6 +27,7 @@ const testbed = await startTestbed({
       both: provider({ regions: ['eu', 'us'] }),
       eu: provider({ regions: ['eu'] }),
       discreet: provider({ zdr: true, regions: ['us'] }),
+      orders: { ...provider({ zdr: true }), speaks: { 'openai-images': `${sandbox}/v1` } },
     };
   },
   models: {
@@ -34,6 +35,9 @@ const testbed = await startTestbed({
     american: { ...modelAt('us/sandbox', 'discreet/sandbox'), instead: { unavailable: ['everywhere'] } },
     vectors: { ...modelAt('us/vectors', 'eu/vectors'), kind: 'embedding', price: { input: 1 } },
     painter: { ...modelAt('us/painter'), kind: 'image', price: { image: 1 } },
+    ordered: { ...modelAt('orders/painter'), kind: 'image', price: { image: 1 } },
+    drawn: { ...modelAt('discreet/painter'), kind: 'image', price: { image: 1 } },
+    film: { ...modelAt('discreet/film'), kind: 'video', price: { second: 1 } },
     voice: { ...modelAt('us/voice'), kind: 'realtime' },
   },
 });
@@ -133,4 +137,98 @@ test('an account of which nothing is kept is served by providers that keep nothi
   const { status, text } = await testbed.call({ accountId, key }, 'chat', { model: 'everywhere', prompt: 'Hi' });
   assert.deepEqual([status, /kept/.test(text)], [403, true]);
   assert.equal((await testbed.gateway.gateway.find(accounts)!.find(accountId))!.id, accountId);
+});
+
+/** Each of the lists of models, page by page where it has pages; and one model by its id. */
+const lists: Record<string, (ask: Ask) => Promise<string[]>> = {
+  chat: async (ask) => (await ask('/v1/models')).data.map(({ id }: { id: string }) => id),
+  async messages(ask) {
+    const found: string[] = [];
+    for (let after = ''; ; after = `&after_id=${found.at(-1)}`) {
+      const page = await ask(`/v1/models?limit=2${after}`, { 'anthropic-version': '2023-06-01' });
+      found.push(...page.data.map(({ id }: { id: string }) => id));
+      assert.deepEqual([page.first_id, page.last_id], [page.data[0]?.id ?? null, page.data.at(-1)?.id ?? null]);
+      if (page.has_more === false) return found;
+    }
+  },
+  async gemini(ask) {
+    const found: string[] = [];
+    for (let token = ''; ; ) {
+      const page = await ask(`/v1beta/models?pageSize=2&pageToken=${token}`);
+      found.push(...page.models.map(({ name }: { name: string }) => name.replace('models/', '')));
+      if (page.nextPageToken === undefined) return found;
+      token = page.nextPageToken;
+    }
+  },
+};
+// biome-ignore lint/suspicious/noExplicitAny: bodies of three dialects are asserted on
+type Ask = (path: string, headers?: Record<string, string>) => Promise<any>;
+
+function asker({ key }: Customer, status = 200): Ask {
+  return async (path, headers = {}) => {
+    const answer = await fetch(testbed.origin + path, { headers: { authorization: `Bearer ${key}`, ...headers } });
+    assert.equal(answer.status, status, path);
+    return answer.json();
+  };
+}
+
+test('lists of models leave out those that account, plan, project and key leave no provider, in each dialect', async () => {
+  const all = [
+    'sandbox',
+    'replay',
+    'everywhere',
+    'american',
+    'vectors',
+    'painter',
+    'ordered',
+    'drawn',
+    'film',
+    'voice',
+  ];
+  const discreet = await testbed.customer();
+  await admin.setRetention(discreet.accountId, 'none');
+  const cases: [Customer, string[]][] = [
+    [await testbed.customer(), all],
+    [await bound({ regions: ['eu'] }), ['everywhere', 'vectors']],
+    [await bound({ project: 'p' }), ['everywhere', 'vectors']],
+    [await bound({}, 'european'), ['everywhere', 'vectors']],
+    [await bound({ regions: ['us'] }, 'european'), []],
+    [await bound({ regions: ['us'] }), ['everywhere', 'american', 'vectors', 'painter', 'drawn', 'film', 'voice']],
+    // Orders of images and videos are kept; a vendor that speaks generate-content makes images without one.
+    [discreet, ['everywhere', 'american', 'drawn']],
+  ];
+  for (const [customer, served] of cases)
+    for (const [dialect, list] of Object.entries(lists)) {
+      assert.deepEqual((await list(asker(customer))).sort(), [...served].sort(), dialect);
+    }
+  const [, [european]] = cases as [unknown, [Customer]];
+  assert.equal((await asker(european)('/v1/models/everywhere')).id, 'everywhere');
+  const { error } = await asker(european, 403)('/v1/models/american');
+  assert.deepEqual([error.code, error.param], ['region_unavailable', 'model']);
+  assert.equal((await asker(discreet, 403)('/v1/models/film')).error.code, 'retention_none');
+  assert.equal((await asker(european, 404)('/v1/models/nothing')).error.code, 'model_not_found');
+  // The list needs no key here, and one that is not valid changes nothing.
+  const wrong = { accountId: '', key: `${european.key.slice(0, -1)}_` };
+  assert.equal((await lists['chat']!(asker(wrong))).length, all.length);
+  assert.equal((await lists['gemini']!(asker(wrong))).length, all.length);
+});
+
+test('each chat model that is listed can be called, and each that is not listed is refused', async () => {
+  const customer = await bound({ regions: ['us'] });
+  const listed = new Set(await lists['chat']!(asker(customer)));
+  for (const model of ['sandbox', 'everywhere', 'american'])
+    for (const name of dialectNames) {
+      const { status, text } = await testbed.call(customer, name, { model, prompt: 'Hi' });
+      assert.equal(status, listed.has(model) ? 200 : 403, text);
+    }
+  const discreet = await testbed.customer();
+  await admin.setRetention(discreet.accountId, 'none');
+  for (const [model, served] of [
+    ['drawn', true],
+    ['ordered', false],
+    ['painter', false],
+  ] as const) {
+    const { status, text } = await testbed.call(discreet, 'gemini', { model, prompt: 'Hi' });
+    assert.equal(status !== 403, served, text);
+  }
 });

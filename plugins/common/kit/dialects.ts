@@ -2,9 +2,8 @@
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer, ClientRequest } from '../../../core/contract/message.ts';
 
-export const dialects = ['chat', 'messages', 'gemini'] as const;
 /** Named after the protocol families; `chat` is also the default. */
-export type Dialect = (typeof dialects)[number];
+export type Dialect = 'chat' | 'messages' | 'gemini';
 
 /**
  * By the path, the version header of the messages family, or the key header of the generate-content family; otherwise

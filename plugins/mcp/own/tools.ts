@@ -3,11 +3,13 @@ import type { Exchange, Host } from '../../../core/contract/contract.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { type LedgerQueries, ledgerQueries } from '../../common/domain/admin/ledger.ts';
 import { pool } from '../../common/domain/ledger.ts';
-import { catalog } from '../../common/domain/models.ts';
+import { catalog, type Model } from '../../common/domain/models.ts';
 import { formatUsd } from '../../common/domain/money.ts';
+import { isServed, placementIn } from '../../common/domain/organizations/placement.ts';
 import { sheetOf } from '../../common/domain/pages/price-sheet.ts';
 import { plan, plans } from '../../common/domain/plans.ts';
 import { multipliers, planRatio, ratioOf } from '../../common/domain/price-ratio.ts';
+import { providers, translations } from '../../common/domain/upstreams.ts';
 import { uuidForm } from '../../common/kit/paging.ts';
 
 /** A tool with the rights of the key that calls it. */
@@ -95,14 +97,17 @@ async function usage(accountId: string, host: Host): Promise<object> {
 }
 
 function models(search: unknown, exchange: Exchange, host: Host): object {
-  const { models: ofKey, multiplier, plan: name } = exchange.get(caller);
+  const { models: ofKey, projectModels: ofProject, multiplier, plan: name } = exchange.get(caller);
   const ofPlan = exchange.find(plan)?.models;
   const sources = { multipliers: host.find(multipliers), plans: host.find(plans) };
   const ratio = planRatio(sources, name);
   const part = typeof search === 'string' ? search.toLowerCase() : '';
-  const mayCall = (id: string) => ofKey?.has(id) !== false && ofPlan?.has(id) !== false;
-  const found = (host.find(catalog)?.list() ?? []).flatMap(({ id, kind, prices, multiplier: ofModel }) => {
-    if (!mayCall(id) || !id.toLowerCase().includes(part)) return [];
+  const isServedHere = servedHere(exchange, host);
+  const mayCall = (model: Model) =>
+    [ofKey, ofProject, ofPlan].every((allowed) => allowed?.has(model.id) !== false) && isServedHere(model);
+  const found = (host.find(catalog)?.list() ?? []).flatMap((model) => {
+    const { id, kind, prices, multiplier: ofModel } = model;
+    if (!id.toLowerCase().includes(part) || !mayCall(model)) return [];
     const sheet = sheetOf(prices, host.clock.now(), ratioOf({ plan: ratio, model: ofModel, account: multiplier }));
     if (sheet === undefined) return [];
     return {
@@ -112,4 +117,13 @@ function models(search: unknown, exchange: Exchange, host: Host): object {
     };
   });
   return { currency: 'USD', models: found.slice(0, mostModels), left_out: Math.max(0, found.length - mostModels) };
+}
+
+/** Whether the account, the key, its project and the plan leave a model a provider. */
+function servedHere(exchange: Exchange, host: Host): (model: Model) => boolean {
+  const placement = placementIn(exchange);
+  const known = host.find(providers);
+  if (placement === undefined || known === undefined) return () => true;
+  const serving = { providers: known, translations: host.find(translations) };
+  return (model) => isServed(placement, serving, model);
 }

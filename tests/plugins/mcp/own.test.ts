@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
+import { projectAdmin } from '../../../plugins/common/domain/organizations/projects.ts';
 import { openWorld, type World } from './world.ts';
 
 let world: World;
@@ -12,10 +13,12 @@ before(async () => {
     plugins: 'providers, models,',
     below: ', route, protocol-convert',
     more: `
-providers: { vendor: { keys: k, speaks: { chat: "http://127.0.0.1:9/v1" } } }
+providers:
+  vendor: { keys: k, speaks: { chat: "http://127.0.0.1:9/v1" } }
+  european: { keys: k, regions: [eu], speaks: { chat: "http://127.0.0.1:9/v1" } }
 models:
   small: { owned_by: x, targets: [vendor], price: { input: 1, output: 2 } }
-  large: { owned_by: x, targets: [vendor], price: { input: 10, output: 20 } }
+  large: { owned_by: x, targets: [vendor, european], price: { input: 10, output: 20 } }
 `,
   });
 });
@@ -47,7 +50,7 @@ test('a key learns what a call of its account cost and why, and another account 
   }
 });
 
-test('models and prices are those of the key, and a part of the name narrows them', async () => {
+test('models and prices are those that the key, its project and its regions allow, and a part of the name narrows them', async () => {
   const { key } = await world.account('0');
   const bound = await world.account('0', ['small']);
   const names = async (of: string, given = {}) =>
@@ -55,6 +58,11 @@ test('models and prices are those of the key, and a part of the name narrows the
   assert.deepEqual(await names(key), ['small', 'large']);
   assert.deepEqual(await names(key, { search: 'LARG' }), ['large']);
   assert.deepEqual(await names(bound.key), ['small']);
+  await world.gateway.gateway.find(projectAdmin)!.create(bound.id, { name: 'big', models: ['large'] });
+  const withTerms = async (terms: object) => names((await keyAdmin().createKey(bound.id, { name: 'k', ...terms })).key);
+  assert.deepEqual(await withTerms({ project: 'big' }), ['large']);
+  assert.deepEqual(await withTerms({ regions: ['eu'] }), ['large']);
+  assert.deepEqual(await withTerms({ regions: ['us'] }), []);
   const { models } = await ask(bound.key, 'modern', 'models_and_prices');
   assert.deepEqual(
     models[0].prices.map(({ class: of, per, usd }: Record<string, string>) => [of, per, usd]),

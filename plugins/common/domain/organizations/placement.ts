@@ -2,9 +2,9 @@
 import type { Exchange } from '../../../../core/contract/contract.ts';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { type Caller, caller } from '../accounts.ts';
-import type { Model } from '../models.ts';
+import { type Model, type ModelTarget, protocolsOf } from '../models.ts';
 import { type PlanTerms, plan } from '../plans.ts';
-import type { Provider, Providers } from '../upstreams.ts';
+import type { Provider, Providers, Translations } from '../upstreams.ts';
 
 /** How regions are named, in settings and terms. */
 export const regionName = /^[a-z][a-z0-9-]{0,31}$/;
@@ -64,12 +64,44 @@ export function placedFor(
   wanted: Pick<Model, 'id' | 'targets'>,
   bound?: string,
 ): Providers {
-  const among = placed(placement, providers);
   const names = bound === undefined ? wanted.targets.map(({ provider }) => provider) : [bound];
-  const configured = names.filter((name) => providers.find(name) !== undefined);
-  if (configured.length > 0 && configured.every((name) => among.find(name) === undefined))
-    throw servedNowhere(placement, wanted.id);
-  return among;
+  if (!servedByOneOf(placement, providers, names)) throw servedNowhere(placement, wanted.id);
+  return placed(placement, providers);
+}
+
+/** Where none of them is configured it is not their labels that the call lacks. */
+function servedByOneOf(placement: Placement, providers: Providers, names: readonly string[]): boolean {
+  const configured = names.flatMap((name) => providers.find(name) ?? []);
+  return configured.length === 0 || configured.some((provider) => mayServe(placement, provider));
+}
+
+/** What decides who can serve a model. */
+export interface Serving {
+  readonly providers: Providers;
+  /** Absent: nothing is translated or relayed by variants. */
+  readonly translations?: Translations | undefined;
+}
+
+/** Whether any call of the model can be served: for lists of models. */
+export function isServed(placement: Placement, serving: Serving, { kind, targets }: Model): boolean {
+  const names = targets.map(({ provider }) => provider);
+  if (!servedByOneOf(placement, serving.providers, names)) return false;
+  if (!placement.keepsNothing || (kind !== 'image' && kind !== 'video')) return true;
+  return kind === 'image' && targets.some((target) => answersAtOnce(placement, serving, target));
+}
+
+/** Orders are kept with what is made for them: images are made without one where their provider itself speaks generate-content. */
+function answersAtOnce(placement: Placement, { providers, translations }: Serving, target: ModelTarget): boolean {
+  const provider = providers.find(target.provider);
+  if (provider === undefined || !mayServe(placement, provider)) return false;
+  return protocolsOf(target, provider).some(
+    (name) => name === 'gemini' || translations?.relays?.('gemini', name) === true,
+  );
+}
+
+/** Throws what a call of the model is refused with, if none can be served. */
+export function checkServed(placement: Placement, serving: Serving, wanted: Model): void {
+  if (!isServed(placement, serving, wanted)) throw servedNowhere(placement, wanted.id);
 }
 
 function servedNowhere({ keepsNothing, regions }: Placement, model: string): GatewayError {
