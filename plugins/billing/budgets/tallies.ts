@@ -193,8 +193,10 @@ export class Tallies {
       tally.waited(amount);
     }
     const at = clock.monotonic();
+    // However long it took: the money is there, and the next scope is looked at.
+    if (tally.isKnown && tally.admits(amount, at)) return;
     // Another period has begun meanwhile, or the ceiling was changed.
-    if (!tally.isKnown || tally.admits(amount, at)) return this.#hasPatience(tally, since, at);
+    if (!tally.isKnown) return this.#hasPatience(tally, since, at);
     if (!tally.isObtainable(amount)) {
       tally.confirmRefusal(amount, at);
       throw reached(tally.scope, tally.left, tally.period, clock.now());

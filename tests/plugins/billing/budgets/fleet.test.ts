@@ -209,6 +209,19 @@ test('a refused call is admitted at once when calls have ended here, or another 
   }
 });
 
+test('a call is admitted when the answers about all of its budgets, each in time, have together taken longer than a refusal', async () => {
+  const fleet = new Fleet(1);
+  const take = fleet.shares.take.bind(fleet.shares);
+  fleet.shares.take = (...asked) => {
+    fleet.host.advance(2_000);
+    return take(...asked);
+  };
+  const book = new BudgetBook(kinds.map((kind) => ({ ...kind, amount: money(1_000n), every: 'ever' as const })) as []);
+  const scopes = book.scopesOf({ accountId: 'a', ...keys[0]! }, { model: 'dear-1' });
+  assert.equal(scopes.length, kinds.length);
+  assert.equal(typeof (await fleet.enter(fleet.nodes[0]!, callOf(0), scopes, 10n)), 'object');
+});
+
 test('money that a call releases while a share is asked for is not returned, since a power cut can take its end', async () => {
   const fleet = new Fleet(2);
   const { scopes } = ceilingOf(1_000n);
