@@ -42,7 +42,8 @@ export type Task = string | { readonly tool: string; readonly input: object };
 
 /** Reads the file with the first tool that can; quotes the result; edits a file that a request without tools brings along; answers side requests (a title) in the form asked for. */
 export function moveFor({ tools, result, schema }: AgentRequest, task: Task, prompt: string): Move {
-  if (result !== undefined) return { kind: 'text', text: `The file says: ${result}` };
+  const hasSearched = typeof task !== 'string' && result?.startsWith('Tools loaded:') === true;
+  if (result !== undefined && !hasSearched) return { kind: 'text', text: `The file says: ${result}` };
   if (typeof task !== 'string') return callOf(tools, task);
   for (const [name, input] of waysToRead(task)) {
     const tool = tools.find((offer) => offer.name === name || offer.name.endsWith(`__${name}`));
@@ -61,6 +62,9 @@ export function moveFor({ tools, result, schema }: AgentRequest, task: Task, pro
 function callOf(tools: readonly Offer[], { tool: wanted, input }: Exclude<Task, string>): Move {
   const tool = tools.find(({ name }) => name.endsWith(wanted));
   if (tool !== undefined) return { kind: 'call', tool, input };
+  // Codex has tools of servers looked for, and declares those that were found.
+  const search = tools.find(({ name }) => name === 'tool_search');
+  if (search !== undefined) return { kind: 'call', tool: search, input: { query: wanted.replaceAll('_', ' ') } };
   // Qwen Code declares tools of servers by this one.
   const any = tools.find(({ name }) => name === 'tool_call');
   if (any !== undefined)

@@ -68,7 +68,7 @@ const claudeCode: Client = {
 };
 
 /** Plugins would be fetched from elsewhere. */
-const codexConfig = `# mine
+export const codexConfig = `# mine
 check_for_update_on_startup = false
 [analytics]
 enabled = false

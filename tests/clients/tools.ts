@@ -9,7 +9,7 @@ import { ledger } from '../../plugins/common/domain/ledger.ts';
 import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
-import { type Client, clients } from './clients.ts';
+import { type Client, clients, codexConfig } from './clients.ts';
 import { run } from './launch.ts';
 import { type AgentVendor, startAgentVendor, upstreamModel } from './vendor.ts';
 
@@ -32,6 +32,17 @@ const ways: readonly Way[] = [
       ...['--mcp-config', JSON.stringify({ mcpServers: { gateway: { type: 'http', ...server } } })],
       ...['--strict-mcp-config', '--allowedTools', 'mcp__gateway'],
     ],
+  },
+  {
+    // It searches for the tool first, and declares it when it is found.
+    client: 'Codex CLI',
+    settings: ({ url, headers: { Authorization } }) => ({
+      '.codex/config.toml': `${codexConfig}
+[mcp_servers.gateway]
+url = ${JSON.stringify(url)}
+http_headers = { Authorization = ${JSON.stringify(Authorization)} }
+`,
+    }),
   },
   {
     client: 'Qwen Code',

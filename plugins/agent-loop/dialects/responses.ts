@@ -62,12 +62,11 @@ export class ResponsesTalk implements Talk, ResponsesRun {
     const own = calls.filter((item) => this.isOwn(item));
     const others = calls.filter((item) => !this.isOwn(item));
     if (!this.opening.streams) this.output.push(...others.map((item) => withCitations(item, this.sources)));
-    const isCall = ({ type }: JsonObject) => type === 'function_call' || type === 'custom_tool_call';
     return {
       own: own.map((item) => ({
         ...{ id: String(item['call_id']), name: String(item['name']), arguments: textOf(item['arguments']) ?? '{}' },
       })),
-      hasOthers: calls.some((item) => isCall(item) && !this.isOwn(item)),
+      hasOthers: calls.some((item) => isClientCall(item) && !this.isOwn(item)),
       isCut: answer['status'] !== 'completed',
     };
   }
@@ -125,6 +124,10 @@ export class ResponsesTalk implements Talk, ResponsesRun {
     );
   }
 }
+
+/** A call that the client may have to answer. */
+const isClientCall = ({ type, execution }: JsonObject) =>
+  type === 'function_call' || type === 'custom_tool_call' || (type === 'tool_search_call' && execution === 'client');
 
 const functionOf = ({ name, description, schema }: { name: string; description: string; schema: JsonObject }) => ({
   ...{ type: 'function', name, description, parameters: schema, strict: false },

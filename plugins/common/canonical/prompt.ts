@@ -141,7 +141,7 @@ export interface ToolCallPart {
   readonly kind: 'tool-call';
   readonly id: string;
   readonly name: string;
-  /** The namespace of the tool, if any. */
+  /** The namespace of the tool, if any. Empty: the client's own search for tools (responses). */
   readonly namespace?: string;
   /**
    * JSON text of the arguments (never empty: `{}`), exactly as the model wrote it; raw text of a custom tool's input.

@@ -19,7 +19,8 @@ const hashLength = 8;
 /**
  * Gives every tool of one request a unique legal name. A legal name stays; others are converted and end in a hash of
  * the original, so that the same tool has the same name in every request and prompt caches stay valid. A tool of a
- * namespace is called `namespace__name`. Declare the tools in their order before requesting names of the history.
+ * namespace is called `namespace__name`, and one of the empty namespace by its bare name, though it is another tool than one
+ * without a namespace. Declare the tools in their order before requesting names of the history.
  */
 export class ToolNamer {
   readonly #limits: NameLimits;
@@ -101,6 +102,8 @@ export class ToolNamer {
 }
 
 function keyOf(name: string, namespace: string | undefined): string {
+  // Without the separator, which the other keys have and quoted text has not.
+  if (namespace === '') return JSON.stringify(name);
   return `${namespace ?? ''}\0${name}`;
 }
 

@@ -10,10 +10,18 @@ const prefixes: Readonly<Record<string, string>> = table({
   custom_tool_call: 'ctc',
   custom_tool_call_output: 'ctco',
   compaction: 'cmp',
+  tool_search_call: 'tsc',
+  tool_search_output: 'tso',
 });
 
 /** Items that the protocol lists with a status. */
-const withStatus = new Set(['message', 'function_call', 'function_call_output']);
+const withStatus = new Set([
+  'message',
+  'function_call',
+  'function_call_output',
+  'tool_search_call',
+  'tool_search_output',
+]);
 
 /** `exchangeId` makes ids for items without one. Compaction instructions were carried out and are left out. */
 export function keptItems(items: readonly unknown[], exchangeId: string): JsonObject[] {

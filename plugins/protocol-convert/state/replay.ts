@@ -55,6 +55,7 @@ function emptied(item: JsonObject): JsonObject {
     ...(Array.isArray(item['summary']) ? { summary: [] } : {}),
     ...(item['type'] === 'function_call' ? { arguments: '' } : {}),
     ...(item['type'] === 'custom_tool_call' ? { input: '' } : {}),
+    ...(item['type'] === 'tool_search_call' ? { arguments: {} } : {}),
   };
 }
 

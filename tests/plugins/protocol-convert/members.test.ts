@@ -95,7 +95,7 @@ const implied: Readonly<Record<Name, readonly string[]>> = {
     ...['format.type', 'format.strict', 'reasoning.summary'],
     // A label that one protocol requires and the others lack.
     'format.name',
-    // Tools that wait to be found are shown at once, with the search for them left out.
+    // Tools that wait to be found are shown at once.
     '0.defer_loading',
   ],
   // Reasoning is hidden in the answer.

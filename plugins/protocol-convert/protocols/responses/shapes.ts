@@ -27,6 +27,13 @@ const call = (member: string) => shape(`call_id name namespace ${member}`, {}, `
 const result = shape('call_id output', {}, `${answered} caller created_by`);
 const picture = 'action background model output_format quality revised_prompt size';
 
+const format = shape('type syntax definition');
+const inner = {
+  function: shape('name description parameters strict defer_loading', {}, 'type'),
+  custom: shape('name description format', { format }, 'type'),
+};
+const namespace = (members: string) => shape(members, { tools: byType(inner) }, 'type');
+
 const items = table<Readonly<Record<string, Shape>>>({
   message: shape('role content phase', { content }, answered),
   function_call: call('arguments'),
@@ -37,16 +44,22 @@ const items = table<Readonly<Record<string, Shape>>>({
   web_search_call: shape('action', {}, `${answered} results`),
   image_generation_call: shape('result', {}, `${answered} ${picture}`),
   compaction: shape('encrypted_content', {}, `${answered} created_by`),
+  tool_search_call: shape('call_id arguments', {}, `${answered} execution created_by`),
+  // The model reads what a namespace that was found is about.
+  tool_search_output: shape(
+    'call_id tools',
+    { tools: byType({ ...inner, namespace: namespace('name description tools') }) },
+    `${answered} execution created_by`,
+  ),
   ...parts,
 });
 
-const format = shape('type syntax definition');
-const inner = {
-  function: shape('name description parameters strict defer_loading', {}, 'type'),
-  custom: shape('name description format', { format }, 'type'),
-};
 /** Options of tools that the vendor runs are recorded where they are decoded. */
-const tools = byType({ ...inner, namespace: shape('name tools', { tools: byType(inner) }, 'type') });
+const tools = byType({
+  ...inner,
+  namespace: namespace('name tools'),
+  tool_search: shape('description parameters', {}, 'type execution'),
+});
 const chosen = shape('type name');
 
 export const requestShape = shape('', {

@@ -63,16 +63,16 @@ test('a terminal client’s body is read with nothing refused and nothing noted'
   ]);
   assert.deepEqual(
     prompt.tools.map((tool) => (tool.kind === 'hosted' ? tool.tool : tool.kind)),
-    ['function', 'custom', 'other', 'other'],
+    ['function', 'custom', 'function', 'other'],
   );
   assert.deepEqual(prompt.reasoning, { effort: 'medium' });
   assert.equal(prompt.cacheKey, 'thread-1');
   const { body, dropped: lost } = encode(prompt);
   assert.deepEqual(
     (body['tools'] as JsonObject[]).map(({ type }) => type),
-    ['function', 'custom'],
+    ['function', 'custom', 'function'],
   );
-  assert.deepEqual(lost, ['tools.tool_search', 'tools.web_search']);
+  assert.deepEqual(lost, ['tools.web_search']);
 });
 
 test('a terminal client’s lite body, with tools and settings among the items, is read with nothing refused', () => {
@@ -196,7 +196,7 @@ test('calls that a client carries out for a vendor’s own tool stay in the conv
   assert.deepEqual(results!.parts, [result('c', 'a.txt')]);
 });
 
-test('tools that a client’s search found may be called', () => {
+test('tools that a client’s search found may be called, and the search is no tool that a client can name', () => {
   const input = [
     { role: 'user', content: 'Hi' },
     { type: 'tool_search_call', call_id: 'c', execution: 'client', arguments: { query: 'mail' } },
@@ -204,7 +204,12 @@ test('tools that a client’s search found may be called', () => {
   ];
   const { prompt } = decode({ input });
   assert.deepEqual(prompt.tools, [{ kind: 'function', name: 'send_mail', deferred: true }]);
-  assert.deepEqual(prompt.turns[2]!.parts, [result('c', 'Tools loaded: send_mail')]);
+  assert.deepEqual(prompt.turns[1]!.parts, [
+    { kind: 'tool-call', id: 'c', name: 'tool_search', namespace: '', input: '{"query":"mail"}' },
+  ]);
+  assert.deepEqual(prompt.turns[2]!.parts, [result('c', 'Tools loaded:\n- send_mail')]);
+  const named = decode({ tools: [{ type: 'function', name: 'tool_search', namespace: '' }] });
+  assert.deepEqual(named.prompt.tools, [{ kind: 'function', name: 'tool_search' }]);
 });
 
 test('pitfall 216: the phase of messages is kept', () => {

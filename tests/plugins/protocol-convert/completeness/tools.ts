@@ -171,7 +171,7 @@ export const tools: readonly Row[] = [
     },
   },
   {
-    what: 'a namespace, tools among the input, and a tool that waits',
+    what: 'a namespace, tools among the input, a tool that waits, and the client’s search for it',
     from: 'responses',
     request: {
       input: [
@@ -188,9 +188,9 @@ export const tools: readonly Row[] = [
       ],
     },
     to: {
-      chat: { has: { tools: (found: unknown) => chatNames(found) === 'late,ns__f' }, dropped: ['tools'] },
-      messages: { has: { tools: (found: unknown) => namedTools(found) === 'late,ns__f' }, dropped: ['tool_search'] },
-      gemini: { has: { 'tools.0.functionDeclarations.1.name': 'ns__f' }, dropped: ['tools (tool_search)'] },
+      chat: { has: { tools: (found: unknown) => chatNames(found) === 'late,tool_search,ns__f' } },
+      messages: { has: { tools: (found: unknown) => namedTools(found) === 'late,tool_search,ns__f' } },
+      gemini: { has: { 'tools.0.functionDeclarations.2.name': 'ns__f' } },
     },
   },
   {

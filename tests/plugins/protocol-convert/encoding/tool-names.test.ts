@@ -62,6 +62,23 @@ test('a tool that is called like a flattened one gets another name', () => {
   assert.match(given[1]!, /^a__b_[0-9A-Za-z]{8}$/);
 });
 
+test('a tool of the empty namespace keeps its bare name, and is another one than that without a namespace', () => {
+  for (const namespaces of [[undefined, ''] as const, ['', undefined] as const]) {
+    const namer = new ToolNamer(plain);
+    const given = namespaces.map((namespace) => namer.declare(tool('find', namespace)));
+    assert.equal(given[0], 'find');
+    assert.match(given[1]!, /^find_[0-9A-Za-z]{8}$/);
+    assert.deepEqual(
+      namespaces.map((namespace) => namer.nameFor('find', namespace)),
+      given,
+    );
+    assert.deepEqual(
+      given.map((name) => namer.names.get(name)),
+      namespaces.map((namespace) => (namespace === '' ? { name: 'find', namespace } : { name: 'find' })),
+    );
+  }
+});
+
 test('pitfall 074: a tool that is declared twice is known as such', () => {
   const namer = new ToolNamer(plain);
   assert.equal(namer.isDeclared(tool('a')), false);
@@ -95,7 +112,7 @@ test('names never collide, are legal and lead back, whatever the tools are calle
   );
   const key = fc.tuple(name, fc.option(name, { nil: undefined }));
   fc.assert(
-    fc.property(fc.uniqueArray(key, { selector: (pair) => JSON.stringify([pair[0], pair[1] || '']) }), (tools) => {
+    fc.property(fc.uniqueArray(key, { selector: (pair) => JSON.stringify(pair) }), (tools) => {
       for (const limits of [plain, dotted, { ...plain, maxLength: 16 }]) {
         const namer = new ToolNamer(limits);
         const given = tools.map(([bare, namespace]) => namer.declare(tool(bare, namespace)));

@@ -240,12 +240,22 @@ export const responses: readonly Json[] = [
       { type: 'custom_tool_call', call_id: 'c2', name: 'p', input: 'free' },
       { type: 'custom_tool_call_output', call_id: 'c2', output: 'done' },
       { type: 'web_search_call', id: 'ws', action: { type: 'search', query: 'q' } },
+      { type: 'tool_search_call', call_id: 'c3', execution: 'client', arguments: { query: 'late' } },
+      {
+        type: 'tool_search_output',
+        call_id: 'c3',
+        tools: [
+          { type: 'function', name: 'late', description: 'Waits', parameters: schema, defer_loading: true },
+          { type: 'namespace', name: 'far', description: 'Afar', tools: [{ type: 'function', name: 'h' }] },
+        ],
+      },
       user,
     ],
     tools: [
       { type: 'function', name: 'look', description: 'Looks', parameters: schema, strict: true, defer_loading: true },
       { type: 'custom', name: 'p', description: 'd', format: { type: 'grammar', syntax: 'regex', definition: 'a+' } },
       { type: 'namespace', name: 'ns', tools: [{ type: 'function', name: 'g', parameters: schema }] },
+      { type: 'tool_search', execution: 'client', description: 'Finds', parameters: schema },
     ],
     tool_choice: { type: 'function', name: 'look' },
     text: { format: { type: 'json_schema', name: 'n', description: 'about', schema, strict: true }, verbosity: 'low' },

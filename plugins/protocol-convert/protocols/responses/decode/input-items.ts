@@ -85,6 +85,8 @@ const ownIds = new Set([
   'function_call',
   'function_call_output',
   'custom_tool_call',
+  'tool_search_call',
+  'tool_search_output',
   'compaction',
 ]);
 

@@ -9,6 +9,7 @@ import { bytesSource } from '../../../../common/encoding/media.ts';
 import { JsonTexts } from '../../../encoding/json-text.ts';
 import { invalid } from '../../../request/checks.ts';
 import { ownerOf } from '../opaque-state.ts';
+import { foundText, toolSearch } from '../tool-search.ts';
 import { decodeContent, decodeCustomOutput, decodeOutput } from './content.ts';
 import { searchOf } from './details.ts';
 import { decodeTools } from './tools.ts';
@@ -234,12 +235,10 @@ export class InputDecoder {
     this.tools.push(...tools);
     const callId = textOf(item['call_id']);
     if (callId === undefined) return;
-    const names = tools.flatMap((tool) => (tool.kind === 'hosted' ? [] : [tool.name]));
-    const text = names.length === 0 ? 'No tools were found.' : `Tools loaded: ${names.join(', ')}`;
     this.#results().push({
       kind: 'tool-result',
       callId: this.#answered(callId, field),
-      parts: [{ kind: 'text', text }],
+      parts: [{ kind: 'text', text: foundText(item['tools']) }],
     });
   }
 
@@ -270,7 +269,8 @@ export class InputDecoder {
     if (id === undefined) return void this.#context.dropped.dropField(type);
     const value = item[member];
     const input = typeof value === 'string' ? value : JSON.stringify(value ?? {});
-    this.#assistant().parts.push({ kind: 'tool-call', id, name: type.slice(0, -'_call'.length), input });
+    const tool = type === 'tool_search_call' ? toolSearch : { name: type.slice(0, -'_call'.length) };
+    this.#assistant().parts.push({ kind: 'tool-call', id, ...tool, input });
     this.#called.add(id);
   }
 

@@ -93,7 +93,7 @@ function updated(json: JsonObject, decoder: InputDecoder, member: string): JsonO
 }
 
 function toolSettings(json: JsonObject, tools: readonly Tool[]): { toolChoice?: ToolChoice; parallelTools?: boolean } {
-  const toolChoice = decodeToolChoice(json['tool_choice']);
+  const toolChoice = decodeToolChoice(json['tool_choice'], tools);
   return {
     // Without tools there is no choice; clients still send `auto`.
     ...(toolChoice === undefined || tools.length === 0 ? {} : { toolChoice }),

@@ -11,6 +11,7 @@ import type {
 import { invalid } from '../../../request/checks.ts';
 import { booleanMember, textMember } from '../../../request/members.ts';
 import { validatedChoice } from '../../../request/validated-choice.ts';
+import { isClientSearch, toolSearch } from '../tool-search.ts';
 
 /** Namespaces are flattened: each of their tools records its namespace. `field`: `tools`, `input[0].tools`. */
 export function decodeTools(value: unknown, field: string): Tool[] {
@@ -33,11 +34,21 @@ function decodeTool(value: unknown, field: string): Tool[] {
     case 'namespace': {
       const namespace = nameOf(tool, field);
       const tools = decodeTools(tool['tools'], `${field}.tools`);
-      return tools.map((inner) => (inner.kind === 'hosted' ? inner : { ...inner, namespace }));
+      return tools.map((inner) => (inner.kind === 'hosted' || isSearch(inner) ? inner : { ...inner, namespace }));
     }
+    case 'tool_search':
+      return [isClientSearch(tool) ? decodeSearch(tool, field) : decodeHosted(type, tool)];
     default:
       return [decodeHosted(type, tool)];
   }
+}
+
+function isSearch(tool: Tool): boolean {
+  return tool.kind === 'function' && tool.namespace === toolSearch.namespace;
+}
+
+function decodeSearch({ description, parameters }: JsonObject, field: string): FunctionTool {
+  return { ...decodeFunction({ name: toolSearch.name, description, parameters }, field), namespace: toolSearch.namespace };
 }
 
 function decodeFunction(tool: JsonObject, field: string): FunctionTool {
@@ -122,8 +133,8 @@ function nameOf(tool: JsonObject, field: string): string {
 
 const modes = new Set(['auto', 'none', 'required']);
 
-/** undefined: not requested. */
-export function decodeToolChoice(value: unknown): ToolChoice | undefined {
+/** undefined: not requested. `tools`: those of the request. */
+export function decodeToolChoice(value: unknown, tools: readonly Tool[]): ToolChoice | undefined {
   if (value === undefined || value === null) return undefined;
   const field = 'tool_choice';
   if (value === validatedChoice) return { mode: 'auto', validated: true };
@@ -133,17 +144,18 @@ export function decodeToolChoice(value: unknown): ToolChoice | undefined {
   if (choice === undefined || type === undefined) {
     throw invalid(`The field "${field}" must be auto, none, required or an object with a type.`, field);
   }
-  if (type !== 'allowed_tools') return { mode: 'required', names: [chosenName(choice, field)] };
+  if (type !== 'allowed_tools') return { mode: 'required', names: [chosenName(choice, field, tools)] };
   const names = listOf(choice['tools']).map((tool, index) => {
     const name = `${field}.tools[${index}]`;
     const chosen = objectOf(tool);
     if (chosen === undefined) throw invalid(`The field "${name}" must be an object.`, name);
-    return chosenName(chosen, name);
+    return chosenName(chosen, name, tools);
   });
   return { mode: choice['mode'] === 'required' ? 'required' : 'auto', names };
 }
 
-function chosenName(choice: JsonObject, field: string): string {
+function chosenName(choice: JsonObject, field: string, tools: readonly Tool[]): string {
   const type = textOf(choice['type']) ?? 'function';
+  if (type === 'tool_search' && tools.some(isSearch)) return toolSearch.name;
   return type === 'function' || type === 'custom' ? nameOf(choice, field) : hostedKind(type);
 }

@@ -1,6 +1,7 @@
 /** Encodes the other items of a stream: reasoning and calls with deltas, searches and images without. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { MediaPart, SearchPart } from '../../../../common/canonical/prompt.ts';
+import { toolSearch } from '../tool-search.ts';
 import type { Frames, Output } from './frames.ts';
 import { type CallHead, callItem, imageItem, reasoningItem, searchItem, summaryPart } from './output-items.ts';
 
@@ -66,7 +67,7 @@ export class ReasoningWriter {
   }
 }
 
-/** One call of a function or of a free-text tool. */
+/** One call of a function, of a free-text tool, or of the client's search for tools, which has no events of its own. */
 export class CallWriter {
   readonly #frames: Frames;
   readonly #output: Output;
@@ -96,19 +97,26 @@ export class CallWriter {
 
   delta(text: string): string {
     this.#input += text;
-    return this.#frames.delta(this.#deltaHead, text);
+    return this.#isSearch ? '' : this.#frames.delta(this.#deltaHead, text);
   }
 
   /** A call that the answer's end cut off is `incomplete`: clients run those alone that are `completed`. */
   end(status: 'completed' | 'incomplete' = 'completed'): string {
-    const input = JSON.stringify(this.#input);
-    const done = this.#head.custom
-      ? this.#frames.frame('response.custom_tool_call_input.done', `${this.#members},"input":${input}`)
-      : this.#frames.frame(
-          'response.function_call_arguments.done',
-          `${this.#members},"name":${JSON.stringify(this.#head.name)},"arguments":${input}`,
-        );
+    const done = this.#isSearch ? '' : this.#inputDone(JSON.stringify(this.#input));
     return done + endItem(this.#frames, this.#output, this.#index, callItem(this.#head, this.#input, status));
+  }
+
+  get #isSearch(): boolean {
+    return this.#head.namespace === toolSearch.namespace;
+  }
+
+  #inputDone(input: string): string {
+    if (this.#head.custom)
+      return this.#frames.frame('response.custom_tool_call_input.done', `${this.#members},"input":${input}`);
+    return this.#frames.frame(
+      'response.function_call_arguments.done',
+      `${this.#members},"name":${JSON.stringify(this.#head.name)},"arguments":${input}`,
+    );
   }
 }
 

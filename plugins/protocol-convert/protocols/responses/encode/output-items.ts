@@ -1,6 +1,7 @@
 /** Encodes the items of an answer: messages with their parts, reasoning, calls, searches, images. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
 import type { Citation, MediaPart, SearchPart, TokenLogprob } from '../../../../common/canonical/prompt.ts';
+import { searchCallItem, toolSearch } from '../tool-search.ts';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
@@ -43,8 +44,15 @@ export interface CallHead {
   readonly custom: boolean;
 }
 
+/** What the ids of an item for this call begin with. */
+export function callPrefix({ namespace, custom }: Pick<CallHead, 'namespace' | 'custom'>): string {
+  if (namespace === toolSearch.namespace) return 'tsc';
+  return custom ? 'ctc' : 'fc';
+}
+
 export function callItem(head: CallHead, input: string, status: ItemStatus): JsonObject {
   const { id, callId, name, namespace, custom } = head;
+  if (namespace === toolSearch.namespace) return searchCallItem(head, input, status);
   return {
     id,
     type: custom ? 'custom_tool_call' : 'function_call',

@@ -15,6 +15,7 @@ import { opaqueStateOfCall, opaqueStateOfRedacted, opaqueStateOfText } from '../
 import {
   annotationOf,
   callItem,
+  callPrefix,
   type ItemStatus,
   imageItem,
   logprobObject,
@@ -114,8 +115,7 @@ class ItemList {
   }
 
   #addCall({ id: callId, name, namespace, custom = false, input, opaqueState }: ToolCallPart, isCut: boolean): void {
-    const prefix = custom ? 'ctc' : 'fc';
-    this.#push(prefix, (id) =>
+    this.#push(callPrefix({ namespace, custom }), (id) =>
       callItem({ id, callId, name, namespace, custom }, input, isCut ? 'incomplete' : 'completed'),
     );
     if (opaqueState === undefined || isCut) return;

@@ -8,7 +8,7 @@ import { opaqueStateOfCall, opaqueStateOfRedacted, opaqueStateOfText } from '../
 import { Frames, Output } from './frames.ts';
 import { CallWriter, encodeImage, encodeSearch, type Place, ReasoningWriter } from './items.ts';
 import { MessageWriter } from './message.ts';
-import { mediaText } from './output-items.ts';
+import { callPrefix, mediaText } from './output-items.ts';
 import {
   type Ending,
   endingMembers,
@@ -152,7 +152,7 @@ export class ResponsesEncoder implements ReplyEncoder {
 
   #startCall({ block, id: callId, name, namespace, custom }: EventOf<'tool-start'>): string {
     const ended = this.#endOpen();
-    const { index, id } = this.#place(custom ? 'ctc' : 'fc');
+    const { index, id } = this.#place(callPrefix({ namespace, custom }));
     const call = new CallWriter(this.#frames, this.#output, index, { id, callId, name, namespace, custom });
     this.#calls.set(block, call);
     return ended + call.start();
