@@ -1,6 +1,8 @@
 /** Runs of clients that speak responses, with models of all four families. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { ResponsesTalk } from '../../../plugins/agent-loop/dialects/responses.ts';
+import type { Opening } from '../../../plugins/agent-loop/talk.ts';
 import { eventsOf, families, type Json, openWorld, type World } from './world.ts';
 
 let world: World;
@@ -149,4 +151,19 @@ test('a request for tools that it cannot have is refused with the field at fault
     const { error }: Json = await response.json();
     assert.deepEqual([response.status, error.param], [400, field]);
   }
+});
+
+test("a turn that calls the client's own search for tools ends for the client, one that the vendor has searched goes on", () => {
+  const offered = { all: [], servers: [], has: (name: unknown) => name === 'own', hasLabel: () => false };
+  const opening = { json: { input: 'Hi' }, clientJson: {}, offered, id: 'x', streams: false } as unknown as Opening;
+  const taken = (execution: string) =>
+    new ResponsesTalk(opening).take({
+      status: 'completed',
+      output: [
+        { type: 'function_call', call_id: 'a', name: 'own', arguments: '{}' },
+        { type: 'tool_search_call', call_id: 'b', execution, arguments: {} },
+      ],
+    }).hasOthers;
+  assert.equal(taken('client'), true);
+  assert.equal(taken('server'), false);
 });
