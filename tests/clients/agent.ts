@@ -62,13 +62,13 @@ export function moveFor({ tools, result, schema }: AgentRequest, task: Task, pro
 function callOf(tools: readonly Offer[], { tool: wanted, input }: Exclude<Task, string>): Move {
   const tool = tools.find(({ name }) => name.endsWith(wanted));
   if (tool !== undefined) return { kind: 'call', tool, input };
-  // Codex has tools of servers looked for, and declares those that were found.
-  const search = tools.find(({ name }) => name === 'tool_search');
-  if (search !== undefined) return { kind: 'call', tool: search, input: { query: wanted.replaceAll('_', ' ') } };
   // Qwen Code declares tools of servers by this one.
   const any = tools.find(({ name }) => name === 'tool_call');
   if (any !== undefined)
     return { kind: 'call', tool: any, input: { name: `mcp__gateway__${wanted}`, arguments: input } };
+  // Codex has tools of servers looked for, and declares those that were found.
+  const search = tools.find(({ name }) => name === 'tool_search');
+  if (search !== undefined) return { kind: 'call', tool: search, input: { query: wanted.replaceAll(/_+/g, ' ') } };
   return { kind: 'text', text: `There is no ${wanted} among ${tools.map(({ name }) => name).join(' ')}.` };
 }
 

@@ -23,6 +23,8 @@ interface Way {
   readonly client: string;
   readonly settings?: (server: Server) => Readonly<Record<string, string>>;
   readonly words?: (server: Server) => readonly string[];
+  /** It searches for the tool first, and declares it when it is found. */
+  readonly searches?: true;
 }
 
 const ways: readonly Way[] = [
@@ -34,13 +36,15 @@ const ways: readonly Way[] = [
     ],
   },
   {
-    // It searches for the tool first, and declares it when it is found.
     client: 'Codex CLI',
+    searches: true,
+    // Without `required` the turn may begin before the server's tools are known.
     settings: ({ url, headers: { Authorization } }) => ({
       '.codex/config.toml': `${codexConfig}
 [mcp_servers.gateway]
 url = ${JSON.stringify(url)}
 http_headers = { Authorization = ${JSON.stringify(Authorization)} }
+required = true
 `,
     }),
   },
@@ -99,6 +103,7 @@ for (const way of ways)
       const outcomes = vendor.requests.map(({ outcome }) => outcome).join('\n');
       const printed = `${outcomes}\n${finished.stdout}\n${finished.stderr}`;
       assert.equal(finished.exitCode, 0, printed);
+      assert.equal(outcomes.includes('called tool_search'), way.searches === true, printed);
       const command = gateway.gateway.commands.find(({ name }) => name === 'ledger')!;
       const charges = await until('the charge of the tool', async () => {
         const { rows } = (await command.run({ account: id, limit: '1000' })).json as { rows: Charge[] };

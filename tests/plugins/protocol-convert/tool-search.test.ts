@@ -72,7 +72,11 @@ function calling(vendor: Vendor, calls: readonly (readonly [name: string, input:
         ...{ id: `call_${index}`, type: 'function' },
         function: { name, arguments: typeof input === 'string' ? input : JSON.stringify(input) },
       }));
-      const choice = { index: 0, message: { role: 'assistant', content: null, tool_calls }, finish_reason: 'tool_calls' };
+      const choice = {
+        index: 0,
+        message: { role: 'assistant', content: null, tool_calls },
+        finish_reason: 'tool_calls',
+      };
       const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
       return { id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [choice], usage };
     }

@@ -48,7 +48,10 @@ function isSearch(tool: Tool): boolean {
 }
 
 function decodeSearch({ description, parameters }: JsonObject, field: string): FunctionTool {
-  return { ...decodeFunction({ name: toolSearch.name, description, parameters }, field), namespace: toolSearch.namespace };
+  return {
+    ...decodeFunction({ name: toolSearch.name, description, parameters }, field),
+    namespace: toolSearch.namespace,
+  };
 }
 
 function decodeFunction(tool: JsonObject, field: string): FunctionTool {
