@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { parseUsd } from '../../plugins/common/domain/money.ts';
+import { clientAccount } from '../plugins/console/fakes/world.ts';
 import { test } from './browser-test.ts';
 import { sharedStage } from './operator-stage.ts';
 
@@ -126,6 +127,35 @@ test('plan, multiplier and admission of an account are changed, each with a reas
   await opened.getByText('1 → 0.85').waitFor();
   await opened.getByText('Multiplier, as agreed').waitFor();
   await opened.getByText('203.0.113.7').or(opened.getByText('127.0.0.1')).waitFor();
+});
+
+test('an operator keeps nothing of an account and takes it back, its owner reads it, and an auditor changes nothing', async () => {
+  const [page, owner, auditor] = [await stage.page(), await stage.page('client'), await stage.page('auditor')];
+  const path = `/console/admin/accounts/${clientAccount}`;
+  const kept = () => stage.testbed.world.accounts.find(({ id }) => id === clientAccount)!.retention;
+  const set = async (verb: string) => {
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await page.getByRole('menuitem', { name: verb, exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('by contract');
+    await dialog.getByRole('button', { name: verb, exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+  };
+  await page.goto(path);
+  await set('Keep nothing');
+  assert.equal(kept(), 'none');
+  await page.getByText('Kept of its calls', { exact: true }).waitFor();
+  await owner.goto('/console/profile');
+  await owner.getByRole('heading', { name: 'What is kept', exact: true }).waitFor();
+  await auditor.goto(path);
+  await auditor.getByText('Kept of its calls', { exact: true }).waitFor();
+  assert.equal(await auditor.getByRole('button', { name: 'More', exact: true }).count(), 0);
+  await set('Keep as usual');
+  assert.equal(kept(), undefined);
+  await page.getByText('Kept of its calls', { exact: true }).waitFor({ state: 'detached' });
+  await owner.reload();
+  await owner.getByRole('heading', { name: 'You', exact: true }).waitFor();
+  assert.equal(await owner.getByRole('heading', { name: 'What is kept', exact: true }).count(), 0);
 });
 
 test('the ledger is reconciled, and exported as a file', async () => {

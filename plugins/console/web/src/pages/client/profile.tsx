@@ -41,6 +41,13 @@ export default function Profile() {
             {!providerOnly && <Passkeys />}
           </Stack>
         </Grid.Col>
+        {me.account?.retention === 'none' && (
+          <Grid.Col span={12}>
+            <Panel title={t('client.profile.kept')}>
+              <Text fz="sm">{t('client.profile.keptNothing')}</Text>
+            </Panel>
+          </Grid.Col>
+        )}
         {me.account !== null && has(me, 'notices') && (
           <Grid.Col span={12}>
             <Notices />

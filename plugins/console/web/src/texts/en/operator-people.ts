@@ -66,6 +66,22 @@ export default {
     enableText: 'Its keys work again at once.',
     disabledDone: '{{name}} is disabled.',
     enabledDone: '{{name}} is enabled.',
+    retention: {
+      fact: 'Kept of its calls',
+      nothing: 'Nothing',
+      none: 'Keep nothing',
+      default: 'Keep as usual',
+      noneTitle: 'Keep nothing of {{name}}?',
+      noneText:
+        'From its next call on, on all nodes, nothing of what it sends and gets is kept. Only upstreams with the label zdr: true serve it; without one a model is refused. So are files, vector stores, batches, conversations, and orders of images and videos.',
+      noneStays:
+        'What was kept before stays for its time: the account still reads and deletes it. What a call used and cost is kept as always.',
+      noneDone: 'Nothing of the calls of {{name}} is kept from now on.',
+      defaultTitle: 'Keep of {{name}} what the settings say?',
+      defaultText:
+        'From its next call on, what the settings say is kept, and upstreams without the label serve it too.',
+      defaultDone: 'What the settings say is kept of the calls of {{name}} again.',
+    },
     revokeTitle: 'Revoke the key {{name}}?',
     revokeText: 'It is refused within a second. This cannot be undone.',
     revoked: 'The key {{name}} is revoked.',

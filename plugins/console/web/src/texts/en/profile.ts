@@ -47,6 +47,9 @@ export default {
     since: 'Since',
     unknownDevice: 'Unknown device',
     fresh: 'Sign out and in again, then try once more: this needs a fresh session.',
+    kept: 'What is kept',
+    keptNothing:
+      'Nothing of what this account sends and gets is kept here. What a call used and cost is, for the bill.',
     notices: {
       title: 'Notices',
       hint: 'What this account is notified of, each time a threshold is crossed.',

@@ -1,7 +1,9 @@
-/** What an operator changes about an account: money, plan, multiplier, admission. */
+/** What an operator changes about an account: money, plan, multiplier, what is kept of its calls, admission. */
 import { Button, Menu } from '@mantine/core';
 import {
   IconChevronDown,
+  IconDatabase,
+  IconDatabaseOff,
   IconMinus,
   IconPencil,
   IconPlayerPause,
@@ -16,10 +18,17 @@ import { has, useMe } from '../../../api/session.ts';
 import { accountName } from '../../../parts/account-name.ts';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { useActs } from '../parts/act.tsx';
-import type { AccountDetail } from '../types.ts';
-import { AdmissionDialog, MoneyDialog, MultiplierDialog, PlanDialog, RenameDialog } from './account-dialogs.tsx';
+import type { Account, AccountDetail } from '../types.ts';
+import {
+  AdmissionDialog,
+  MoneyDialog,
+  MultiplierDialog,
+  PlanDialog,
+  RenameDialog,
+  RetentionDialog,
+} from './account-dialogs.tsx';
 
-const dialogs = ['credit', 'debit', 'plan', 'multiplier', 'rename', 'admission'] as const;
+const dialogs = ['credit', 'debit', 'plan', 'multiplier', 'rename', 'retention', 'admission'] as const;
 type Dialog = (typeof dialogs)[number];
 
 export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
@@ -68,6 +77,7 @@ export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
           <Menu.Item leftSection={<IconPencil size={15} />} onClick={() => setDialog('rename')}>
             {t('operator.people.accounts.rename')}
           </Menu.Item>
+          <RetentionItem account={account} onClick={() => setDialog('retention')} />
           <Menu.Divider />
           <Menu.Item
             color={account.disabled ? undefined : 'red'}
@@ -82,7 +92,21 @@ export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
       {dialog === 'plan' && <PlanDialog account={account} onClose={close} />}
       {dialog === 'multiplier' && <MultiplierDialog account={account} onClose={close} />}
       {dialog === 'rename' && <RenameDialog account={account} from={ownName} onClose={close} />}
+      {dialog === 'retention' && <RetentionDialog account={account} onClose={close} />}
       {dialog === 'admission' && <AdmissionDialog account={account} onClose={close} />}
     </>
+  );
+}
+
+function RetentionItem({ account, onClick }: { readonly account: Account; readonly onClick: () => void }) {
+  const { t } = useTranslation();
+  const keepsNothing = account.retention === 'none';
+  return (
+    <Menu.Item
+      leftSection={keepsNothing ? <IconDatabase size={15} /> : <IconDatabaseOff size={15} />}
+      onClick={onClick}
+    >
+      {t(`operator.people.accounts.retention.${keepsNothing ? 'default' : 'none'}`)}
+    </Menu.Item>
   );
 }

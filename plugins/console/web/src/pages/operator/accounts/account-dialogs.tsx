@@ -1,5 +1,5 @@
 /** The dialogs by which an account is changed; each wants a reason. */
-import { Select, TextInput } from '@mantine/core';
+import { Select, Stack, TextInput } from '@mantine/core';
 import { type ComponentProps, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
@@ -193,6 +193,31 @@ export function RenameDialog({ account, from, onClose }: DialogProps & { readonl
         onChange={({ currentTarget }) => setTyped(currentTarget.value)}
       />
     </AccountAct>
+  );
+}
+
+/** Keeps nothing of the account's calls, or what the settings say. */
+export function RetentionDialog({ account, onClose }: DialogProps) {
+  const { t } = useTranslation();
+  const verb = account.retention === 'none' ? 'default' : 'none';
+  const { name } = account;
+  return (
+    <AccountAct
+      account={account}
+      onClose={onClose}
+      title={t(`operator.people.accounts.retention.${verb}Title`, { name })}
+      text={
+        <Stack gap="xs">
+          <div>{t(`operator.people.accounts.retention.${verb}Text`)}</div>
+          {verb === 'none' && <div>{t('operator.people.accounts.retention.noneStays')}</div>}
+        </Stack>
+      }
+      action={t(`operator.people.accounts.retention.${verb}`)}
+      act={async (reason) => {
+        await send('POST', `${pathOf(account)}/retention`, { retention: verb === 'none' ? verb : null, reason });
+        return t(`operator.people.accounts.retention.${verb}Done`, { name });
+      }}
+    />
   );
 }
 

@@ -222,6 +222,10 @@ function PlanFacts({ detail: { account, plan } }: { readonly detail: AccountDeta
           ],
           [t('operator.column.multiplier'), localDecimals(account.multiplier ?? '1', i18n.language)],
           lines.length > 0 && [t('operator.people.accounts.keyLimits'), lines.join(', ')],
+          account.retention === 'none' && [
+            t('operator.people.accounts.retention.fact'),
+            t('operator.people.accounts.retention.nothing'),
+          ],
           [t('operator.column.created'), <Time key="created" at={account.createdAt} />],
         ]}
       />
