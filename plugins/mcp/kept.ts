@@ -10,6 +10,7 @@ export class Kept<T> {
   readonly #keepMs: number;
   #value: { readonly value: T } | undefined;
   #until = Number.NEGATIVE_INFINITY;
+  #changes = 0;
   #loading: Promise<T> | undefined;
 
   constructor(load: () => Promise<T>, clock: Pick<Clock, 'monotonic'>, keepMs: number) {
@@ -27,16 +28,18 @@ export class Kept<T> {
     return this.#loading;
   }
 
-  /** The next request loads it again. */
+  /** The next request loads it again; what is being loaded may be from before the change. */
   expire(): void {
+    this.#changes += 1;
     this.#until = Number.NEGATIVE_INFINITY;
   }
 
   async #renewed(): Promise<T> {
+    const changes = this.#changes;
     try {
       const value = await this.#load();
       this.#value = { value };
-      this.#until = this.#clock.monotonic() + this.#keepMs;
+      if (changes === this.#changes) this.#until = this.#clock.monotonic() + this.#keepMs;
       return value;
     } catch (error) {
       if (this.#value === undefined) throw error;

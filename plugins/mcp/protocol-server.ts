@@ -16,6 +16,7 @@ import { localUpstreams } from '../common/domain/upstreams.ts';
 import { scrubText } from '../common/kit/scrub.ts';
 import type { ServerConfig } from './config.ts';
 import { refuseLeft, Unavailable } from './errors.ts';
+import { HttpTransport } from './http-transport.ts';
 import { Kept } from './kept.ts';
 import { Program } from './program.ts';
 import { type TokenSource, tokensOf, withToken } from './tokens.ts';
@@ -29,6 +30,8 @@ import {
 } from './upstream.ts';
 
 const longestError = 500;
+/** A list with more of them has no end, for all that is known. */
+const mostPages = 64;
 
 export class ProtocolServer implements Upstream {
   readonly name: string;
@@ -51,13 +54,25 @@ export class ProtocolServer implements Upstream {
     this.#tokens = tokens ?? tokensOf(host, name, settings, settings.url);
     this.#program = settings.command === undefined ? undefined : new Program(host, name, settings);
     const kept = <T>(load: () => Promise<T>) => new Kept(load, host.clock, keepMs);
+    // Lists are kept here, and not a second time by the client.
+    const fresh = { cacheMode: 'bypass', timeout: settings.within } as const;
     this.#lists = {
-      tools: kept(async () =>
-        offered(await this.#listed('tools', (client) => client.listTools(undefined, fresh)), this, host.log),
+      tools: kept(async () => {
+        const tools = await this.#listed('tools', async (client) => (await client.listTools(undefined, fresh)).tools);
+        return offered(tools, this, host.log);
+      }),
+      resources: kept(() =>
+        this.#listed('resources', async (client) => (await client.listResources(undefined, fresh)).resources),
       ),
-      resources: kept(() => this.#listed('resources', (client) => client.listResources(undefined, fresh))),
-      templates: kept(async () => this.#templates()),
-      prompts: kept(() => this.#listed('prompts', (client) => client.listPrompts(undefined, fresh))),
+      templates: kept(() =>
+        this.#listed(
+          'templates',
+          async (client) => (await client.listResourceTemplates(undefined, fresh)).resourceTemplates,
+        ),
+      ),
+      prompts: kept(() =>
+        this.#listed('prompts', async (client) => (await client.listPrompts(undefined, fresh)).prompts),
+      ),
     };
   }
 
@@ -117,13 +132,15 @@ export class ProtocolServer implements Upstream {
         versionNegotiation: { mode: 'auto', probe: { timeoutMs: within } },
         capabilities: {},
         jsonSchemaValidator: unchecked,
+        listMaxPages: mostPages,
       },
     );
+    for (const kind of ['tools', 'resources', 'prompts'] as const)
+      client.setNotificationHandler(`notifications/${kind}/list_changed`, () => this.#changed(kind));
     client.onerror = (error) =>
       this.#host.log.debug({ server: this.name, error }, 'a message of a tool server was not read');
     try {
-      const transport =
-        this.#program?.start() ?? new StreamableHTTPClientTransport(this.#address(), { fetch: this.#fetch });
+      const transport = this.#program?.start() ?? new HttpTransport(this.#address(), this.#fetch);
       await client.connect(transport, { timeout: within });
     } catch (error) {
       await client.close().catch(() => {});
@@ -171,28 +188,24 @@ export class ProtocolServer implements Upstream {
     }
   };
 
-  async #listed<K extends 'tools' | 'resources' | 'prompts'>(
-    kind: K,
-    read: (client: Client) => Promise<{ readonly [N in K]: Listed[N] }>,
-  ): Promise<Listed[K]> {
-    const client = await this.#client();
-    if (client.getServerCapabilities()?.[kind] === undefined) return [] as unknown as Listed[K];
-    try {
-      return (await read(client))[kind].slice(0, mostListed) as unknown as Listed[K];
-    } catch (error) {
-      if (this.#forgets(error)) this.#forget(client);
-      throw this.#shown(error);
-    }
+  #changed(kind: 'tools' | 'resources' | 'prompts'): void {
+    this.#lists[kind].expire();
+    if (kind === 'resources') this.#lists.templates.expire();
   }
 
-  async #templates(): Promise<Listed['templates']> {
+  async #listed<K extends keyof Listed>(kind: K, read: (client: Client) => Promise<Listed[K]>): Promise<Listed[K]> {
     const client = await this.#client();
-    if (client.getServerCapabilities()?.resources === undefined) return [];
+    const none = [] as unknown as Listed[K];
+    if (client.getServerCapabilities()?.[kind === 'templates' ? 'resources' : kind] === undefined) return none;
     try {
-      return (await client.listResourceTemplates(undefined, fresh)).resourceTemplates.slice(0, mostListed);
+      return (await read(client)).slice(0, mostListed) as unknown as Listed[K];
     } catch (error) {
       // Many servers have resources and no templates.
-      if (error instanceof ProtocolError) return [];
+      if (kind === 'templates' && error instanceof ProtocolError) return none;
+      if (error instanceof SdkError && error.code === SdkErrorCode.ListPaginationExceeded) {
+        this.#host.log.warn({ server: this.name, kind }, 'a list has more pages than are read, and is left out');
+        return none;
+      }
       if (this.#forgets(error)) this.#forget(client);
       throw this.#shown(error);
     }
@@ -237,8 +250,6 @@ async function ended(client: Client): Promise<void> {
   await client.close();
 }
 
-/** Lists are kept here, and not a second time by the client. */
-const fresh = { cacheMode: 'bypass' } as const;
 const unsupportedVersion = -32_022;
 
 /** A lost session is 404; an unknown version is refused before anything runs. */

@@ -13,7 +13,7 @@ import { clientNames, install, NotInstalled } from './install.ts';
 import { protocols } from './vendor.ts';
 
 const notTested = 77;
-const withTools: readonly string[] = ['claude-code', 'codex', 'qwen-code', 'opencode'];
+const withTools: readonly string[] = ['claude-code', 'codex', 'gemini-cli', 'qwen-code', 'opencode'];
 const options = { only: { type: 'string' }, fleet: { type: 'boolean' }, tools: { type: 'boolean' } } as const;
 const { only, fleet = false, tools = false } = parseArgs({ options }).values;
 if (only !== undefined && !protocols.some((name) => name === only)) throw new Error(`there is no protocol "${only}"`);

@@ -25,6 +25,7 @@ interface Way {
   readonly words?: (server: Server) => readonly string[];
   /** It searches for the tool first, and declares it when it is found. */
   readonly searches?: true;
+  readonly environment?: (server: Server) => Readonly<Record<string, string>>;
 }
 
 const ways: readonly Way[] = [
@@ -56,6 +57,21 @@ required = true
         privacy: { usageStatisticsEnabled: false },
         mcpServers: { gateway: { httpUrl: url, headers, trust: true } },
       }),
+    }),
+  },
+  {
+    client: 'Gemini CLI',
+    // As the page for clients writes them, with the key in a variable.
+    settings: ({ url }) => ({
+      '.gemini/settings.json': JSON.stringify({
+        general: { enableAutoUpdate: false },
+        privacy: { usageStatisticsEnabled: false },
+        mcpServers: { gateway: { httpUrl: url, headers: { Authorization: 'Bearer $GATEWAY_KEY' }, trust: true } },
+      }),
+    }),
+    // With NO_PROXY it brings a network library of its own, which hides the headers of answers from Node 26.
+    environment: ({ headers }) => ({
+      ...{ GATEWAY_KEY: headers.Authorization.replace('Bearer ', ''), NO_PROXY: '', no_proxy: '' },
     }),
   },
   {
@@ -127,7 +143,7 @@ interface Charge {
   readonly detail?: { readonly usage?: Readonly<Record<string, number>> };
 }
 
-function withServer(client: Client, { settings, words: more }: Way, server: Server): Client {
+function withServer(client: Client, { settings, words: more, environment: variables }: Way, server: Server): Client {
   const before = settings?.(server);
   return {
     ...client,
@@ -137,7 +153,7 @@ function withServer(client: Client, { settings, words: more }: Way, server: Serv
       // Tools that it would first have to look for.
       return {
         words: [...words, ...(more?.(server) ?? [])],
-        environment: { ...environment, ENABLE_TOOL_SEARCH: 'false' },
+        environment: { ...environment, ...variables?.(server), ENABLE_TOOL_SEARCH: 'false' },
       };
     },
   };
