@@ -32,6 +32,8 @@ import {
 const longestError = 500;
 /** A list with more of them has no end, for all that is known. */
 const mostPages = 64;
+/** What a server says that it has, for each list. */
+const capabilities = { tools: 'tools', prompts: 'prompts', resources: 'resources', templates: 'resources' } as const;
 
 export class ProtocolServer implements Upstream {
   readonly name: string;
@@ -196,7 +198,8 @@ export class ProtocolServer implements Upstream {
   async #listed<K extends keyof Listed>(kind: K, read: (client: Client) => Promise<Listed[K]>): Promise<Listed[K]> {
     const client = await this.#client();
     const none = [] as unknown as Listed[K];
-    if (client.getServerCapabilities()?.[kind === 'templates' ? 'resources' : kind] === undefined) return none;
+    const capability: 'tools' | 'resources' | 'prompts' = capabilities[kind];
+    if (client.getServerCapabilities()?.[capability] === undefined) return none;
     try {
       return (await read(client)).slice(0, mostListed) as unknown as Listed[K];
     } catch (error) {

@@ -80,7 +80,11 @@ interface Expected {
 }
 
 /** What the revision forbids of it. */
-function faultOf(request: IncomingMessage, message: Message, { version, session, ready }: Expected): string | undefined {
+function faultOf(
+  request: IncomingMessage,
+  message: Message,
+  { version, session, ready }: Expected,
+): string | undefined {
   const { method, headers } = request;
   if (method === 'GET') return 'no stream was offered';
   const fault = method === 'POST' ? formFault(headers, message) : undefined;

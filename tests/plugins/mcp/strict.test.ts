@@ -1,7 +1,15 @@
 /** The gateway as a client of strict servers of earlier revisions: forms of answers, pages, changes of lists, and answers that do not come. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Message, type Reply, type Respond, result, type StrictServer, startStrictServer, tool } from './strict-server.ts';
+import {
+  type Message,
+  type Reply,
+  type Respond,
+  result,
+  type StrictServer,
+  startStrictServer,
+  tool,
+} from './strict-server.ts';
 import { openWorld, type World } from './world.ts';
 
 const text = (value: string) => ({ content: [{ type: 'text', text: value }] });
@@ -38,7 +46,7 @@ function steps(message: Message): object[] {
 const forms: Readonly<Record<string, (message: Message) => Reply>> = {
   json: (message) => ({ messages: [result(message, text('hi'))] }),
   stream: (message) => ({ form: 'stream', messages: [...steps(message), result(message, text('hi'))] }),
-  'stream-with-ids': (message) => ({
+  'stream-ids': (message) => ({
     ...{ form: 'stream', firstId: '7' },
     messages: [note('message', { level: 'info', data: 'x' }), ...steps(message), result(message, text('hi'))],
   }),
@@ -67,8 +75,13 @@ const start = async (name: string, version: string, respond: Respond) => {
 
 before(async () => {
   for (const version of versions)
-    for (const [form, called] of Object.entries(forms)) await start(`v${version}-${form}`, version, offering(one, called));
-  await start('pages', '2025-06-18', offering((cursor) => pages[cursor ?? 'first']!, forms['json']!));
+    for (const [form, called] of Object.entries(forms))
+      await start(`v${version}-${form}`, version, offering(one, called));
+  await start(
+    'pages',
+    '2025-06-18',
+    offering((cursor) => pages[cursor ?? 'first']!, forms['json']!),
+  );
   let number = 0;
   const endless = (): Page => [[`t${++number}`], `after ${number}`];
   await start('endless', '2025-11-25', offering(endless, forms['json']!));
@@ -79,9 +92,17 @@ before(async () => {
     const notes = changed.map((kind) => note(`${kind}/list_changed`));
     return { form: 'stream', messages: [...notes, result(message, text('hi'))] };
   };
-  await start('changing', '2025-06-18', offering(() => [['echo', ...more]], changing));
+  await start(
+    'changing',
+    '2025-06-18',
+    offering(() => [['echo', ...more]], changing),
+  );
   const ending: Respond = (message) => ends[message.params.name] ?? forms['json']!(message);
-  await start('ending', '2025-11-25', offering(() => [[...Object.keys(ends), 'fine']], ending));
+  await start(
+    'ending',
+    '2025-11-25',
+    offering(() => [[...Object.keys(ends), 'fine']], ending),
+  );
   for (const [name, reply] of Object.entries(ends))
     await start(`list-${name}`, '2025-06-18', (message) =>
       message.method === 'tools/list' ? reply : offering(one, forms['json']!)(message),
@@ -108,27 +129,31 @@ async function clientOf(server: string) {
 
 for (const version of versions)
   for (const form of Object.keys(forms))
-    test(`a server of ${version} that answers by ${form} gets what its revision asks for, and its call is charged once`, limit, async () => {
-      const name = `v${version}-${form}`;
-      const { id, client, server } = await clientOf(name);
-      assert.deepEqual(names((await client.listTools()).tools), [`${name}__echo`]);
-      const progress: unknown[] = [];
-      const answer = await client.callTool(
-        { name: `${name}__echo`, arguments: {} },
-        { onprogress: (step) => void progress.push(step) },
-      );
-      assert.deepEqual(answer.content, text('hi').content);
-      const steps = [1, 2].map((step) => ({ progress: step, total: 2 }));
-      assert.deepEqual(progress, form === 'json' ? [] : steps);
-      assert.deepEqual(server.faults, []);
-      const seen = ['server/discover', 'initialize', 'notifications/initialized', 'tools/list', 'tools/call'];
-      assert.deepEqual(server.seen, seen);
-      assert.deepEqual(
-        (await world.charges(id, 1)).map(({ change }) => change),
-        ['-0.50'],
-      );
-      await client.close();
-    });
+    test(
+      `a server of ${version} that answers by ${form} gets what its revision asks for, and its call is charged once`,
+      limit,
+      async () => {
+        const name = `v${version}-${form}`;
+        const { id, client, server } = await clientOf(name);
+        assert.deepEqual(names((await client.listTools()).tools), [`${name}__echo`]);
+        const progress: unknown[] = [];
+        const answer = await client.callTool(
+          { name: `${name}__echo`, arguments: {} },
+          { onprogress: (step) => void progress.push(step) },
+        );
+        assert.deepEqual(answer.content, text('hi').content);
+        const steps = [1, 2].map((step) => ({ progress: step, total: 2 }));
+        assert.deepEqual(progress, form === 'json' ? [] : steps);
+        assert.deepEqual(server.faults, []);
+        const seen = ['server/discover', 'initialize', 'notifications/initialized', 'tools/list', 'tools/call'];
+        assert.deepEqual(server.seen, seen);
+        assert.deepEqual(
+          (await world.charges(id, 1)).map(({ change }) => change),
+          ['-0.50'],
+        );
+        await client.close();
+      },
+    );
 
 test('lists of three pages are read whole, and a tool of the last page is called', limit, async () => {
   const { client, server } = await clientOf('pages');
@@ -144,59 +169,78 @@ test('lists of three pages are read whole, and a tool of the last page is called
   await client.close();
 });
 
-test('a list without end is left out after 64 pages until lists are read again, and other servers are listed', limit, async () => {
-  const { client } = await clientOf('endless,old');
-  for (let time = 0; time < 2; time++) {
-    const { tools } = await client.listTools();
-    assert.equal(tools.length, 7);
-    assert.ok(tools.every(({ name }) => name.startsWith('old__')));
-  }
-  await assert.rejects(client.callTool({ name: 'endless__t1' }), { code: -32_602 });
-  const { seen, faults } = servers.get('endless')!;
-  assert.equal(seen.filter((method) => method === 'tools/list').length, 64);
-  assert.deepEqual(faults, []);
-  await client.close();
-});
+test(
+  'a list without end is left out after 64 pages until lists are read again, and other servers are listed',
+  limit,
+  async () => {
+    const { client } = await clientOf('endless,old');
+    for (let time = 0; time < 2; time++) {
+      const { tools } = await client.listTools();
+      assert.equal(tools.length, 7);
+      assert.ok(tools.every(({ name }) => name.startsWith('old__')));
+    }
+    await assert.rejects(client.callTool({ name: 'endless__t1' }), { code: -32_602 });
+    const { seen, faults } = servers.get('endless')!;
+    assert.equal(seen.filter((method) => method === 'tools/list').length, 64);
+    assert.deepEqual(faults, []);
+    await client.close();
+  },
+);
 
-test('lists that a server says have changed are read again by the next request, and others are kept', limit, async () => {
-  const { client, server } = await clientOf('changing');
-  const listed = async () => [
-    names((await client.listTools()).tools),
-    names((await client.listPrompts()).prompts),
-    names((await client.listResources()).resources),
-    names((await client.listResourceTemplates()).resourceTemplates),
-  ];
-  const [shown, plain] = [['changing__echo'], ['echo']];
-  assert.deepEqual(await listed(), [shown, shown, plain, plain]);
-  await client.callTool({ name: 'changing__echo' });
-  const [shownNow, plainNow] = [[...shown, 'changing__new'], [...plain, 'new']];
-  assert.deepEqual(await listed(), [shownNow, shownNow, plainNow, plainNow]);
-  await client.callTool({ name: 'changing__new' });
-  await listed();
-  for (const kind of ['tools', 'prompts', 'resources', 'resources/templates'])
-    assert.equal(server.seen.filter((method) => method === `${kind}/list`).length, 2, kind);
-  await client.close();
-});
+test(
+  'lists that a server says have changed are read again by the next request, and others are kept',
+  limit,
+  async () => {
+    const { client, server } = await clientOf('changing');
+    const listed = async () => [
+      names((await client.listTools()).tools),
+      names((await client.listPrompts()).prompts),
+      names((await client.listResources()).resources),
+      names((await client.listResourceTemplates()).resourceTemplates),
+    ];
+    const [shown, plain] = [['changing__echo'], ['echo']];
+    assert.deepEqual(await listed(), [shown, shown, plain, plain]);
+    await client.callTool({ name: 'changing__echo' });
+    const [shownNow, plainNow] = [
+      [...shown, 'changing__new'],
+      [...plain, 'new'],
+    ];
+    assert.deepEqual(await listed(), [shownNow, shownNow, plainNow, plainNow]);
+    await client.callTool({ name: 'changing__new' });
+    await listed();
+    for (const kind of ['tools', 'prompts', 'resources', 'resources/templates'])
+      assert.equal(server.seen.filter((method) => method === `${kind}/list`).length, 2, kind);
+    await client.close();
+  },
+);
 
 for (const end of Object.keys(ends)) {
-  test(`a call fails at once, is sent once and costs nothing where its stream is ${end} before the result`, limit, async () => {
-    const { id, client, server } = await clientOf('ending');
-    const before = server.seen.length;
-    await assert.rejects(client.callTool({ name: `ending__${end}` }), /did not answer as it should/);
-    await client.callTool({ name: 'ending__fine' });
-    assert.equal(server.seen.slice(before).filter((method) => method === 'tools/call').length, 2);
-    assert.deepEqual(server.faults, []);
-    await world.charges(id, 1);
-    assert.equal(await world.balance(id), 9_500_000_000n);
-    await client.close();
-  });
+  test(
+    `a call fails at once, is sent once and costs nothing where its stream is ${end} before the result`,
+    limit,
+    async () => {
+      const { id, client, server } = await clientOf('ending');
+      const before = server.seen.length;
+      await assert.rejects(client.callTool({ name: `ending__${end}` }), /did not answer as it should/);
+      await client.callTool({ name: 'ending__fine' });
+      assert.equal(server.seen.slice(before).filter((method) => method === 'tools/call').length, 2);
+      assert.deepEqual(server.faults, []);
+      await world.charges(id, 1);
+      assert.equal(await world.balance(id), 9_500_000_000n);
+      await client.close();
+    },
+  );
 
-  test(`a list is left out at once where its stream is ${end} before the result, and other servers are listed`, limit, async () => {
-    const { key } = await world.account('1');
-    const client = await world.client(key, 'legacy', { headers: { 'x-gateway-tools': `list-${end},old` } });
-    const { tools } = await client.listTools();
-    assert.equal(tools.length, 7);
-    assert.ok(tools.every(({ name }) => name.startsWith('old__')));
-    await client.close();
-  });
+  test(
+    `a list is left out at once where its stream is ${end} before the result, and other servers are listed`,
+    limit,
+    async () => {
+      const { key } = await world.account('1');
+      const client = await world.client(key, 'legacy', { headers: { 'x-gateway-tools': `list-${end},old` } });
+      const { tools } = await client.listTools();
+      assert.equal(tools.length, 7);
+      assert.ok(tools.every(({ name }) => name.startsWith('old__')));
+      await client.close();
+    },
+  );
 }
