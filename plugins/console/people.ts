@@ -45,6 +45,8 @@ export interface People {
   ): Promise<Page<PersonView>>;
   /** The owners of these accounts, by account; accounts without an owner are absent. */
   ownersOf(accountIds: readonly string[]): Promise<ReadonlyMap<string, Owner>>;
+  /** When these people signed in last, by person; absent: no session of theirs is kept. */
+  seenOf(people: readonly string[]): Promise<ReadonlyMap<string, number>>;
   rename(personId: string, name: string): Promise<void>;
   setRole(personId: string, role: Role): Promise<void>;
   /** Ends their sessions too. */

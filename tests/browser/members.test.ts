@@ -27,6 +27,44 @@ test('an owner renames the account on the page of members, and an operator calls
   await operators.getByRole('heading', { name: 'Acme Ltd', level: 1 }).waitFor();
 });
 
+test('an operator gives a member another role, removes one and hands on the keys, and invites; an auditor only reads', async () => {
+  const path = `/console/admin/accounts/${stage.testbed.world.accounts[0]!.id}?tab=members`;
+  const page = await stage.page('operator');
+  await page.goto(path);
+  const dan = page.getByRole('row').filter({ hasText: 'dan@example.test' });
+  await dan.getByRole('button', { name: 'Change role of Dan Developer', exact: true }).click();
+  const change = page.getByRole('dialog', { name: 'Change role of Dan Developer' });
+  await change.getByRole('radio', { name: 'Admin', exact: true }).check();
+  await change.getByLabel('Why?').fill('asked for by phone');
+  await change.getByRole('button', { name: 'Change role', exact: true }).click();
+  await dan.getByText('Admin', { exact: true }).waitFor();
+  await dan.getByRole('button', { name: 'Remove', exact: true }).click();
+  const removal = page.getByRole('dialog', { name: 'Remove Dan Developer?' });
+  await removal.getByRole('combobox', { name: 'Keys', exact: true }).click();
+  await page.getByRole('option', { name: 'Hand their keys to Ben Admin', exact: true }).click();
+  await removal.getByLabel('Why?').fill('has left the company');
+  const sent = page.waitForRequest((request) => request.method() === 'DELETE');
+  await removal.getByRole('button', { name: 'Remove', exact: true }).click();
+  assert.deepEqual((await sent).postDataJSON(), { keys: { handTo: 'person-admin' }, reason: 'has left the company' });
+  await dan.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Invite', exact: true }).click();
+  const invitation = page.getByRole('dialog', { name: 'Invite a member' });
+  await invitation.getByRole('textbox', { name: 'Address', exact: true }).fill('fay@example.test');
+  await invitation.getByRole('radio', { name: 'Owner', exact: true }).check();
+  await invitation.getByLabel('Why?').fill('a new owner');
+  await invitation.getByRole('button', { name: 'Invite', exact: true }).click();
+  await page.getByText('/console/sign-up?join=fake').waitFor();
+  await page.getByRole('button', { name: 'Done', exact: true }).click();
+  await page.getByRole('row').filter({ hasText: 'fay@example.test' }).getByText('Owner', { exact: true }).waitFor();
+  const auditors = await stage.page('auditor');
+  await auditors.goto(path);
+  for (const email of ['ben@example.test', 'fay@example.test'])
+    await auditors.getByRole('row').filter({ hasText: email }).waitFor();
+  const names = await auditors.locator('main').getByRole('button').allInnerTexts();
+  for (const name of ['Invite', 'Change role', 'Remove', 'Take back', 'Send again'])
+    assert.equal(names.includes(name), false, name);
+});
+
 /** Buttons of clients' pages, each with the route that it leads to. */
 const buttons: readonly (readonly [page: string, button: string, route: string])[] = [
   ['/members', 'Invite', 'POST /members/invitations'],

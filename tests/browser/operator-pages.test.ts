@@ -28,7 +28,7 @@ before(async () => {
   paths = [
     ...names,
     ...['money', 'nodes', 'config', 'audit', 'tokens'],
-    ...['', '?tab=ledger', '?tab=keys', '?tab=requests', '?tab=tasks'].map((tab) => account + tab),
+    ...['', '?tab=ledger', '?tab=members', '?tab=keys', '?tab=requests', '?tab=tasks'].map((tab) => account + tab),
     `requests/${requests.at(-3)!.id}`,
     'codes?make=days',
     'prices?quote=yes',

@@ -151,18 +151,40 @@ function memberChanges(database: Database, tables: AuthTables, now: () => Date) 
         if (before === undefined) throw noMemberThere();
         const isOwn = 'person' in by && by.person === person;
         if (!isOwn && !mayManage(own, before)) throw notIncluded();
-        if (left !== 'revoke' && !roles.has(left.handTo)) throw noMemberThere();
+        const receiver = receiverOf(roles, person, left);
         keepAnOwner(roles, person);
-        await end(transaction, tables, { accountId, person, at: now() });
-        const theirs = and(eq(keys.accountId, accountId), eq(keys.person, person), isNull(keys.revokedAt));
-        const change = left === 'revoke' ? { revokedAt: now() } : { person: left.handTo };
-        return transaction.update(keys).set(change).where(theirs).returning({ hash: keys.hash });
+        const gone = { accountId, person, at: now() };
+        await end(transaction, tables, gone);
+        return passKeys(transaction, keys, gone, receiver);
       });
       await database.announce('member', accountId);
       // The account's change lets them be read again before their next use; this one forgets them where the database is away.
       for (const { hash } of hashes) await database.announce('key', hash);
     },
   };
+}
+
+interface Receiver {
+  readonly person: string;
+  readonly role: MemberRole;
+}
+
+/** Who gets the keys of somebody who goes; undefined: they are revoked. */
+function receiverOf(roles: ReadonlyMap<string, MemberRole>, person: string, left: LeftKeys): Receiver | undefined {
+  if (left === 'revoke') return undefined;
+  const role = left.handTo === person ? undefined : roles.get(left.handTo);
+  if (role === undefined) throw new GatewayError('not_found', 'Keys go to a member who stays.', { field: 'keys' });
+  if (includes(role, 'keys')) return { person: left.handTo, role };
+  throw new GatewayError('conflict', 'Keys go to somebody who may have keys of their own.', { field: 'keys' });
+}
+
+/** Resolves with the hashes of the keys that have changed. */
+async function passKeys(transaction: Orm, keys: AuthTables['keys'], gone: Leaving, receiver: Receiver | undefined) {
+  const isAdministrator = receiver !== undefined && includes(receiver.role, 'allKeys');
+  const ended = isAdministrator ? [] : await endAdministration(transaction, keys, gone);
+  const theirs = and(eq(keys.accountId, gone.accountId), eq(keys.person, gone.person), isNull(keys.revokedAt));
+  const change = receiver === undefined ? { revokedAt: gone.at } : { person: receiver.person };
+  return [...ended, ...(await transaction.update(keys).set(change).where(theirs).returning({ hash: keys.hash }))];
 }
 
 /** Keys of the organization administer it, so they go with the role that may. */

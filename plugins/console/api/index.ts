@@ -36,6 +36,7 @@ import { fileRoutes } from './files/files.ts';
 import { homeRoutes } from './home.ts';
 import { keyRoutes } from './keys.ts';
 import { meRoutes } from './me.ts';
+import { accountMemberRoutes } from './organizations/account-members.ts';
 import { accountNameRoutes } from './organizations/account-name.ts';
 import { memberAuditRoutes } from './organizations/audit.ts';
 import { budgetRoutes } from './organizations/budgets.ts';
@@ -92,6 +93,7 @@ const topics = [
   directoryRoutes,
   memberAuditRoutes,
   accountNameRoutes,
+  accountMemberRoutes,
   budgetRoutes,
   trafficRoutes,
   alertRoutes,

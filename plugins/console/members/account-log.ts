@@ -23,9 +23,12 @@ export async function accountLog(
   // A filter by address finds no operator's: it would tell whose there are.
   const known = filter.actor === undefined ? {} : { people: [...people] };
   const { rows, next } = await audit.list({ accountId, ...filter, ...known }, page);
-  const shown = (row: AuditRow): AuditRow =>
-    row.role === 'client' || people.has(row.actorId ?? '')
+  const shown = (found: AuditRow): AuditRow => {
+    // Each row is of this account.
+    const row = { ...found, changes: found.changes.filter(({ field }) => field !== 'accountId') };
+    return row.role === 'client' || people.has(row.actorId ?? '')
       ? row
       : { ...row, actor: settings.name, actorId: undefined, actorKind: undefined };
+  };
   return { rows: rows.map(shown), next };
 }

@@ -96,7 +96,7 @@ export function openPeople(parts: PeopleParts): People & { readonly applyPlan: C
       if (parts.domains.byProviderOnly(address)) return handOver(parts, address, signInPath, words.join);
       return handOver(parts, address, invitePath(secret, address), words.invite);
     },
-    ownersOf: (accountIds) => ownersOf(parts, accountIds),
+    ...findingsOf(parts),
     ...membershipsOf(parts, (personId) => accountOf(parts, personId)),
     applyPlan: (personId, plan, before) => applyPlan(parts, personId, plan, before),
     firstOperatorMissing: async () => (await store.operators()) === 0,
@@ -110,6 +110,11 @@ function actorOf({ id, email: label, role, chosen, company }: SessionPerson, nam
   const account = { ...(chosen === null ? {} : { chosen }), ...(named === null || named === '' ? {} : { named }) };
   return { kind: 'person', id, label, role, ...account };
 }
+
+const findingsOf = (parts: PeopleParts): Pick<People, 'ownersOf' | 'seenOf'> => ({
+  ownersOf: (accountIds) => ownersOf(parts, accountIds),
+  seenOf: (people) => parts.store.seenOf(people),
+});
 
 function changesOf(
   store: PeopleStore,

@@ -1,5 +1,5 @@
 /** Every statement on people and their sessions that better-auth does not make. */
-import { and, count, desc, eq, gt, ilike, inArray, isNull, lt, ne, or, sql } from 'drizzle-orm';
+import { and, count, desc, eq, gt, ilike, inArray, isNull, lt, max, ne, or, sql } from 'drizzle-orm';
 import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import type { Role } from '../actor.ts';
@@ -24,6 +24,7 @@ export function openPeopleStore(orm: Orm, tables: PeopleTables) {
     ...changeStatements(orm, tables),
     ...accountStatements(orm, tables),
     ...sessionStatements(orm, tables),
+    seenOf: seenOf(orm, tables),
   };
 }
 
@@ -221,6 +222,19 @@ function sessionStatements(orm: Orm, { user, session, account, verification }: P
     },
   };
 }
+
+/** When these people signed in last, as far as a session of theirs is kept. */
+const seenOf =
+  (orm: Orm, { session }: PeopleTables) =>
+  async (people: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+    if (people.length === 0) return new Map();
+    const rows = await orm
+      .select({ id: session.userId, at: max(session.updatedAt) })
+      .from(session)
+      .where(inArray(session.userId, [...people]))
+      .groupBy(session.userId);
+    return new Map(rows.flatMap(({ id, at }): [string, number][] => (at === null ? [] : [[id, at.getTime()]])));
+  };
 
 interface Row extends Omit<PersonView, 'accountId' | 'createdAt' | 'seenAt'> {
   readonly accountId: string | null;

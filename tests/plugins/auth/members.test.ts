@@ -112,6 +112,8 @@ test("a removed member's keys are revoked at once or go on in another's name, an
   assert.equal((await send(eve.key)).attribution?.person, 'eve');
   assert.equal((await projects.find(accountId, project))?.owner, undefined);
   await assert.rejects(members.remove(accountId, 'eve', { handTo: 'a stranger' }, ada), refused('not_found'));
+  const own = members.remove(accountId, 'eve', { handTo: 'eve' }, { person: 'eve' });
+  await assert.rejects(own, refused('not_found'), 'keys go to somebody who stays');
   await members.remove(accountId, 'eve', { handTo: 'ada' }, ada);
   assert.equal((await send(eve.key)).attribution?.person, 'ada');
   assert.equal((await send(service.key)).attribution?.person, undefined);

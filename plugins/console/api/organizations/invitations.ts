@@ -2,7 +2,6 @@
 
 import { z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../../core/contract/errors.ts';
-import { memberRoles } from '../../../common/domain/organizations/rights.ts';
 import { type Inviter, isOver } from '../../members/types.ts';
 import type { Handover } from '../../people.ts';
 import { changesOf } from '../routing/audit-changes.ts';
@@ -16,28 +15,30 @@ import {
 } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, done, id, instant, takes, writerOf } from '../schemas.ts';
+import { roleInput } from './members.ts';
 
-const role = z.enum(memberRoles);
-const invitation = z
+const invitationRow = z
   .object({
     id: z.string(),
     email: z.string(),
-    role,
+    role: roleInput,
     invitedBy: z
       .string()
       .nullable()
-      .describe('Address of the person; null: a key of the organization, or somebody who is gone.'),
+      .describe('Address of the person; null: a key of the organization, an operator, or somebody who is gone.'),
     createdAt: instant,
     expiresAt: instant,
     acceptedAt: instant.nullable(),
   })
   .openapi('MemberInvitation');
-const invitationJson = writerOf(invitation);
-const handover = z.object({
+const invitationJson = writerOf(invitationRow);
+export const invitationList = z.object({ rows: z.array(invitationRow) });
+export const handover = z.object({
   mailed: z.boolean(),
   link: z.string().nullable().describe('To hand over yourself; null: it went out by mail.'),
 });
-const invited = z.object({ account: z.string(), email: z.string(), role }).openapi('Invited');
+export const inviteInput = z.strictObject({ email: z.email().max(200), role: roleInput });
+const invited = z.object({ account: z.string(), email: z.string(), role: roleInput }).openapi('Invited');
 const token = z.string().min(1).max(200);
 const one = { params: z.object({ id }) };
 
@@ -45,10 +46,10 @@ const list = route(
   'get',
   '/members/invitations',
   'Invitations that wait, or have ended in the last 30 days; newest first',
-  answers(z.object({ rows: z.array(invitation) })),
+  answers(invitationList),
 );
 const create = route('post', '/members/invitations', 'Invite somebody by their address', answers(handover), {
-  body: takes(z.strictObject({ email: z.email().max(200), role })),
+  body: takes(inviteInput),
 });
 const resend = route('post', '/members/invitations/{id}/resend', 'Send another link', answers(handover), one);
 const revoke = route('delete', '/members/invitations/{id}', 'Take an invitation back', answers(done), one);
@@ -66,13 +67,7 @@ const windowMs = 10 * 60_000;
 export function invitationRoutes(services: ConsoleServices) {
   const { invitations, people } = services;
   return new Routes(services)
-    .read(list, async ({ c }) => {
-      const rows = await invitations.list(await ownAccount(services, c));
-      const named = await invitations.named(rows.flatMap(({ invitedBy }) => invitedBy ?? []));
-      return {
-        rows: rows.map((row) => invitationJson({ ...row, invitedBy: named.get(row.invitedBy ?? '')?.email })),
-      };
-    })
+    .read(list, async ({ c }) => invitationsOf(services, await ownAccount(services, c)))
     .action(create, async ({ c, json }) => {
       const accountId = await ownAccount(services, c);
       const run = async () => handoverJson(c, (await invitations.invite(accountId, json, inviterOf(c))).handover);
@@ -106,8 +101,20 @@ export function invitationRoutes(services: ConsoleServices) {
     });
 }
 
+export async function invitationsOf({ invitations }: ConsoleServices, accountId: string) {
+  const rows = await invitations.list(accountId);
+  const named = await invitations.named(rows.flatMap(({ invitedBy }) => invitedBy ?? []));
+  return {
+    rows: rows.map((row) => invitationJson({ ...row, invitedBy: named.get(row.invitedBy ?? '')?.email })),
+  };
+}
+
 async function own(services: ConsoleServices, c: RequestContext, invitationId: string) {
-  const found = await services.invitations.find(await ownAccount(services, c), invitationId);
+  return waitingOne(services, await ownAccount(services, c), invitationId);
+}
+
+export async function waitingOne({ invitations }: ConsoleServices, accountId: string, invitationId: string) {
+  const found = await invitations.find(accountId, invitationId);
   if (found === undefined) throw nothingHere('invitation');
   return found;
 }
@@ -128,7 +135,7 @@ function inviterOf(c: RequestContext): Inviter {
   return { by: { person }, label };
 }
 
-const handoverJson = (c: RequestContext, { mailed, link }: Handover) => ({
+export const handoverJson = (c: RequestContext, { mailed, link }: Handover) => ({
   mailed,
   link: link === undefined ? null : c.env.origin + link,
 });

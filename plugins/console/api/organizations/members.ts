@@ -11,13 +11,13 @@ import { actorOf, type ConsoleServices, need, nothingHere, ownAccount, refuseCom
 import { Routes, route } from '../routing/routes.ts';
 import { answers, dayMs, done, id, instant, takes, usd, writerOf } from '../schemas.ts';
 
-const role = z.enum(memberRoles);
-const member = z
+export const roleInput = z.enum(memberRoles);
+export const memberRow = z
   .object({
     id: z.string().describe('Of the person.'),
     name: z.string(),
     email: z.string(),
-    role,
+    role: roleInput,
     since: instant,
     keys: z.number().describe('Their keys in the account that are not revoked.'),
     keysUsedAt: instant.nullable().describe('When one of them was used last.'),
@@ -26,18 +26,18 @@ const member = z
       .describe('Charges of calls by their keys, less what was given back of them; null: this gateway has no ledger.'),
   })
   .openapi('Member');
-const memberJson = writerOf(member);
+const memberJson = writerOf(memberRow);
 
 const one = z.object({ id });
 const list = route(
   'get',
   '/members',
   'Members of the account, the longest first',
-  answers(z.object({ rows: z.array(member) })),
+  answers(z.object({ rows: z.array(memberRow) })),
 );
 const change = route('patch', '/members/{id}', "Change a member's role, in force at once", answers(done), {
   params: one,
-  body: takes(z.strictObject({ role })),
+  body: takes(z.strictObject({ role: roleInput })),
 });
 const keys = z
   .enum(['revoke', 'take'])
@@ -55,17 +55,12 @@ export function memberRoutes(services: ConsoleServices) {
   const admin = () => need(services, memberAdmin);
   return new Routes(services)
     .read(list, async ({ c }) => {
-      const accountId = await ownAccount(services, c);
-      const rows = await admin().list(accountId);
-      const [people, spent] = await Promise.all([
-        services.invitations.named(rows.map(({ person }) => person)),
-        spentByPerson(services, accountId),
-      ]);
-      return { rows: rows.map((row) => memberJson(shown(row, people, spent))) };
+      const rows = await membersOf(services, await ownAccount(services, c));
+      return { rows: rows.map((row) => memberJson(row)) };
     })
     .action(change, async ({ c, param, json }) => {
       const accountId = await ownAccount(services, c);
-      const { view, subject } = await known(services, accountId, param.id);
+      const { view, subject } = await knownMember(services, accountId, param.id);
       const changes = changesBetween({ role: view.role }, json);
       const by = { person: actorOf(c).id };
       return {
@@ -77,7 +72,7 @@ export function memberRoutes(services: ConsoleServices) {
     })
     .action(remove, async ({ c, param, json }) => {
       const accountId = await ownAccount(services, c);
-      const { subject } = await known(services, accountId, param.id);
+      const { subject } = await knownMember(services, accountId, param.id);
       const by = { person: actorOf(c).id };
       const left = json.keys === 'revoke' ? 'revoke' : { handTo: by.person };
       return {
@@ -101,11 +96,22 @@ export function memberRoutes(services: ConsoleServices) {
     });
 }
 
-async function known(services: ConsoleServices, accountId: string, personId: string) {
+/** A member, and what rows of the log call them. */
+export async function knownMember(services: ConsoleServices, accountId: string, personId: string) {
   const view = (await need(services, memberAdmin).list(accountId)).find(({ person }) => person === personId);
   if (view === undefined) throw nothingHere('member');
   const people = await services.invitations.named([personId]);
   return { view, subject: people.get(personId)?.email ?? personId };
+}
+
+/** The longest first, with who they are and what their keys have spent. */
+export async function membersOf(services: ConsoleServices, accountId: string) {
+  const rows = await need(services, memberAdmin).list(accountId);
+  const [people, spent] = await Promise.all([
+    services.invitations.named(rows.map(({ person }) => person)),
+    spentByPerson(services, accountId),
+  ]);
+  return rows.map((row) => shown(row, people, spent));
 }
 
 /** As many groups as sums have. */

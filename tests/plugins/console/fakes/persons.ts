@@ -58,6 +58,8 @@ export function fakePeople(world: World, fallback: Role | undefined): People & {
           .filter(({ accountId }) => accountId !== undefined && ids.includes(accountId))
           .map(({ id, name, email, accountId }) => [accountId!, { id, name, email }]),
       ),
+    seenOf: async (ids) =>
+      new Map(rows.flatMap(({ id, seenAt }) => (ids.includes(id) && seenAt !== undefined ? [[id, seenAt]] : []))),
     rename: async (id, name) => change(id, { name }),
     setRole: async (id, role) => change(id, { role }),
     setBlocked: async (id, blocked) => change(id, { blocked }),

@@ -46,6 +46,7 @@ export type AccountRow = RowOf<Answer<Admin['accounts']['$get']>>;
 export type AccountDetail = Answer<Admin['accounts'][':id']['$get']>;
 export type Account = AccountDetail['account'];
 export type AccountKey = RowOf<Answer<Admin['accounts'][':id']['keys']['$get']>>;
+export type AccountMember = RowOf<Answer<Admin['accounts'][':id']['members']['$get']>>;
 export type ProjectRow = RowOf<Answer<Admin['projects']['$get']>>;
 export type Person = RowOf<Answer<Admin['people']['$get']>>;
 export type SignInProvider = RowOf<Answer<Admin['sign-in']['$get']>>;

@@ -29,6 +29,7 @@ export default {
       overview: 'Overview',
       ledger: 'Ledger',
       statements: 'Statements',
+      members: 'Members',
       keys: 'Keys',
       budgets: 'Budgets',
       requests: 'Requests',
@@ -99,6 +100,9 @@ export default {
     noKeysHint: 'The client makes keys on their own page.',
     noLedger: 'No money has moved yet',
     noLedgerHint: 'Credits, purchases and charges stand here, each with the balance after it.',
+    noMembers: 'No member yet',
+    noMembersHint: 'Invite its owner.',
+    keysTo: 'Hand their keys to {{name}}',
   },
   people: {
     title: 'People',

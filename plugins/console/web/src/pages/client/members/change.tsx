@@ -14,17 +14,20 @@ const roles = ['owner', 'admin', 'billing', 'developer', 'viewer'] as const;
 interface RolesProps {
   readonly value: MemberRole;
   readonly onChange: (role: MemberRole) => void;
+  /** By default as the role in the own account says. */
+  readonly makesOwners?: boolean;
 }
 
-/** Owners alone make owners. */
-export function Roles({ value, onChange }: RolesProps) {
+/** Owners and operators alone make owners. */
+export function Roles({ value, onChange, makesOwners }: RolesProps) {
   const { t } = useTranslation();
   const { account } = useMe();
+  const offersOwner = makesOwners ?? account?.role === 'owner';
   return (
     <Radio.Group label={t('client.members.roleWord')} value={value} onChange={(role) => onChange(role as MemberRole)}>
       <Stack gap="xs" mt={6}>
         {roles
-          .filter((role) => role !== 'owner' || account?.role === 'owner')
+          .filter((role) => role !== 'owner' || offersOwner)
           .map((role) => (
             <Radio
               key={role}

@@ -16,16 +16,16 @@ import { useWork } from '../../../parts/use-work.ts';
 import { Roles } from './change.tsx';
 import { invitationsKey, useMembersChanged } from './keys.ts';
 
-interface Handover {
+export interface Handover {
   readonly mailed: boolean;
   readonly link: string | null;
 }
-interface HandedOver {
+export interface HandedOver {
   readonly email: string;
   readonly link: string | null;
 }
 
-const isEmail = (text: string) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text.trim());
+export const isEmail = (text: string) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text.trim());
 
 export function Invite({ opened, onClose }: { readonly opened: boolean; readonly onClose: () => void }) {
   const { t } = useTranslation();
@@ -79,7 +79,7 @@ function InviteForm({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-function LinkOf({ made, onClose }: { readonly made: HandedOver; readonly onClose: () => void }) {
+export function LinkOf({ made, onClose }: { readonly made: HandedOver; readonly onClose: () => void }) {
   const { t } = useTranslation();
   return (
     <Stack>
@@ -145,10 +145,10 @@ export function Waiting() {
   );
 }
 
-const isWaiting = ({ acceptedAt, expiresAt }: MemberInvitation) =>
+export const isWaiting = ({ acceptedAt, expiresAt }: MemberInvitation) =>
   acceptedAt === null && Date.parse(expiresAt) > Date.now();
 
-function State({ row }: { readonly row: MemberInvitation }) {
+export function State({ row }: { readonly row: MemberInvitation }) {
   const { t } = useTranslation();
   const word = row.acceptedAt !== null ? 'accepted' : isWaiting(row) ? 'expires' : 'expired';
   return (

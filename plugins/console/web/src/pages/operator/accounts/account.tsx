@@ -33,6 +33,8 @@ const CreditLineDialog = lazy(() => import('./credit-line-dialog.tsx'));
 
 const Statements = lazy(() => import('../../statements/statements.tsx'));
 
+const AccountMembers = lazy(() => import('./account-members.tsx'));
+
 const BudgetList = lazy(() => import('../../../parts/budgets/budget-list.tsx'));
 
 export const accountPath = (id: string) => `/admin/accounts/${encodeURIComponent(id)}`;
@@ -93,7 +95,7 @@ function Id({ detail: { account, person } }: { readonly detail: AccountDetail })
   );
 }
 
-const tabs = ['overview', 'ledger', 'statements', 'keys', 'budgets', 'requests', 'tasks'] as const;
+const tabs = ['overview', 'ledger', 'statements', 'members', 'keys', 'budgets', 'requests', 'tasks'] as const;
 type Tab = (typeof tabs)[number];
 
 function Parts({ detail }: { readonly detail: AccountDetail }) {
@@ -105,6 +107,7 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
     overview: false,
     ledger: !has(me, 'money'),
     statements: !has(me, 'statements'),
+    members: false,
     keys: false,
     budgets: !has(me, 'budgets'),
     requests: !has(me, 'requests'),
@@ -135,6 +138,11 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
       <Tabs.Panel value="statements">
         <Suspense fallback={<Waiting />}>
           <Statements path={`${accountPath(id)}/statements`} />
+        </Suspense>
+      </Tabs.Panel>
+      <Tabs.Panel value="members">
+        <Suspense fallback={<Waiting />}>
+          <AccountMembers path={accountPath(id)} />
         </Suspense>
       </Tabs.Panel>
       <Tabs.Panel value="keys">

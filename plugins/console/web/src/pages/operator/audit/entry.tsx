@@ -97,6 +97,7 @@ const words: Readonly<Record<string, ParseKeys>> = {
   expiresAt: 'client.keys.expires',
   gift: 'operator.sales.codes.gift',
   images: 'client.keys.images',
+  keys: 'shell.word.keys',
   limits: 'client.keys.limits',
   maxUses: 'operator.sales.codes.maxUses',
   models: 'shell.word.models',

@@ -18,9 +18,9 @@ export function Subject({ of: { action, subject, configVersion }, whole = false 
         {subject}
       </RowLink>
     );
-  if (/^account\.(?!key)/.test(action)) return <AccountLink id={subject} />;
+  if (/^account\.(?!key|rename)/.test(action)) return <AccountLink id={subject} />;
   if (action.startsWith('request.')) return <RequestLink id={subject} />;
-  if (action.startsWith('person.'))
+  if (/^(person|member)\./.test(action))
     return (
       <RowLink to="/admin/people" search={{ text: subject }}>
         {subject}
