@@ -29,6 +29,7 @@ import { type CommandParts, historyCommands } from './config-history/commands.ts
 import { sealAgain } from './config-history/store.ts';
 import { authorizationEndpoint } from './key-requests/metadata.ts';
 import { Mailers } from './mailers.ts';
+import { membersCommand } from './members/commands.ts';
 import { mailsOf } from './members/in-charge.ts';
 import { addedPages, problemsOf } from './page-problems.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
@@ -203,6 +204,7 @@ function commandLineOf(parts: CommandParts, links: Links, settings: ConsoleConfi
       ...consoleCommands(links, settings.origin),
       providersCommand(providers),
       companyCommand({ ...parts, settings }),
+      membersCommand(parts),
       ...historyCommands(parts),
     ],
     secrets: () => [rotatedPeople(store, secrets, host.random, (all) => allSealedAgain(store, all, host.random))],

@@ -1,14 +1,12 @@
 /** `console company`: how the people of an account sign in, and the way back where they cannot. */
 import { readFile } from 'node:fs/promises';
-import { hostname, userInfo } from 'node:os';
 import type { Command, CommandResult } from '../../../core/contract/commands.ts';
 import type { Host } from '../../../core/contract/contract.ts';
-import { toGatewayError } from '../../../core/contract/upstream-failures.ts';
 import { invalid } from '../../../core/json/request-body.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { accountOf, textOf, type Values } from '../../common/kit/commands/arguments.ts';
 import type { ConsoleConfig } from '../config.ts';
-import { openAudit } from '../people/audit.ts';
+import { auditedCommand } from '../members/command-audit.ts';
 import { loadSecrets } from '../people/secrets.ts';
 import { consoleTables, peopleTables } from '../people/tables.ts';
 import type { AuditChange } from '../people.ts';
@@ -106,29 +104,8 @@ interface Change {
   readonly changes: readonly AuditChange[];
 }
 
-/** In the audit log, of the account too. */
-async function noted({ host, store }: Parts, account: Named, { reason, ...change }: Change, work: () => Promise<void>) {
-  if (reason === undefined) throw invalid('Say why: --reason TEXT.', 'reason');
-  const { clock, random } = host;
-  const newId = () => random.bytes(16).toString('hex');
-  const end = await openAudit(store.orm, consoleTables(store.schema), { clock, newId }).begin({
-    ...change,
-    actor: { kind: 'token', id: 'command', label: 'operator', role: 'operator' },
-    subject: account.name,
-    // The account's owners read all of the row but this.
-    reason: `${reason} (command line, ${userInfo().username}@${hostname()})`,
-    address: 'local',
-    accountId: account.id,
-  });
-  try {
-    await work();
-    await end('done');
-  } catch (error) {
-    const { code, kind } = toGatewayError(error);
-    await end(code ?? kind);
-    throw error;
-  }
-}
+const noted = (parts: Parts, { id: accountId, name: subject }: Named, change: Change, work: () => Promise<void>) =>
+  auditedCommand(parts, { ...change, accountId, subject }, work);
 
 async function shown(companies: CompanyStore, { id, name }: Named, now: number): Promise<CommandResult> {
   const [domains, provider, required] = await Promise.all([

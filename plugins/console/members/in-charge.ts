@@ -45,3 +45,13 @@ export async function ownersOf(
   });
   return new Map([...homes, ...named]);
 }
+
+/** The person whom an account was made for is its owner from the first question on, and not only once they use it. */
+export async function settleOwner(
+  members: Pick<MemberAdmin, 'roleAtHome'>,
+  owners: ReadonlyMap<string, Owner>,
+  accountId: string,
+): Promise<void> {
+  const first = owners.get(accountId);
+  if (first !== undefined) await members.roleAtHome(accountId, first.id);
+}

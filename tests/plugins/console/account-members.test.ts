@@ -135,6 +135,38 @@ test('a removed member sees and calls nothing of the account at once, and keys g
   assert.equal((await cleo!.send('/members/choose', { body: { accountId: adas } })).status, 404);
 });
 
+test('a command lists members, changes a role and removes with keys, and refuses what is no change, has no reason or takes the last owner', async () => {
+  const command = testbed.gateway.commands.find(({ name }) => name === 'console members')!;
+  const run = async (values: Record<string, string | boolean>) => command.run({ account: adas!, ...values });
+  await bring(cleo!, 'cleo@example.test', 'developer');
+  const { key } = (await cleo!.send('/keys', { body: { name: 'left' } })).json;
+  const rows = (await run({})).json as Record<string, unknown>[];
+  assert.deepEqual(
+    rows.map(({ email, role }) => `${email} ${role}`),
+    ['ada@example.test developer', 'ben@example.test owner', 'cleo@example.test developer'],
+  );
+  const member = 'Cleo@example.test';
+  for (const [values, field] of [
+    [{ member, role: 'admin' }, 'reason'],
+    [{ member, reason }, 'role'],
+    [{ member, role: 'root', reason }, 'role'],
+    [{ member: 'eve@example.test', role: 'admin', reason }, 'member'],
+    [{ member, remove: true, keysTo: 'eve@example.test', reason }, 'keysTo'],
+    [{ member: 'ben@example.test', role: 'viewer', reason }, 'id'],
+  ] as const)
+    await assert.rejects(run(values), (error: { field?: string }) => error.field === field, JSON.stringify(values));
+  const [changed] = (await run({ member, role: 'admin', reason })).text.match(/^cleo@example\.test +\w+/m)!;
+  assert.match(changed, / admin$/);
+  assert.equal((await cleo!.send('/members')).status, 200);
+  await run({ member, remove: true, keysTo: 'ben@example.test', reason });
+  assert.equal(await call(key), 200);
+  assert.notEqual((await cleo!.send('/me')).json.account.id, adas);
+  const [row] = (await ben!.send('/members/audit')).json.rows;
+  const { gateway } = (await ben!.send('/me')).json;
+  assert.deepEqual([row.actor, row.action, row.subject], [gateway.name, 'member.remove', 'cleo@example.test']);
+  assert.equal(JSON.stringify(row).includes(reason), false);
+});
+
 test('an account that a command has made gets its first owner by the link of an operator, and links taken back open nothing', async () => {
   const { id } = await testbed.gateway.find(accounts)!.create('shop', 'free');
   assert.deepEqual(await membersOf(id), []);

@@ -1,6 +1,7 @@
 /** Members of any account and invitations to it, for operators: what its owners may, each change with a reason. */
 
 import { z } from '@hono/zod-openapi';
+import { settleOwner } from '../../members/in-charge.ts';
 import type { Inviter } from '../../members/types.ts';
 import { memberAdmin } from '../../services.ts';
 import { knownAccount } from '../admin/accounts.ts';
@@ -122,11 +123,10 @@ export function accountMemberRoutes(services: ConsoleServices) {
     });
 }
 
-/** A known account; the person whom it was made for is its owner from the first question on, and not only once they use it. */
+/** A known account with its first owner. */
 async function settled(services: ConsoleServices, accountId: string): Promise<string> {
   await knownAccount(services, accountId);
-  const first = (await services.people.ownersOf([accountId])).get(accountId);
-  if (first !== undefined) await need(services, memberAdmin).roleAtHome(accountId, first.id);
+  await settleOwner(need(services, memberAdmin), await services.people.ownersOf([accountId]), accountId);
   return accountId;
 }
 

@@ -60,7 +60,7 @@ interface RemoveDialogProps extends MemberDialogProps {
 
 export function RemoveDialog({ of, others, path, onClose }: RemoveDialogProps) {
   const { t } = useTranslation();
-  const [receiver, setReceiver] = useState(revoke);
+  const [receiver, setReceiver] = useState<string>(revoke);
   const receivers = others.filter(({ id, role }) => id !== of.id && holders.includes(role));
   const choices = [
     { value: revoke, label: t('client.members.keysRevoke') },
