@@ -32,7 +32,12 @@ export default function AccountMembers({ path }: AccountMembersProps) {
     <Stack>
       {acts && (
         <Group justify="flex-end">
-          <Button variant="default" size="xs" leftSection={<IconUserPlus size={14} />} onClick={() => setInviting(true)}>
+          <Button
+            variant="default"
+            size="xs"
+            leftSection={<IconUserPlus size={14} />}
+            onClick={() => setInviting(true)}
+          >
             {t('client.members.invite')}
           </Button>
         </Group>
