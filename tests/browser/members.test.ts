@@ -103,7 +103,9 @@ for (const role of memberRoles)
         await page.waitForLoadState('networkidle');
       }
       for (const [, name, route] of buttons.filter(([where]) => where === path)) {
-        const shown = isThere && (await page.getByRole('button', { name, exact: true }).count()) > 0;
+        const button = page.getByRole('button', { name, exact: true });
+        if (isThere && mayUse(role, route)) await button.first().waitFor();
+        const shown = isThere && (await button.count()) > 0;
         assert.equal(shown, mayUse(role, route), `${name} on ${path} as ${role}`);
       }
     }
