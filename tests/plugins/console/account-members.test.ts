@@ -135,7 +135,7 @@ test('a removed member sees and calls nothing of the account at once, and keys g
   assert.equal((await cleo!.send('/members/choose', { body: { accountId: adas } })).status, 404);
 });
 
-test('a command lists members, changes a role and removes with keys, and refuses what is no change, has no reason or takes the last owner', async () => {
+test('a command lists members, changes a role and removes with keys, and refuses a change without a reason and the end of the last owner', async () => {
   const command = testbed.gateway.commands.find(({ name }) => name === 'console members')!;
   const run = async (values: Record<string, string | boolean>) => command.run({ account: adas!, ...values });
   await bring(cleo!, 'cleo@example.test', 'developer');
