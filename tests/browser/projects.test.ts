@@ -1,6 +1,7 @@
 /** Projects in a browser: a client puts keys into one and filters by it; an operator sees traffic by project. */
 import assert from 'node:assert/strict';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
+import { clientAccount } from '../plugins/console/fakes/world.ts';
 import { test } from './browser-test.ts';
 import { shows } from './chromium.ts';
 import { sharedStage } from './operator-stage.ts';
@@ -20,28 +21,38 @@ async function cacheIsShown(page: Page): Promise<void> {
   for (const text of ['37.5%', '$3.20']) await page.getByText(text, { exact: true }).first().waitFor();
 }
 
+async function pickRegion(form: Locator, region: string): Promise<void> {
+  const field = form.getByRole('combobox', { name: 'Regions', exact: true });
+  await field.fill(region);
+  await field.press('Enter');
+  await form.getByText(region.toLowerCase(), { exact: true }).waitFor();
+}
+
 const day = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 
-test('a client makes a project from the page of keys, calls it otherwise, archives and restores it', async () => {
+test('a client makes a project of a region from the page of keys, calls it otherwise, archives and restores it', async () => {
   const page = await stage.page('client');
   await page.goto('/console/keys');
   await page.getByRole('link', { name: 'Projects', exact: true }).click();
   await page.getByRole('button', { name: 'New project', exact: true }).click();
   const form = page.getByRole('dialog').first();
   await form.getByLabel('Name', { exact: true }).fill('evals');
+  await pickRegion(form, 'EU');
   await form.getByRole('button', { name: 'New project', exact: true }).click();
   const row = page.getByRole('row').filter({ hasText: 'evals' });
   await row.getByRole('button', { name: 'Edit evals', exact: true }).click();
   await form.getByLabel('Name', { exact: true }).fill('evals of spring');
   await form.getByRole('button', { name: 'Save', exact: true }).click();
-  await row.filter({ hasText: 'evals of spring' }).getByRole('button', { name: 'Archive', exact: true }).click();
+  const renamed = row.filter({ hasText: 'evals of spring' });
+  await renamed.getByText('eu', { exact: true }).waitFor();
+  await renamed.getByRole('button', { name: 'Archive', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Archive', exact: true }).click();
   await row.getByText('Archived', { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Restore', exact: true }).click();
   await row.getByText('In use', { exact: true }).waitFor();
 });
 
-test('a new key is put into a project, and usage is filtered by it', async () => {
+test('a new key is put into a project and bound to a region, and usage is filtered by its project', async () => {
   const page = await stage.page('client');
   const { keys } = stage.testbed.world;
   await page.goto('/console/keys?new=1');
@@ -52,9 +63,13 @@ test('a new key is put into a project, and usage is filtered by it', async () =>
   await field.click();
   await page.getByRole('option', { name: 'web shop', exact: true }).waitFor();
   await field.fill('night shift');
+  await pickRegion(form, 'eu');
   await form.getByRole('button', { name: 'Create key', exact: true }).click();
   await page.getByRole('button', { name: 'I have saved it', exact: true }).click();
-  assert.equal(keys.find(({ name }) => name === 'ci')!.project, 'night shift');
+  const { project, regions } = keys.find(({ name }) => name === 'ci')!;
+  assert.deepEqual([project, regions], ['night shift', ['eu']]);
+  // The dialog of set-ups lies over the list.
+  await page.locator('tr').filter({ hasText: 'night shift' }).getByText('eu', { exact: true }).waitFor();
 
   await playCache(page);
   await page.goto('/console/usage?span=30d');
@@ -72,6 +87,19 @@ test('a new key is put into a project, and usage is filtered by it', async () =>
   const total = page.getByRole('navigation', { name: 'Rows', exact: true }).getByText(/ of /);
   const shown = Number(/ of ([\d,]+)$/.exec((await total.textContent())!)![1]!.replaceAll(',', ''));
   assert.ok(Math.abs(shown - requests) <= 1, `${shown} of ${requests}`);
+});
+
+test('a refusal by regions is explained to its client and to operators', async () => {
+  const { requests } = stage.testbed.world;
+  const at = requests.findIndex(({ accountId, status }) => accountId === clientAccount && status !== 200);
+  const refused = { ...requests[at]!, status: 403, errorKind: 'forbidden', errorCode: 'region_unavailable' };
+  requests[at] = refused;
+  const [client, operator] = [await stage.page('client'), await stage.page()];
+  await client.goto(`/console/usage?span=30d&open=${refused.id}`);
+  const drawer = client.getByRole('dialog', { name: 'Request', exact: true });
+  await drawer.getByText('not served in the regions that the key, its project and the plan all allow').waitFor();
+  await operator.goto(`/console/admin/requests/${refused.id}`);
+  await operator.getByText('forbidden · region_unavailable: No upstream of the model is labelled').waitFor();
 });
 
 test('an operator sees traffic by project, and opens the requests of a project and those without one', async () => {

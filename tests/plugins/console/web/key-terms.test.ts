@@ -16,7 +16,7 @@ const row: KeyRow = {
   cap: { amount: '5.00', every: 'day' },
   images: 'wait',
   tags: ['team=search', 'env'],
-  regions: null,
+  regions: ['eu'],
   access: null,
   person: null,
   expiresAt: '2027-01-02T03:04:00.000Z',
@@ -30,7 +30,7 @@ const row: KeyRow = {
 };
 
 test('a key that is opened and saved unchanged keeps its terms', () => {
-  const { name, project, models, addresses, limits, cap, expiresAt, images, tags } = row;
+  const { name, project, models, addresses, limits, cap, expiresAt, images, tags, regions } = row;
   assert.deepEqual(termsOf(fieldsOf(row), 0), {
     name,
     project,
@@ -41,6 +41,7 @@ test('a key that is opened and saved unchanged keeps its terms', () => {
     expiresAt,
     images,
     tags,
+    regions,
   });
 });
 
@@ -55,6 +56,7 @@ test('an empty form means no bound', () => {
     expiresAt: null,
     images: 'task',
     tags: null,
+    regions: null,
   });
 });
 

@@ -57,6 +57,7 @@ export interface KeyTerms extends Pick<KeyRow, 'name' | 'project' | 'cap' | 'exp
   readonly addresses: readonly string[] | null;
   readonly limits: KeyRow['limits'];
   readonly tags: readonly string[] | null;
+  readonly regions: readonly string[] | null;
 }
 export type NewKey = Answer<Routes['keys']['$post']>;
 export type RotatedKey = Answer<Routes['keys'][':id']['rotate']['$post']>;

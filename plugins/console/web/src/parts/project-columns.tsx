@@ -1,15 +1,25 @@
 /** Columns of a list of projects, for clients and operators. */
-import { Badge, Text, Tooltip } from '@mantine/core';
+import { Badge, Group, Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { ProjectRow } from '../api/types.ts';
 import { moneyColumn, textColumn, timeColumn, useCountColumn } from './columns.tsx';
 import './project-texts.ts';
+import { RegionsMark } from './project-regions.tsx';
 import type { Column } from './rows-table.tsx';
 
 export function useProjectColumns(): Column<ProjectRow>[] {
   const { t } = useTranslation();
   return [
-    textColumn('name', t('shell.word.name')),
+    textColumn('name', t('shell.word.name'), {
+      cell: ({ name, regions }) => (
+        <Group gap={6} wrap="nowrap" component="span">
+          <Text span inherit truncate>
+            {name}
+          </Text>
+          {regions !== null && <RegionsMark of={regions} />}
+        </Group>
+      ),
+    }),
     textColumn('ownerName', t('client.projects.owner'), { minor: true }),
     useCountColumn<ProjectRow, 'keys'>('keys', t('shell.word.keys')),
     {

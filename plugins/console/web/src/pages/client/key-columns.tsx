@@ -75,7 +75,7 @@ function State({ row }: { readonly row: KeyRow }) {
 /** Bounds of the key in few words, each in full on hover. */
 function Terms({ row }: { readonly row: KeyRow }) {
   const { t, i18n } = useTranslation();
-  const { models, addresses, limits, cap, expiresAt, images, tags } = row;
+  const { models, addresses, limits, cap, expiresAt, images, tags, regions } = row;
   const bounds: { key: string; short: string; long: string }[] = [];
   if (models !== null)
     bounds.push({
@@ -104,6 +104,10 @@ function Terms({ row }: { readonly row: KeyRow }) {
   }
   if (tags !== null)
     bounds.push({ key: 'tags', short: tags.join(', '), long: `${t('client.keys.tags')}: ${tags.join(', ')}` });
+  if (regions !== null) {
+    const names = regions.join(', ');
+    bounds.push({ key: 'regions', short: names, long: `${t('client.projects.regions')}: ${names}` });
+  }
   const bar = cap !== null && row.capSpent !== null && <CapBar cap={cap} spent={row.capSpent} />;
   if (bounds.length === 0)
     return (

@@ -19,9 +19,9 @@ import { ApiError } from '../../api/client.ts';
 import { modelsQuery, useOwnProjects } from '../../api/models.ts';
 import type { KeyRow, KeyTerms } from '../../api/types.ts';
 import { typedAmount } from '../../parts/format.ts';
+import { RegionsField } from '../../parts/project-regions.tsx';
 import { ErrorState } from '../../parts/states.tsx';
 import { useWork } from '../../parts/use-work.ts';
-import '../../parts/project-texts.ts';
 import { fieldsOf, isAmount, termsOf } from './key-terms.ts';
 
 interface KeyFormProps {
@@ -54,7 +54,7 @@ export function KeyForm({ row, name = '', brief = false, button, other, onSend }
   const models = useQuery(modelsQuery).data?.rows.map(({ id }) => id) ?? [];
   const { busy, problem, run } = useWork((error) => {
     const field = error instanceof ApiError ? error.field : undefined;
-    if (field !== 'name' && field !== 'project') return error;
+    if (field !== 'name' && field !== 'project' && field !== 'regions') return error;
     form.setFieldError(field, (error as ApiError).message);
     return undefined;
   });
@@ -128,6 +128,7 @@ function Rest({ form }: { readonly form: Form }) {
         acceptValueOnBlur
         {...form.getInputProps('tags')}
       />
+      <RegionsField {...form.getInputProps('regions')} />
       <OwnLimits form={form} />
       <Images form={form} />
     </>

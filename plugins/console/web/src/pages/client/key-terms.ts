@@ -22,6 +22,7 @@ export interface KeyFields {
   readonly concurrency: number | '';
   readonly images: KeyRow['images'];
   readonly tags: string[];
+  readonly regions: string[];
 }
 
 const limitNames = ['rpm', 'rpd', 'tpm', 'concurrency'] as const;
@@ -45,6 +46,7 @@ export function fieldsOf(row: KeyRow | undefined): KeyFields {
     concurrency: row?.limits?.concurrency ?? '',
     images: row?.images ?? 'task',
     tags: listed(row?.tags),
+    regions: listed(row?.regions),
   };
 }
 
@@ -62,6 +64,7 @@ export function termsOf(fields: KeyFields, now: number): KeyTerms {
     expiresAt: expiryOf(fields, now),
     images: fields.images,
     tags: fields.tags.length === 0 ? null : fields.tags,
+    regions: fields.regions.length === 0 ? null : fields.regions,
   };
 }
 

@@ -16,6 +16,7 @@ import { Confirm } from '../../parts/confirm.tsx';
 import { DataTable, listKey } from '../../parts/data-table.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useProjectColumns } from '../../parts/project-columns.tsx';
+import { RegionsField } from '../../parts/project-regions.tsx';
 import type { Column } from '../../parts/rows-table.tsx';
 import { EmptyState, ErrorState } from '../../parts/states.tsx';
 import { useWork } from '../../parts/use-work.ts';
@@ -161,6 +162,10 @@ function useOwners(row: ProjectRow | undefined): { value: string; label: string 
   return [...members, ...left].map(({ id, name }) => ({ value: id, label: name || id }));
 }
 
+/** Those that the server can find a fault in. */
+const fields = new Set(['name', 'owner', 'regions']);
+const orNull = (list: string[]) => (list.length === 0 ? null : list);
+
 /** Who makes a project is in charge of it, unless another is chosen. */
 function Form({ row, onClose }: { readonly row: ProjectRow | undefined; readonly onClose: () => void }) {
   const { t } = useTranslation();
@@ -172,23 +177,24 @@ function Form({ row, onClose }: { readonly row: ProjectRow | undefined; readonly
     initialValues: {
       name: row?.name ?? '',
       models: row?.models ?? [],
+      regions: row?.regions ?? [],
       owner: row === undefined ? (person.id as string | null) : row.owner,
     },
     validate: { name: (value) => (value.trim() === '' ? t('client.keys.nameMissing') : null) },
   });
   const { busy, problem, run } = useWork((error) => {
-    if (!(error instanceof ApiError) || (error.field !== 'name' && error.field !== 'owner')) return error;
-    form.setFieldError(error.field, error.message);
+    if (!(error instanceof ApiError) || !fields.has(error.field ?? '')) return error;
+    form.setFieldError(error.field!, error.message);
     return undefined;
   });
-  const save = async ({ name, models, owner }: typeof form.values) => {
-    const terms = { name, owner, models: models.length === 0 ? null : models };
+  const save = async ({ name, models, regions, owner }: typeof form.values) => {
+    const terms = { name, owner, models: orNull(models), regions: orNull(regions) };
     await (row === undefined ? send('POST', '/projects', terms) : send('PATCH', `/projects/${row.id}`, terms));
     onClose();
     await changed(t(row === undefined ? 'client.projects.made' : 'client.projects.saved'));
   };
   return (
-    <form onSubmit={form.onSubmit((fields) => run(() => save(fields)))}>
+    <form onSubmit={form.onSubmit((values) => run(() => save(values)))}>
       <Stack>
         <TextInput
           label={t('shell.word.name')}
@@ -205,6 +211,7 @@ function Form({ row, onClose }: { readonly row: ProjectRow | undefined; readonly
           placeholder={form.values.models.length === 0 ? t('client.projects.allModels') : ''}
           {...form.getInputProps('models')}
         />
+        <RegionsField {...form.getInputProps('regions')} />
         <Select
           label={t('client.projects.owner')}
           description={t('client.projects.ownerHint')}

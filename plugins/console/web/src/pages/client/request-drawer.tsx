@@ -143,7 +143,7 @@ function Facts({ story: { request } }: { readonly story: RequestStory }) {
     ...(request.finish === null ? [] : [[t('client.usage.finish'), request.finish] as const]),
     ...(request.errorKind === null
       ? []
-      : [[t('shell.word.error'), [request.errorKind, request.errorCode].filter(Boolean).join(' · ')] as const]),
+      : [[t('shell.word.error'), <Refusal key="error" request={request} />] as const]),
     [
       t('client.usage.requestId'),
       <Group key="id" gap={4} wrap="nowrap">
@@ -153,4 +153,22 @@ function Facts({ story: { request } }: { readonly story: RequestStory }) {
     ],
   ];
   return <FactList facts={facts} />;
+}
+
+const explained = ['region_unavailable', 'retention_none'] as const;
+
+/** Its kind and code, and in words what only the terms of the account and the key explain. */
+function Refusal({ request: { errorKind, errorCode } }: Pick<RequestStory, 'request'>) {
+  const { t } = useTranslation();
+  const code = explained.find((one) => one === errorCode);
+  return (
+    <>
+      {[errorKind, errorCode].filter(Boolean).join(' · ')}
+      {code !== undefined && (
+        <Text fz="xs" component="div">
+          {t(`client.refusal.${code}`)}
+        </Text>
+      )}
+    </>
+  );
 }

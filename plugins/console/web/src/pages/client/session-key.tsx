@@ -41,6 +41,7 @@ export function SessionKey({ value, onChange }: { readonly value: string; readon
       cap: null,
       images: 'task',
       tags: null,
+      regions: null,
       expiresAt: new Date(Date.now() + lifetimeMs).toISOString(),
     };
     return run(async () => onChange((await send<NewKey>('POST', '/keys', terms)).key));

@@ -35,6 +35,12 @@ export default {
     share: 'Share of prompts',
     saved: 'Saved',
   },
+  refusal: {
+    region_unavailable:
+      'This model is not served in the regions that the key, its project and the plan all allow. Choose another model, or other regions for the key.',
+    retention_none:
+      'Nothing of the calls of this account is kept. Refused are requests that need something kept, and models that are not served without it.',
+  },
   answerCache: {
     title: 'Cache of answers',
     words: '{{share}} of the calls that it is for were answered from the cache. That saved {{amount}}.',

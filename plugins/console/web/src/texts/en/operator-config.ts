@@ -246,6 +246,7 @@ export default {
     windows: 'Spending limits, in USD',
     limits: 'Rate limits',
     planModels: 'Allowed models',
+    planRegions: 'Regions of its calls',
     ratiosHint: 'A call costs the official price × the ratio of the plan × that of the model × that of the account.',
     everywhere: 'Everywhere',
     ratioDefault: 'For plans without one',

@@ -165,6 +165,12 @@ export default {
     refundDone: '{{amount}} was given back.',
     fullyRefunded: 'All of it was given back.',
     upstreamId: "Upstream's id",
+    refusal: {
+      region_unavailable:
+        'No upstream of the model is labelled with regions that plan, project and key all allow. Label one (regions), or widen theirs.',
+      retention_none:
+        'Nothing of this account is kept: the request needs something kept, or no upstream of the model is labelled zdr: true.',
+    },
     finish: 'Finish',
     usage: 'Usage',
     goneTitle: 'There is no such request',

@@ -32,6 +32,7 @@ const csvColumns = [
   'cap',
   'images',
   'tags',
+  'regions',
   'expiresAt',
   'createdAt',
   'lastUsedAt',
@@ -191,11 +192,12 @@ function KeyWord({ of: { revokedAt, expiresAt } }: { readonly of: AccountKey }) 
   );
 }
 
-function Bounds({ of: { models, addresses, cap, limits } }: { readonly of: AccountKey }) {
+function Bounds({ of: { models, addresses, regions, cap, limits } }: { readonly of: AccountKey }) {
   const { t, i18n } = useTranslation();
   const parts = [
     ...(models ?? []),
     ...(addresses ?? []),
+    ...(regions === null ? [] : [`${t('client.projects.regions')}: ${regions.join(', ')}`]),
     ...Object.entries(limits ?? {}).map(([name, count]) => `${name} ${countText(count, i18n.language)}`),
     ...(cap === null
       ? []

@@ -65,6 +65,15 @@ function Part({ title, children }: { readonly title: string; readonly children: 
 /** As the timeline has them. */
 const tagsOf = ({ story }: OperatorStory) => story.find(({ kind }) => kind === 'auth.tags')?.values[0];
 
+/** Refusals that only the terms of account, plan, project and key explain. */
+const explained = ['region_unavailable', 'retention_none'] as const;
+
+function Refusal({ text, code }: { readonly text: string; readonly code: string | null }) {
+  const { t } = useTranslation();
+  const refusal = explained.find((one) => one === code);
+  return refusal === undefined ? text : `${text}: ${t(`operator.traffic.requests.refusal.${refusal}`)}`;
+}
+
 interface RequestFactsProps {
   readonly request: OperatorRequest;
   readonly tags: OperatorStory['story'][number]['values'][number] | undefined;
@@ -116,7 +125,7 @@ function RequestFacts({ request, tags }: RequestFactsProps) {
           provider !== null && [t('shell.word.provider'), `${provider}${upstreamModel ? ` / ${upstreamModel}` : ''}`],
           servedBy !== null && [t('client.usage.servedBy'), servedBy],
           upstreamId !== null && [t('operator.traffic.requests.upstreamId'), upstreamId],
-          errorText !== '' && [t('shell.word.error'), errorText],
+          errorText !== '' && [t('shell.word.error'), <Refusal key="error" text={errorText} code={errorCode} />],
           finish !== null && [t('operator.traffic.requests.finish'), finish],
           counts.length > 0 && [
             t('operator.traffic.requests.usage'),

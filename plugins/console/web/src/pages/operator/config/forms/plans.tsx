@@ -78,6 +78,11 @@ function Plan({ name }: { readonly name: string }) {
         usual={t('client.wallet.allModels')}
         known={namesAt(layers, ['models'])}
       />
+      <ListField
+        path={[...at, 'regions']}
+        label={t('operator.config.forms.planRegions')}
+        usual={t('operator.config.forms.everywhere')}
+      />
     </Stack>
   );
 }
