@@ -1,79 +1,36 @@
 /** Forms over the configuration in a real browser, at a gateway whose files are copies of the demo's. */
 import assert from 'node:assert/strict';
-import { cp, mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
 import { configFiles } from '../../core/contract/config-files.ts';
 import { alertAdmin } from '../../plugins/common/domain/admin/alerts.ts';
 import { noticeAdmin } from '../../plugins/common/domain/admin/notices.ts';
 import { startStrictVendor } from '../helpers/strict-vendor.ts';
-import { operator, operatorOf, startFile, type TestConsole } from '../plugins/console/start-console.ts';
-import { after, before, test } from './browser-test.ts';
-import { launchBrowser, openPage, signIn } from './chromium.ts';
+import { before, test } from './browser-test.ts';
+import { changedLines, openForm, saveForm, sharedForms } from './config-forms.ts';
 import { findingsOf } from './looks.ts';
-import { buildPages } from './operator-stage.ts';
 
-let testbed: TestConsole;
-let browser: Browser;
-let page: Page;
-
-before(async () => {
-  buildPages();
-  const directory = await mkdtemp(join(tmpdir(), 'console-forms-'));
-  await cp('config', join(directory, 'config'), { recursive: true });
-  // With the plugins storage, request-log and others of the demo.
-  testbed = await startFile(`# plugins: storage, and others\ninclude:\n  - ${directory}/config/demo.yaml\n`, directory);
-  browser = await launchBrowser();
-  page = await openPage(browser, [], { baseURL: testbed.origin });
-  await operatorOf(testbed);
-  await signIn(page, operator);
-  await page.getByRole('link', { name: 'Overview', exact: true }).waitFor();
+const forms = sharedForms();
+let testbed: typeof forms.testbed;
+let page: typeof forms.page;
+before(() => {
+  ({ testbed, page } = forms);
 });
-after(async () => {
-  await browser?.close();
-  await testbed?.stop();
-});
-
-/** Fills the reason of the dialog in front, presses its button, and waits until it is gone. */
-async function confirm(button: string, reason: string): Promise<void> {
-  const dialog = page.getByRole('dialog').last();
-  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill(reason);
-  await dialog.getByRole('button', { name: button, exact: true }).click();
-  await page.getByLabel('Why?').waitFor({ state: 'detached' });
-}
-
-/** Opens a form over the configuration. */
-async function openForm(form: string, entry?: string): Promise<void> {
-  await page.goto(`/console/admin/config?form=${form}${entry === undefined ? '' : `&entry=${entry}`}`);
-  await page.getByRole('tab', { name: 'Forms', exact: true }).waitFor();
-}
-
-/** Saves the page's only edited file after the gateway has checked it. */
-async function saveForm(reason: string, seen: string): Promise<void> {
-  await page.getByText('No faults').waitFor();
-  await page.getByRole('button', { name: 'Review and save', exact: true }).click();
-  await page.getByTestId('config-diff').getByText(seen).first().waitFor();
-  await confirm('Save and apply', reason);
-  await page.getByText('No faults').waitFor({ state: 'detached' });
-}
 
 test('a form changes the file, keeps its comments, and is applied at once', async () => {
   const files = testbed.gateway.find(configFiles)!;
   const before = (await files.view()).files.map(({ text }) => text).join('\n');
   const comments = (text: string) => text.split('\n').filter((line) => line.includes('#'));
-  await openForm('plans', 'pro');
+  await openForm(forms, 'plans', 'pro');
   await page.getByRole('textbox', { name: 'Price in USD', exact: true }).fill('24.50');
-  await saveForm('dearer', '24.50');
-  await openForm('vendors');
+  await saveForm(forms, 'dearer', '24.50');
+  await openForm(forms, 'vendors');
   await page.getByRole('button', { name: 'Add vendor', exact: true }).click();
   await page.getByRole('combobox', { name: 'Preset', exact: true }).fill('groq');
   await page.getByRole('option', { name: 'Groq', exact: true }).first().click();
   await page.getByLabel('Name', { exact: true }).fill('groq-two');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByText('GROQ_API_KEY', { exact: true }).waitFor();
-  await saveForm('a second account there', 'groq-two');
-  await openForm('notices');
+  await saveForm(forms, 'a second account there', 'groq-two');
+  await openForm(forms, 'notices');
   await page
     .getByRole('group', { name: 'Low balance', exact: true })
     .getByRole('textbox', { name: 'Threshold in USD', exact: true })
@@ -81,7 +38,7 @@ test('a form changes the file, keeps its comments, and is applied at once', asyn
   const prices = page.getByRole('group', { name: 'Prices change', exact: true });
   await prices.getByRole('combobox', { name: 'Sent by', exact: true }).click();
   await page.getByRole('option', { name: 'Not sent', exact: true }).click();
-  await saveForm('fewer mails', 'channels: []');
+  await saveForm(forms, 'fewer mails', 'channels: []');
   const usual = await testbed.gateway.find(noticeAdmin)!.settings('', 'en');
   const shown = (kind: string) => usual.kinds.find((one) => one.kind === kind);
   assert.deepEqual([shown('price_change')?.channels, shown('low_balance')?.usual], [[], '12.50']);
@@ -94,10 +51,10 @@ test('a form changes the file, keeps its comments, and is applied at once', asyn
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('combobox', { name: 'Mail addresses', exact: true }).fill('ops@example.test');
   await page.keyboard.press('Enter');
-  await saveForm('somebody must know', 'ops@example.test');
-  await openForm('alerts', 'model_success');
+  await saveForm(forms, 'somebody must know', 'ops@example.test');
+  await openForm(forms, 'alerts', 'model_success');
   await page.getByRole('textbox', { name: 'Threshold', exact: true }).fill('0.8');
-  await saveForm('less strict', 'threshold: 0.8');
+  await saveForm(forms, 'less strict', 'threshold: 0.8');
   const admin = testbed.gateway.find(alertAdmin)!;
   assert.deepEqual(
     (await admin.rules()).flatMap(({ name, threshold, sinks }) => (name === 'model_success' ? [threshold, sinks] : [])),
@@ -121,19 +78,19 @@ test('prices, own cost and ratio of a model, and a plan, are changed where they 
     .first()
     .waitFor();
   await cost.getByRole('textbox', { name: 'Cached input', exact: true }).fill('0.03');
-  await saveForm('what we pay', '0.3');
+  await saveForm(forms, 'what we pay', '0.3');
   await page.getByRole('button', { name: 'Close', exact: true }).first().click();
   await page.getByRole('row', { name: /gpt-5\.4-mini.*\$0\.30 \/ \$2\.00/ }).waitFor();
   await page.goto('/console/admin/plans');
   const card = page.locator('section', { has: page.getByRole('heading', { name: 'pro', exact: true }) });
   await card.getByRole('button', { name: 'Edit', exact: true }).click();
   await page.getByRole('dialog').getByRole('textbox', { name: 'Price in USD', exact: true }).fill('26');
-  await saveForm('dearer still', '26');
+  await saveForm(forms, 'dearer still', '26');
   await page.getByText('$26.00').waitFor();
 });
 
 test('a wrong value is reported at its field, a secret is not accepted, and a file with a fault cannot be saved', async () => {
-  await openForm('plans', 'pro');
+  await openForm(forms, 'plans', 'pro');
   const price = page.getByLabel('Price in USD');
   await price.fill('a lot');
   await page.getByTestId('config-problems').waitFor();
@@ -144,7 +101,7 @@ test('a wrong value is reported at its field, a secret is not accepted, and a fi
   await page.getByRole('tab', { name: 'Forms', exact: true }).click();
   await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Discard changes', exact: true }).click();
-  await openForm('vendors', 'groq-two');
+  await openForm(forms, 'vendors', 'groq-two');
   const keys = page.getByRole('combobox', { name: 'Keys', exact: true });
   await keys.fill('gsk-not-a-name');
   await keys.press('Enter');
@@ -153,7 +110,7 @@ test('a wrong value is reported at its field, a secret is not accepted, and a fi
 });
 
 test('an address beside a preset stays open and in its place while it is written and cleared', async () => {
-  await openForm('vendors');
+  await openForm(forms, 'vendors');
   await page.getByRole('button', { name: 'Add vendor', exact: true }).click();
   await page.getByRole('combobox', { name: 'Preset', exact: true }).fill('azure');
   await page.getByRole('option', { name: 'Azure OpenAI', exact: true }).click();
@@ -173,23 +130,6 @@ test('an address beside a preset stays open and in its place while it is written
   await page.getByRole('dialog').getByRole('button', { name: 'Discard changes', exact: true }).click();
   await page.getByText('Review and save').waitFor({ state: 'detached' });
 });
-
-/** Lines of all files that are no longer there, and those that have come, in order. */
-async function changedLines(run: () => Promise<void>): Promise<{ readonly gone: string[]; readonly come: string[] }> {
-  const files = testbed.gateway.find(configFiles)!;
-  const linesNow = async () =>
-    (await files.view()).files.flatMap(({ name, text }) => text.split('\n').map((line) => `${name} ${line}`));
-  const before = await linesNow();
-  await run();
-  const after = await linesNow();
-  const rest = [...after];
-  const gone = before.filter((line) => {
-    const at = rest.indexOf(line);
-    if (at >= 0) rest.splice(at, 1);
-    return at < 0;
-  });
-  return { gone, come: rest.map((line) => line.slice(line.indexOf(' ') + 1)) };
-}
 
 test('a new model is written as one entry, is marked as not sold without a price, and is sold once it is saved', async () => {
   await page.goto('/console/admin/config?form=prices');
@@ -212,7 +152,7 @@ test('a new model is written as one entry, is marked as not sold without a price
   const price = form.getByRole('group', { name: 'Price in USD', exact: true });
   await price.getByRole('textbox', { name: 'Input', exact: true }).fill('1.25');
   await form.getByText(/model is not sold/).waitFor({ state: 'detached' });
-  const lines = await changedLines(async () => {
+  const lines = await changedLines(forms, async () => {
     await form.getByRole('button', { name: 'Create', exact: true }).click();
     // The gateway's own check names what is missing, at the price.
     await page
@@ -224,7 +164,7 @@ test('a new model is written as one entry, is marked as not sold without a price
       .getByRole('group', { name: /^Price/ })
       .getByRole('textbox', { name: 'Output', exact: true })
       .fill('10');
-    await saveForm('a new one', 'acme/new-one:1');
+    await saveForm(forms, 'a new one', 'acme/new-one:1');
   });
   assert.deepEqual(lines.gone, []);
   assert.deepEqual(
@@ -245,7 +185,7 @@ test('a new model is written as one entry, is marked as not sold without a price
 });
 
 test('an added tier changes the example charge exactly, and leaves no trace when it is removed', async () => {
-  await openForm('prices', 'gpt-5.4-mini');
+  await openForm(forms, 'prices', 'gpt-5.4-mini');
   const charge = page.getByTestId('price-example');
   await page.getByRole('textbox', { name: 'Input, count', exact: true }).fill('300000');
   await charge.getByText('(300,000 input × 0.75 + 1,000 output × 4.50) / 1M').waitFor();
@@ -281,7 +221,7 @@ test('an auditor reads prices, tiers and the example, and has no controls to cha
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), role: 'auditor' } });
   });
-  await openForm('prices', 'gpt-5.4');
+  await openForm(forms, 'prices', 'gpt-5.4');
   await page.getByTestId('price-example').getByText('$').first().waitFor();
   const price = page.getByRole('group', { name: /^Price/ });
   assert.ok((await price.getByRole('textbox').count()) > 4);
@@ -296,7 +236,7 @@ test('an auditor reads prices, tiers and the example, and has no controls to cha
 
 test('every form is accessible', async () => {
   const findings: string[] = [];
-  await openForm('plans');
+  await openForm(forms, 'plans');
   for (const form of ['vendors', 'prices', 'plans', 'ratios', 'signUp', 'notices'])
     findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=${form}`)));
   findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=prices&add=1`)));
@@ -306,7 +246,7 @@ test('every form is accessible', async () => {
 test('a vendor is added from nothing to its first answer by clicks: pasted key, test, ticked models, a call', async () => {
   const rightKey = 'sk-strict-0123456789abcdefXYZ1';
   await using vendor = await startStrictVendor(rightKey, ['gpt-5.4-mini', 'tiny-1']);
-  await openForm('vendors');
+  await openForm(forms, 'vendors');
   await page.getByRole('button', { name: 'Add vendor', exact: true }).click();
   await page.getByLabel('Name', { exact: true }).fill('strict');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
@@ -316,7 +256,7 @@ test('a vendor is added from nothing to its first answer by clicks: pasted key, 
   await tried.click();
   await page.getByText('The address is private').waitFor();
   assert.deepEqual(vendor.seen, []);
-  await saveForm('a new vendor', 'strict');
+  await saveForm(forms, 'a new vendor', 'strict');
   await tried.click();
   await page.getByText('status 401: Incorrect API key provided: ***').waitFor();
   await paste.fill(rightKey);
@@ -330,7 +270,7 @@ test('a vendor is added from nothing to its first answer by clicks: pasted key, 
   await page.getByRole('button', { name: 'Store key', exact: true }).click();
   await page.getByText('Ends in …XYZ1').waitFor();
   assert.equal(await paste.inputValue(), '');
-  await saveForm('its models', 'tiny-1');
+  await saveForm(forms, 'its models', 'tiny-1');
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('The settings of strict name it').waitFor();
@@ -338,11 +278,11 @@ test('a vendor is added from nothing to its first answer by clicks: pasted key, 
   await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
   await dialog.getByText(/The settings of strict name "secret:strict"/).waitFor();
   await page.keyboard.press('Escape');
-  await openForm('prices', 'tiny-1');
+  await openForm(forms, 'prices', 'tiny-1');
   const price = page.getByRole('group', { name: /^Price/ });
   await price.getByRole('textbox', { name: 'Input', exact: true }).fill('1');
   await price.getByRole('textbox', { name: 'Output', exact: true }).fill('2');
-  await saveForm('its price', 'input: 1');
+  await saveForm(forms, 'its price', 'input: 1');
   const { account } = (await (await page.request.get('/console/api/me')).json()) as { account: { id: string } };
   const credited = await page.request.post(`/console/api/admin/accounts/${account.id}/credit`, {
     headers: { origin: testbed.origin, 'x-console': '1', 'idempotency-key': crypto.randomUUID() },

@@ -12,7 +12,7 @@ export function filesTool(tools: unknown, isOwn: IsOwn): AskedStores | undefined
   const found = listOf(tools).flatMap((tool, index): AskedStores[] => {
     if (!isObject(tool) || tool['type'] !== 'file_search') return [];
     const field = `tools[${index}]`;
-    const ids = listOf(tool['vector_store_ids']).filter((id) => typeof id === 'string');
+    const ids = storesIn(tool['vector_store_ids'], `${field}.vector_store_ids`);
     const own = ids.filter(isOwn);
     if (own.length === 0) return [];
     if (own.length < ids.length)
@@ -23,6 +23,14 @@ export function filesTool(tools: unknown, isOwn: IsOwn): AskedStores | undefined
   });
   if (found.length > 1) throw invalid('A request has one tool that searches files.', found[1]!.field);
   return found[0];
+}
+
+/** A request that names no store would be answered as if nothing was found. */
+function storesIn(value: unknown, field: string): string[] {
+  const ids = listOf(value).filter((id) => typeof id === 'string' && id !== '') as string[];
+  if (ids.length === 0 || ids.length < listOf(value).length)
+    throw invalid('A search of files names at least one store, each by its id.', field);
+  return ids;
 }
 
 const settingsOf = ({ filters, max_num_results, ranking_options }: JsonObject) => ({
@@ -46,8 +54,8 @@ export function geminiFilesTool(tools: unknown, isOwn: IsOwn): AskedStores | und
 }
 
 function geminiStores(settings: JsonObject, field: string, isOwn: IsOwn): AskedStores[] {
-  const names = listOf(settings['fileSearchStoreNames'] ?? settings['file_search_store_names']);
-  const ids = names.flatMap((name) => (typeof name === 'string' ? [name.replace(geminiStore, '')] : []));
+  const names = settings['fileSearchStoreNames'] ?? settings['file_search_store_names'];
+  const ids = storesIn(names, `${field}.fileSearchStoreNames`).map((name) => name.replace(geminiStore, ''));
   const own = ids.filter(isOwn);
   if (own.length === 0) return [];
   if (own.length < ids.length)

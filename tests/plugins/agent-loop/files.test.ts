@@ -212,3 +212,32 @@ test('a store of another account is refused by its field, one of a vendor is lef
   );
   assert.equal(relayed, true, 'a store of a vendor is never looked for here');
 });
+
+test('a search that names no store is refused by its field, whatever vendor makes the model', async () => {
+  const { key, account, store } = shared;
+  const before = await world.balance(account);
+  const messages = [{ role: 'user', content: question }];
+  const contents = [{ role: 'user', parts: [{ text: question }] }];
+  for (const family of families) {
+    const model = `of-${family}`;
+    for (const names of [[], undefined, store, [store, 3], ['']]) {
+      const tools = [{ type: 'file_search', vector_store_ids: names }];
+      const files = { fileSearchStoreNames: names };
+      for (const [path, body, field] of [
+        ['/v1/responses', { model, input: question, tools }, 'tools[0].vector_store_ids'],
+        ['/v1/chat/completions', { model, messages, tools }, 'tools[0].vector_store_ids'],
+        [
+          `/v1beta/models/${model}:generateContent`,
+          { contents, tools: [{ googleMaps: {} }, { fileSearch: files }] },
+          'tools[1].fileSearch.fileSearchStoreNames',
+        ],
+      ] as const) {
+        const answer = await world.post(path, key, body);
+        const text = await answer.text();
+        assert.equal(answer.status, 400, `${path} ${JSON.stringify(names)}: ${text}`);
+        assert.ok(text.includes(field), text);
+      }
+    }
+  }
+  assert.equal(await world.balance(account), before);
+});
