@@ -8,7 +8,7 @@ import { sharedStage } from './stage.ts';
 const texts = new URL('../../plugins/console/web/src/texts/', import.meta.url);
 // All pages in German, in which words are longest, are looked at by `pages.test.ts` and `operator-pages.test.ts`.
 const languages = readdirSync(texts).filter((name) => /^\w\w$/.test(name) && name !== 'en' && name !== 'de');
-const paths = ['/', '/keys?new=1', '/usage', '/wallet', '/playground', '/profile'];
+const paths = ['/', '/keys?new=1', '/usage', '/wallet', '/projects', '/members', '/playground', '/profile'];
 
 const stage = sharedStage();
 
