@@ -107,9 +107,9 @@ export class ResponsesTalk implements Talk, ResponsesRun {
     return {
       ...{ id: `mcpl_${id}_${index}`, type: 'mcp_list_tools', server_label: server.label },
       tools: offered.of(server).map(({ name, description, schema, annotations }) => ({
-        ...{ name, description, input_schema: schema, annotations },
+        ...{ name, description, input_schema: schema },
+        ...(annotations === null ? {} : { annotations }),
       })),
-      error: null,
     };
   }
 

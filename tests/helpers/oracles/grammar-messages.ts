@@ -11,6 +11,7 @@ const deltasOf: Readonly<Record<string, readonly Delta['type'][]>> = {
   thinking: ['thinking_delta', 'signature_delta'],
   tool_use: ['input_json_delta'],
   server_tool_use: ['input_json_delta'],
+  mcp_tool_use: ['input_json_delta'],
 };
 
 export class MessagesGrammar {

@@ -62,9 +62,7 @@ async function judged(protocol: Protocol, stream: boolean, { path, body, headers
   const answered = { body: text, contentType: response.headers.get('content-type')! };
   const readings = [];
   for (const oracle of (stream ? streamOracles : wholeOracles)[protocol])
-    readings.push(
-      await oracle.understand(answered).catch((error) => assert.fail(`${oracle.name}: ${error}\n${text}`)),
-    );
+    readings.push(await oracle.understand(answered).catch((error) => assert.fail(`${oracle.name}: ${error}\n${text}`)));
   return { text, said: readings[0]!.text, run: response.headers.get('x-request-id')! };
 }
 
@@ -131,10 +129,11 @@ for (const family of families)
       assert.deepEqual(Object.keys(byName).sort(), ['sandbox__order', 'sandbox__time', 'sandbox__weather']);
       const { sandbox__order: order, sandbox__time: time, sandbox__weather: weather } = byName;
       assert.deepEqual([order.type, time.type, weather.type], ['mcp_approval_request', 'mcp_call', 'mcp_call']);
-      assert.deepEqual(
-        [order.arguments, weather.status, weather.error].map(String),
-        ['{"number":7}', 'failed', 'There is no weather in Atlantis.'],
-      );
+      assert.deepEqual([order.arguments, weather.status, weather.error].map(String), [
+        '{"number":7}',
+        'failed',
+        'There is no weather in Atlantis.',
+      ]);
       assert.equal(JSON.parse(time.output).zone, 'Europe/Oslo');
       const verdict = { type: 'mcp_approval_response', approval_request_id: order.id, approve: true };
       const second = await ask({ previous_response_id: first.answer.id, input: [verdict] });

@@ -325,7 +325,7 @@ async function playMonth(world: World, chance: Chance, calls: number): Promise<n
       const expiresAt = now() + chance.between(6, 72) * hourMs;
       await world.host.get(ledger).credit('alice', usd('1'), { ...terms, expiresAt });
     }
-    if (left % 40 === 0 && called.length > 1_000) {
+    if (left % 80 === 0 && called.length > 1_000) {
       const id = called[chance.below(called.length - 1_000)]!;
       const entry = { reason: 'test', reference: `refund-${left}` };
       await world.host.get(pool).refundRequest('alice', id, money(100n), entry);
@@ -357,7 +357,7 @@ test('a month of 10,000 random calls with refunds, expiries and days of 23 and 2
   const path = await exported(world, sealed.number);
   const { last, rows } = contentOf(path);
   const countOf = (kind: string) => rows.filter((row) => row['kind'] === kind).length;
-  assert.deepEqual([countOf('CHARGE'), countOf('REFUND'), refunds > 200], [10_000, refunds, true]);
+  assert.deepEqual([countOf('CHARGE'), countOf('REFUND'), refunds > 100], [10_000, refunds, true]);
   assert.ok(countOf('EXPIRE') > 10, `${countOf('EXPIRE')} expiries`);
   const [sums] = await world.rows<{ n: number; cost: string }>(
     sql`select count(*)::int as n, sum(cost)::text as cost from ${world.table('calls')}`,
@@ -365,7 +365,7 @@ test('a month of 10,000 random calls with refunds, expiries and days of 23 and 2
   const charges = last.lines.filter(({ kind }) => kind === 'CHARGE');
   assert.deepEqual([sums!.n, -sumOf(charges.map(({ amount }) => amount))], [10_000, BigInt(sums!.cost)]);
   assert.deepEqual([charges.length, last.lines.filter(({ corrects }) => corrects !== undefined)], [21, []]);
-  for (let round = 0; round < 4; round++) await changeByte(path, chance.next());
+  for (let round = 0; round < 2; round++) await changeByte(path, chance.next());
 });
 
 test('a call that reached the ledger after its month was sealed is a correction in the next statement, which names the month', async () => {
