@@ -4,19 +4,15 @@ import { configFiles } from '../../core/contract/config-files.ts';
 import { alertAdmin } from '../../plugins/common/domain/admin/alerts.ts';
 import { noticeAdmin } from '../../plugins/common/domain/admin/notices.ts';
 import { startStrictVendor } from '../helpers/strict-vendor.ts';
-import { before, test } from './browser-test.ts';
+import { test } from './browser-test.ts';
 import { changedLines, openForm, saveForm, sharedForms } from './config-forms.ts';
 import { findingsOf } from './looks.ts';
 
 const forms = sharedForms();
-let testbed: typeof forms.testbed;
-let page: typeof forms.page;
-before(() => {
-  ({ testbed, page } = forms);
-});
 
 test('a form changes the file, keeps its comments, and is applied at once', async () => {
-  const files = testbed.gateway.find(configFiles)!;
+  const { page } = forms;
+  const files = forms.testbed.gateway.find(configFiles)!;
   const before = (await files.view()).files.map(({ text }) => text).join('\n');
   const comments = (text: string) => text.split('\n').filter((line) => line.includes('#'));
   await openForm(forms, 'plans', 'pro');
@@ -39,7 +35,7 @@ test('a form changes the file, keeps its comments, and is applied at once', asyn
   await prices.getByRole('combobox', { name: 'Sent by', exact: true }).click();
   await page.getByRole('option', { name: 'Not sent', exact: true }).click();
   await saveForm(forms, 'fewer mails', 'channels: []');
-  const usual = await testbed.gateway.find(noticeAdmin)!.settings('', 'en');
+  const usual = await forms.testbed.gateway.find(noticeAdmin)!.settings('', 'en');
   const shown = (kind: string) => usual.kinds.find((one) => one.kind === kind);
   assert.deepEqual([shown('price_change')?.channels, shown('low_balance')?.usual], [[], '12.50']);
   const after = (await files.view()).files.map(({ text }) => text).join('\n');
@@ -55,7 +51,7 @@ test('a form changes the file, keeps its comments, and is applied at once', asyn
   await openForm(forms, 'alerts', 'model_success');
   await page.getByRole('textbox', { name: 'Threshold', exact: true }).fill('0.8');
   await saveForm(forms, 'less strict', 'threshold: 0.8');
-  const admin = testbed.gateway.find(alertAdmin)!;
+  const admin = forms.testbed.gateway.find(alertAdmin)!;
   assert.deepEqual(
     (await admin.rules()).flatMap(({ name, threshold, sinks }) => (name === 'model_success' ? [threshold, sinks] : [])),
     [0.8, ['ops']],
@@ -65,6 +61,7 @@ test('a form changes the file, keeps its comments, and is applied at once', asyn
 });
 
 test('prices, own cost and ratio of a model, and a plan, are changed where they are shown; a price below cost is refused there', async () => {
+  const { page } = forms;
   await page.goto('/console/admin/prices?open=gpt-5.4-mini');
   await page.getByRole('button', { name: 'Edit prices and cost', exact: true }).click();
   const drawer = page.getByRole('dialog', { name: 'Change gpt-5.4-mini', exact: true });
@@ -90,6 +87,7 @@ test('prices, own cost and ratio of a model, and a plan, are changed where they 
 });
 
 test('a wrong value is reported at its field, a secret is not accepted, and a file with a fault cannot be saved', async () => {
+  const { page } = forms;
   await openForm(forms, 'plans', 'pro');
   const price = page.getByLabel('Price in USD');
   await price.fill('a lot');
@@ -110,6 +108,7 @@ test('a wrong value is reported at its field, a secret is not accepted, and a fi
 });
 
 test('an address beside a preset stays open and in its place while it is written and cleared', async () => {
+  const { page } = forms;
   await openForm(forms, 'vendors');
   await page.getByRole('button', { name: 'Add vendor', exact: true }).click();
   await page.getByRole('combobox', { name: 'Preset', exact: true }).fill('azure');
@@ -132,6 +131,7 @@ test('an address beside a preset stays open and in its place while it is written
 });
 
 test('a new model is written as one entry, is marked as not sold without a price, and is sold once it is saved', async () => {
+  const { page } = forms;
   await page.goto('/console/admin/config?form=prices');
   await page.getByRole('button', { name: 'Add model', exact: true }).click();
   const form = page.getByRole('form', { name: 'Add model', exact: true });
@@ -185,6 +185,7 @@ test('a new model is written as one entry, is marked as not sold without a price
 });
 
 test('an added tier changes the example charge exactly, and leaves no trace when it is removed', async () => {
+  const { page } = forms;
   await openForm(forms, 'prices', 'gpt-5.4-mini');
   const charge = page.getByTestId('price-example');
   await page.getByRole('textbox', { name: 'Input, count', exact: true }).fill('300000');
@@ -217,6 +218,7 @@ test('an added tier changes the example charge exactly, and leaves no trace when
 });
 
 test('an auditor reads prices, tiers and the example, and has no controls to change them', async () => {
+  const { page } = forms;
   await page.route('**/console/api/me', async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), role: 'auditor' } });
@@ -235,15 +237,17 @@ test('an auditor reads prices, tiers and the example, and has no controls to cha
 });
 
 test('every form is accessible', async () => {
+  const { page } = forms;
   const findings: string[] = [];
   await openForm(forms, 'plans');
   for (const form of ['vendors', 'prices', 'plans', 'ratios', 'signUp', 'notices'])
-    findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=${form}`)));
-  findings.push(...(await findingsOf(page, `${testbed.origin}/console/admin/config?form=prices&add=1`)));
+    findings.push(...(await findingsOf(page, `${forms.testbed.origin}/console/admin/config?form=${form}`)));
+  findings.push(...(await findingsOf(page, `${forms.testbed.origin}/console/admin/config?form=prices&add=1`)));
   assert.deepEqual(findings, []);
 });
 
 test('a vendor is added from nothing to its first answer by clicks: pasted key, test, ticked models, a call', async () => {
+  const { page } = forms;
   const rightKey = 'sk-strict-0123456789abcdefXYZ1';
   await using vendor = await startStrictVendor(rightKey, ['gpt-5.4-mini', 'tiny-1']);
   await openForm(forms, 'vendors');
@@ -285,7 +289,7 @@ test('a vendor is added from nothing to its first answer by clicks: pasted key, 
   await saveForm(forms, 'its price', 'input: 1');
   const { account } = (await (await page.request.get('/console/api/me')).json()) as { account: { id: string } };
   const credited = await page.request.post(`/console/api/admin/accounts/${account.id}/credit`, {
-    headers: { origin: testbed.origin, 'x-console': '1', 'idempotency-key': crypto.randomUUID() },
+    headers: { origin: forms.testbed.origin, 'x-console': '1', 'idempotency-key': crypto.randomUUID() },
     data: { amount: '1', reason: 'a test' },
   });
   assert.equal(credited.status(), 200, await credited.text());
@@ -299,5 +303,8 @@ test('a vendor is added from nothing to its first answer by clicks: pasted key, 
   await page.getByText('Hello from the strict vendor').waitFor();
   const calls = vendor.seen.filter(({ path }) => path !== 'GET /strict/v1/models');
   assert.deepEqual(calls, [{ path: 'POST /strict/v1/chat/completions', key: rightKey }]);
-  assert.deepEqual(await findingsOf(page, `${testbed.origin}/console/admin/config?form=vendors&entry=strict`), []);
+  assert.deepEqual(
+    await findingsOf(page, `${forms.testbed.origin}/console/admin/config?form=vendors&entry=strict`),
+    [],
+  );
 });
