@@ -112,7 +112,7 @@ for (const protocol of families)
     });
 
 for (const family of families)
-  test(`of three tools that a model of ${family} calls at once, one is made, one fails and one waits for approval, whole and streamed, and each is paid once`, async () => {
+  test(`three tools that a model of ${family} calls at once: one is made, one fails and one waits for approval, whole and streamed, and each is paid once`, async () => {
     for (const stream of [false, true]) {
       const account = await world.account();
       const approval = { never: { tool_names: ['weather', 'time'] } };
