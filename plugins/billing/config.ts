@@ -61,7 +61,7 @@ export const configSchema = z.strictObject({
         })
         .optional()
         .describe(
-          'An hour after each month of this time zone a statement of every account is sealed, by its IANA name. Set it to the zone that you write invoices in. Default: none are made.',
+          'An hour after each month of this time zone, or of its own, a statement of every account is sealed, by its IANA name. Set it to the zone that you write invoices in. Default: none are made.',
         ),
       issuer: z
         .string()

@@ -187,7 +187,8 @@ export class Look {
     const keys = await ends.cappedKeys(accountIds);
     const found: Observed[] = [];
     for (const [accountId, ofAccount] of Map.groupBy(keys, (key) => key.accountId)) {
-      const seen = await capSharesOf(money, accountId, ofAccount, this.#host.clock.now());
+      const zone = await this.#host.find(budgetAdmin)?.zone(accountId);
+      const seen = await capSharesOf(money, accountId, ofAccount, { now: this.#host.clock.now(), zone });
       found.push({ accountId, seen });
     }
     return found;

@@ -23,9 +23,9 @@ export async function capSharesOf(
   money: LedgerQueries,
   accountId: string,
   keys: readonly CappedKey[],
-  now: number,
+  when: Parameters<typeof capSpend>[3],
 ): Promise<NoticeObservation[]> {
-  const found = await capSpend(money, accountId, keys, now);
+  const found = await capSpend(money, accountId, keys, when);
   return found.map(({ key: { keyId, name, cap }, from, spent }) => {
     const amounts = { spent: formatUsd(spent), limit: formatUsd(cap.amount) };
     const fields = { key: name, ...amounts, period: cap.every };

@@ -39,6 +39,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'billing.budgets[].name': 'eval',
   'billing.budgets[].tag': 'env=dev',
   'billing.budgets[].warn': [0.5, 0.8],
+  'billing.budgets[].zone': 'Europe/Berlin',
   'cache.of[].models': ['gpt-*'],
   'cache.of[].operations': ['embeddings'],
   'cache.of[].price': 0.1,

@@ -13,14 +13,16 @@ const authorities: readonly BudgetAuthority[] = ['operator', 'owner'];
 
 function drawTerms(chance: Chance): BudgetTerms {
   const of = chance.pick(['account', 'person', 'tag'] as const);
+  const every = chance.pick(['day', 'month', 'ever'] as const);
+  const zone = chance.pick([undefined, 'UTC', 'Asia/Tokyo']);
   return {
-    ...{ of, every: chance.pick(['day', 'month', 'ever'] as const), zone: chance.pick(['UTC', 'Asia/Tokyo']) },
+    ...{ of, every, ...(zone === undefined ? {} : { zone }) },
     ...(of === 'tag' ? { tag: chance.pick(['env=dev', 'env=prod']) } : {}),
     amount: money(BigInt(chance.between(0, 1_000))),
   };
 }
 
-/** Without ids and times, which each makes by itself; a zone is written where it is not UTC. */
+/** Without ids and times, which each makes by itself. */
 const seen = ({
   id: _id,
   changedAt: _at,
@@ -34,7 +36,7 @@ const seen = ({
   readonly hard?: unknown;
   readonly warn?: unknown;
   readonly instead?: unknown;
-}) => ({ zone: 'UTC', ...terms });
+}) => terms;
 
 async function stateOf(rows: BudgetRows): Promise<unknown[]> {
   const lists = await Promise.all(accounts.map((account) => rows.list(account)));

@@ -8,7 +8,8 @@ interface Row extends StoredBudget {
   readonly endedAt: number | undefined;
 }
 
-const refused = () => Promise.reject(new Error('nothing is added to budgets in a simulation'));
+const refused = () =>
+  Promise.reject(new Error('nothing is added to budgets in a simulation, and accounts have no zone'));
 
 export class MemoryBudgets implements BudgetRows {
   /** Whether any world's account ever has budgets of its own. */
@@ -71,10 +72,11 @@ export class MemoryBudgets implements BudgetRows {
   }
 
   add = refused;
+  setZone = refused;
 }
 
 const countedIn = ({ of, subject, models, tag, by, every, zone, first }: BudgetTerms): string =>
-  JSON.stringify([of, subject, models?.toSorted(), tag, of === 'models' ? by : undefined, every, zone ?? 'UTC', first]);
+  JSON.stringify([of, subject, models?.toSorted(), tag, of === 'models' ? by : undefined, every, zone, first]);
 
 /** Called where the budgets of an account could not be read, and where they were. */
 export interface Readings {
@@ -92,6 +94,7 @@ export function linkedBudgets(rows: MemoryBudgets, send: DatabaseLink['send'], {
     set: (...terms) => send('set a budget', () => rows.set(...terms)),
     end: (...which) => send('end a budget', () => rows.end(...which)),
     add: refused,
+    setZone: refused,
     read: async (accountId) => {
       try {
         const own = await send('own budgets', () => rows.read(accountId));

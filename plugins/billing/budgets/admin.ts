@@ -2,6 +2,7 @@
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import { invalid } from '../../../core/json/request-body.ts';
+import { zoneOf } from '../../../core/tools/time-zone.ts';
 import { type Database, isUuid } from '../../common/domain/database.ts';
 import { money } from '../../common/domain/money.ts';
 import {
@@ -41,7 +42,7 @@ export function openBudgetAdmin(tools: BudgetAdminTools): BudgetAdmin {
     const views: BudgetView[] = [];
     for (const rule of [...book.settings, ...own.rules]) {
       const { changedAt } = rule as Partial<StoredBudget>;
-      views.push({ ...rule, changedAt, states: await statesOf(tools, accountId, rule, own.additions) });
+      views.push({ ...rule, changedAt, states: await statesOf(tools, accountId, rule, own) });
     }
     return views;
   };
@@ -58,8 +59,7 @@ export function openBudgetAdmin(tools: BudgetAdminTools): BudgetAdmin {
       const stored = await rows.set(accountId, authority, validBudget(terms));
       if (stored === undefined)
         throw new GatewayError('conflict', `There are ${mostBudgets} budgets already: end one first.`, { field: 'of' });
-      const { additions } = await rows.read(accountId);
-      return { ...stored, states: await statesOf(tools, accountId, stored, additions) };
+      return { ...stored, states: await statesOf(tools, accountId, stored, await rows.read(accountId)) };
     },
     async add(accountId, authority, addition) {
       const { reason, amount, scope } = validAddition(addition);
@@ -71,6 +71,12 @@ export function openBudgetAdmin(tools: BudgetAdminTools): BudgetAdmin {
         throw new GatewayError('conflict', 'There are too many additions already.', { field: 'scope' });
       const added = (await findState(accountId, authority, scope))!;
       return { ...view, states: [added.state] };
+    },
+    zone: async (accountId) => (await rows.read(accountId)).zone,
+    async setZone(accountId, zone) {
+      if (zone !== undefined && zoneOf(zone) === undefined)
+        throw invalid('The zone is one by its IANA name, such as Europe/Berlin.', 'zone');
+      await rows.setZone(accountId, zone);
     },
     warnings: async (accountIds) => {
       const isForAll = book.settings.some((rule) => warnsOf(rule).length > 0);
@@ -103,11 +109,11 @@ const isPassed = ({ spent, ceiling }: BudgetState, share: number): boolean =>
 
 async function warningsOfAccount(tools: BudgetAdminTools, accountId: string): Promise<BudgetWarning[]> {
   const { rows, book, projects } = tools;
-  const { rules, additions } = await rows.read(accountId);
+  const own = await rows.read(accountId);
   const found: Omit<BudgetWarning, 'name'>[] = [];
-  for (const rule of [...book.settings, ...rules]) {
+  for (const rule of [...book.settings, ...own.rules]) {
     const shares = warnsOf(rule);
-    for (const state of shares.length === 0 ? [] : await statesOf(tools, accountId, rule, additions))
+    for (const state of shares.length === 0 ? [] : await statesOf(tools, accountId, rule, own))
       for (const share of shares) if (isPassed(state, share)) found.push({ ...state, rule, share });
   }
   const ids = found.flatMap(({ rule, subject }) => (rule.of === 'project' && subject !== undefined ? [subject] : []));
@@ -120,13 +126,14 @@ async function statesOf(
   { database: { orm, schema }, clock, projects }: BudgetAdminTools,
   accountId: string,
   rule: BudgetRule,
-  additions: OwnRules['additions'],
+  { additions, zone }: Pick<OwnRules, 'additions' | 'zone'>,
 ): Promise<readonly BudgetState[]> {
-  const { start, end } = periodOf(rule, clock.now());
+  const period = periodOf({ ...rule, zone: rule.zone ?? zone }, clock.now());
+  const { start, end } = period;
   const state = (counted: Omit<Spending, 'accountId'>, spent: bigint): BudgetState => ({
     scope: idOf(rule, counted),
     subject: counted.key ?? counted.person ?? counted.project,
-    ceiling: ceilingIn({ amount: rule.amount, additions: additions.get(idOf(rule, counted)) }, start),
+    ceiling: ceilingIn({ amount: rule.amount, additions: additions.get(idOf(rule, counted)) }, period),
     spent: money(spent),
     from: start,
     until: Number.isFinite(end) ? end : undefined,

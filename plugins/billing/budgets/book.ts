@@ -18,10 +18,12 @@ export interface Subject {
   readonly others?: readonly { readonly model: string }[] | undefined;
 }
 
-/** What an account has of its own: budgets beside those of the settings, and what was added to any, by scope. */
+/** What an account has of its own: budgets beside those of the settings, what was added to any, by scope, and its time zone. */
 export interface OwnRules {
   readonly rules: readonly BudgetRule[];
   readonly additions: ReadonlyMap<string, readonly Addition[]>;
+  /** Where its periods begin; undefined: UTC. */
+  readonly zone?: string | undefined;
 }
 
 interface Known extends Identity {
@@ -64,8 +66,8 @@ export class BudgetBook {
   change(settings: readonly BudgetRule[]): void {
     this.#settings = sorted(settings);
     this.revision += 1;
-    for (const [accountId, { rules, additions }] of this.#own)
-      this.#own.set(accountId, { rules: this.#with(rules.filter(({ id }) => id !== undefined)), additions });
+    for (const [accountId, { rules, ...own }] of this.#own)
+      this.#own.set(accountId, { rules: this.#with(rules.filter(({ id }) => id !== undefined)), ...own });
     this.#known.clear();
     this.isEmpty = settings.length === 0 && !this.#someOwn;
   }
@@ -76,8 +78,8 @@ export class BudgetBook {
     this.isEmpty = this.#settings.length === 0 && !someOwn;
   }
 
-  put(accountId: string, { rules, additions }: OwnRules): void {
-    this.#own.set(accountId, { rules: this.#with(rules), additions });
+  put(accountId: string, { rules, ...own }: OwnRules): void {
+    this.#own.set(accountId, { rules: this.#with(rules), ...own });
     this.#known.clear();
     this.revision += 1;
   }
@@ -111,7 +113,10 @@ export class BudgetBook {
 
   /** The scope as it is now; undefined: it has no ceiling any more. */
   revised(scope: Scope): Scope | undefined {
-    if (scope.origin === undefined) return scope;
+    if (scope.origin === undefined) {
+      const { spending, calendar } = scope;
+      return { ...scope, calendar: { ...calendar, zone: this.#own.get(spending.accountId)?.zone } };
+    }
     return this.#find(scope.origin).find(({ id }) => id === scope.id);
   }
 
@@ -129,11 +134,12 @@ export class BudgetBook {
       const rank = rankOf(rule);
       if (given === undefined || rank < (found.get(given.id)?.[0] ?? 0)) continue;
       const additions = own?.additions.get(given.id);
-      const scope = additions === undefined ? given : { ...given, additions };
+      const calendar = { ...given.calendar, zone: rule.zone ?? own?.zone };
+      const scope = { ...given, calendar, ...(additions === undefined ? {} : { additions }) };
       found.set(given.id, [rank, scope, rule.hard !== false]);
     }
     const scopes = [...found.values()].flatMap(([, scope, isHard]) => (isHard ? [scope] : []));
-    if (cap !== undefined) scopes.unshift(scopeOfKey(accountId, keyId, cap));
+    if (cap !== undefined) scopes.unshift(scopeOfKey(accountId, keyId, cap, own?.zone));
     return scopes.length === 0 ? none : scopes;
   }
 }
@@ -180,7 +186,11 @@ function modelsScope(rule: BudgetRule, origin: Origin): Scope | undefined {
   return scopeIn(rule, spending, `of ${models.join(', ')}${isByPerson ? ' for this person' : ''}`, origin);
 }
 
-const periodsOf = ({ every, zone = 'UTC', first = '' }: BudgetRule): string => `${every}:${zone}:${first}`;
+/** The account's zone has the name UTC here, which is what it is unless it was set: the scope stays the same when it changes. */
+function periodsOf({ every, zone, first = '' }: BudgetRule): string {
+  const named = zone === undefined ? 'UTC' : zone === 'UTC' ? 'Etc/UTC' : zone;
+  return `${every}:${named}:${first}`;
+}
 
 /** Names the calls that are counted, and the periods. */
 export function idOf(

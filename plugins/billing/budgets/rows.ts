@@ -15,6 +15,7 @@ import { lockBalances } from '../ledger/batch.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf, time } from '../model/sql.ts';
 import type { OwnRules } from './book.ts';
 import type { Addition } from './scope.ts';
+import { writeZone, zoneOfAccount } from './zones.ts';
 
 /** Budgets of an account that one authority may set. */
 export const mostBudgets = 100;
@@ -40,6 +41,7 @@ export interface BudgetRows {
   /** undefined: there are too many. */
   set(accountId: string, authority: BudgetAuthority, terms: BudgetTerms): Promise<StoredBudget | undefined>;
   end(accountId: string, authority: BudgetAuthority, id: string): Promise<StoredBudget | undefined>;
+  setZone(accountId: string, zone: string | undefined): Promise<void>;
   /** false: there are too many. */
   add(accountId: string, addition: AddedRow): Promise<boolean>;
 }
@@ -64,6 +66,7 @@ export const budgetsTopic = 'budgets';
 export function openBudgetRows(database: Database): BudgetRows {
   const { orm, schema } = database;
   const [budgets, additions] = [tablesOf(schema)('budgets'), tablesOf(schema)('budget_additions')];
+  const zones = tablesOf(schema)('account_zones');
   const columns = sql`id, authority, counts, amount::text as amount, terms, ${millisecondsOf(sql`changed_at`)} as changed`;
   const find = async (runner: Runner, condition: SQL) =>
     (await rowsOf<Row>(runner, sql`select ${columns} from ${budgets} where ${condition} order by created_at, id`)).map(
@@ -79,13 +82,15 @@ export function openBudgetRows(database: Database): BudgetRows {
   return {
     list,
     read: async (accountId) => {
-      const [rules, added] = await Promise.all([list(accountId), readAdditions(orm, additions, accountId)]);
-      return { rules, additions: Map.groupBy(added, ({ scope }) => scope) };
+      const reading = [list(accountId), readAdditions(orm, additions, accountId)] as const;
+      const [rules, added, zone] = await Promise.all([...reading, zoneOfAccount(orm, schema, accountId)]);
+      return { rules, additions: Map.groupBy(added, ({ scope }) => scope), zone };
     },
+    setZone: (accountId, zone) => change(accountId, (transaction) => writeZone(transaction, schema, accountId, zone)),
     some: async () => {
       const [found] = await rowsOf<{ some: boolean }>(
         orm,
-        sql`select exists (select from ${budgets}) or exists (select from ${additions}) as some`,
+        sql`select exists (select from ${budgets}) or exists (select from ${additions}) or exists (select from ${zones}) as some`,
       );
       return found!.some;
     },
@@ -94,7 +99,8 @@ export function openBudgetRows(database: Database): BudgetRows {
       const found = await rowsOf<{ account_id: string }>(
         orm,
         sql`select account_id from ${budgets} where changed_at > ${since}
-            union select account_id from ${additions} where created_at > ${since}`,
+            union select account_id from ${additions} where created_at > ${since}
+            union select account_id from ${zones} where changed_at > ${since}`,
       );
       return found.map(({ account_id }) => account_id);
     },
@@ -180,7 +186,7 @@ function countedOf({ of, subject, models, tag, by, every, zone, first }: BudgetC
     ...(tag === undefined ? {} : { tag }),
     ...(isByPerson ? { by } : {}),
     every,
-    ...(zone === undefined || zone === 'UTC' ? {} : { zone }),
+    ...(zone === undefined ? {} : { zone }),
     ...(first === undefined ? {} : { first }),
   };
 }
@@ -189,14 +195,16 @@ function storedOf({ id, authority, counts, amount, terms, changed }: Row): Store
   return { ...counts, ...terms, id, authority, amount: money(BigInt(amount)), changedAt: changed };
 }
 
+/** Each has a time within its period, whatever the clocks of database and processes say. */
 async function readAdditions(orm: Orm, additions: SQL, accountId: string) {
-  const found = await rowsOf<{ readonly scope: string; readonly from: number; readonly amount: string }>(
+  const at = sql`greatest(least(created_at, until_at - interval '1 millisecond'), from_at)`;
+  const found = await rowsOf<{ readonly scope: string; readonly at: number; readonly amount: string }>(
     orm,
-    sql`select scope, ${millisecondsOf(sql`from_at`)} as "from", sum(amount)::text as amount from ${additions}
-        where account_id = ${accountId} and (until_at is null or until_at > now() - interval '1 day') group by scope, from_at`,
+    sql`select scope, ${millisecondsOf(at)}::float8 as at, sum(amount)::text as amount from ${additions}
+        where account_id = ${accountId} and (until_at is null or until_at > now() - interval '1 day') group by 1, 2`,
   );
   return found.map((row) => {
-    const addition: Addition = { from: row.from, amount: money(BigInt(row.amount)) };
+    const addition: Addition = { at: row.at, amount: money(BigInt(row.amount)) };
     return { scope: row.scope, ...addition };
   });
 }

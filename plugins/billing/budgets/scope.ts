@@ -20,8 +20,8 @@ export interface Spending {
 
 /** What may be spent beyond the amount in one period. */
 export interface Addition {
-  /** When the period begins. */
-  readonly from: number;
+  /** When it was made: within the period. */
+  readonly at: number;
   readonly amount: Money;
 }
 
@@ -66,15 +66,21 @@ export const keyOf = (accountId: string, scope: string): string => `${accountId}
 
 export const keyScope = (keyId: string): string => `key:${keyId}`;
 
-export function scopeOfKey(accountId: string, keyId: string, { amount, every }: KeyCap): Scope {
+export function scopeOfKey(
+  accountId: string,
+  keyId: string,
+  { amount, every }: KeyCap,
+  zone: string | undefined,
+): Scope {
   const id = keyScope(keyId);
-  return { id, key: keyOf(accountId, id), spending: { accountId, key: keyId }, amount, calendar: { every } };
+  return { id, key: keyOf(accountId, id), spending: { accountId, key: keyId }, amount, calendar: { every, zone } };
 }
 
-/** What may be spent in the period that begins at `from`. */
-export function ceilingIn({ amount, additions }: Pick<Scope, 'amount' | 'additions'>, from: number): Money {
+/** What may be spent in the period. */
+export function ceilingIn({ amount, additions }: Pick<Scope, 'amount' | 'additions'>, { start, end }: Period): Money {
   if (additions === undefined) return amount;
-  return money(additions.reduce((sum, added) => (added.from === from ? sum + added.amount : sum), BigInt(amount)));
+  const isIn = ({ at }: Addition) => at >= start && at < end;
+  return money(additions.reduce((sum, added) => (isIn(added) ? sum + added.amount : sum), BigInt(amount)));
 }
 
 /** Whether a charge for this model counts. */
@@ -85,11 +91,12 @@ export function countsModel({ models }: Spending, model: string): boolean {
 const spans = { day: ' a day', week: ' a week', month: ' a month', quarter: ' a quarter', year: ' a year', ever: '' };
 
 /** `left`: what calls could take, as far as is known. */
-export function reached(scope: Scope, left: Money, { start, end }: Period, now: number): GatewayError {
+export function reached(scope: Scope, left: Money, period: Period, now: number): GatewayError {
   const { name, calendar } = scope;
+  const { end } = period;
   const { every } = calendar;
   const until = every === 'ever' || end <= now ? '' : ` It frees at ${new Date(end).toISOString()}.`;
-  const ceiling = `${formatUsd(ceilingIn(scope, start))} USD${spans[every]}`;
+  const ceiling = `${formatUsd(ceilingIn(scope, period))} USD${spans[every]}`;
   const message =
     name === undefined
       ? `The rest of this key's spend cap, ${ceiling}, does not cover this call.${until}`

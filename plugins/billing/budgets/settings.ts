@@ -53,8 +53,10 @@ const members = {
   zone: z
     .string()
     .refine((name) => zoneOf(name) !== undefined, 'must be a time zone by its IANA name, such as Europe/Berlin')
-    .default('UTC')
-    .describe('The time zone in which periods begin, by its IANA name. Set it to that of the people in charge.'),
+    .optional()
+    .describe(
+      "The time zone in which periods begin, by its IANA name. Set it where that of the people in charge is not the account's. Default: the account's own, UTC if it has none.",
+    ),
   first: z
     .string()
     .refine(isDay, 'must be a day such as 2026-04-06')

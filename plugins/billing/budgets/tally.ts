@@ -45,6 +45,8 @@ export class Tally {
   #ordered: Money = zero;
   /** False: nothing may be taken before the database was asked. */
   #known = false;
+  /** Periods have changed since the last request: its answer is about others. */
+  #isRecounted = false;
   #validUntil = past;
   #renewAt = past;
   #readAt = past;
@@ -87,14 +89,23 @@ export class Tally {
     const before = this.scope;
     if (before === scope) return;
     this.scope = scope;
-    if (before.calendar !== scope.calendar && !isSameCalendar(before, scope)) this.period = never;
+    if (before.calendar !== scope.calendar && !isSameCalendar(before, scope)) this.#recount();
     this.#limit();
+  }
+
+  /** Periods begin at other times: the present one may have begun earlier, so what is known of it is not enough. Running answers go on by it. */
+  #recount(): void {
+    this.period = never;
+    this.#refusedUntil = past;
+    this.#known = false;
+    this.#isRecounted = true;
+    if (this.#times !== undefined) this.#leaving = true;
   }
 
   /** Takes into account that another ceiling is in force. */
   #limit(): void {
     const before = this.#ceiling;
-    this.#ceiling = ceilingIn(this.scope, this.period.start);
+    this.#ceiling = ceilingIn(this.scope, this.period);
     if (this.#ceiling === before) return;
     this.#refusedUntil = past;
     if (this.#times === undefined) this.#free = money(this.#free + this.#ceiling - before);
@@ -252,6 +263,7 @@ export class Tally {
     if (this.#leaving) this.#free = least(this.#free, this.#bound - this.#ended);
     const isModest = this.#leaving || at < this.#modestUntil;
     this.#leaving = false;
+    this.#isRecounted = false;
     this.#ahead = zero;
     return {
       accountId: spending.accountId,
@@ -270,7 +282,7 @@ export class Tally {
   /** The answer to a request sent at `sentAt`, for the period that began at `from`. True: something is to be returned at once. */
   answered(request: ShareRequest, { amount, rest, elsewhere, ordered }: ShareAnswer, sentAt: number): boolean {
     if (this.#times === undefined && request.counted!.from !== this.period.start) return false;
-    if (request.counted!.amount !== this.#ceiling) return false;
+    if (request.counted!.amount !== this.#ceiling || this.#isRecounted) return false;
     this.#known = true;
     this.#lowered = zero;
     this.#readAt = sentAt;

@@ -42,7 +42,7 @@ export function budgetCommands(host: Host): Command[] {
         '--models <list>': 'Of models: their ids, separated by commas, with * for any part',
         '--tag <tag>': 'Of tag: the tag with its value, such as env=dev',
         '--by <who>': 'Of models: account (if not said otherwise) or person',
-        '--zone <name>': 'The time zone in which periods begin, such as Europe/Berlin (UTC)',
+        '--zone <name>': "The time zone in which periods begin, such as Europe/Berlin (the account's)",
         '--first <day>': 'The first day of some period, such as 2026-04-06',
         '--warn <shares>': 'At which shares a notice is sent, such as 0.5,0.8',
         '--instead <model>': 'The model that takes calls which do not fit in it',
@@ -56,6 +56,13 @@ export function budgetCommands(host: Host): Command[] {
       arguments: ['<scope>', '<usd>'],
       options: { ...ofAccount, '--reason <text>': 'Why, for the people in charge' },
       run: (values) => add(host, admin(), values),
+    },
+    {
+      name: 'accounts zone',
+      summary: 'Sets the time zone in which periods of budgets and caps, and months of statements, of an account begin',
+      arguments: ['<zone>'],
+      options: ofAccount,
+      run: (values) => setZone(host, admin(), values),
     },
     {
       name: 'budgets end',
@@ -123,6 +130,13 @@ async function add(host: Host, admin: BudgetAdmin, values: Values): Promise<Comm
   return { json: viewJson(view), text: `The budget ${textOfRule(view)} of ${name} is ${ceiling}.` };
 }
 
+async function setZone(host: Host, admin: BudgetAdmin, values: Values): Promise<CommandResult> {
+  const { id, name } = await findAccount(host, values['account']);
+  const zone = textOf(values, 'zone') ?? '';
+  await admin.setZone(id, zone);
+  return { json: { account: id, zone }, text: `Periods of ${name} begin in ${zone} from now on.` };
+}
+
 function choiceOf<const Choice extends string>(values: Values, name: string, choices: readonly Choice[]): Choice {
   const found = choices.find((choice) => choice === textOf(values, name));
   if (found === undefined) throw invalid(`--${name} is one of ${choices.join(', ')}.`, name);
@@ -155,7 +169,7 @@ function ruleJson(rule: BudgetRule) {
     by: by ?? null,
     amount: formatUsd(amount),
     every,
-    zone: zone ?? 'UTC',
+    zone: zone ?? null,
     first: first ?? null,
     hard: rule.hard ?? true,
     instead: rule.instead ?? null,

@@ -1,5 +1,5 @@
 /** Seals the statements of months that have ended, account by account: a bounded part, which the next round goes on with. */
-
+import { zoneOfAccount, zonesInUse } from '../budgets/zones.ts';
 import { type Month, monthAfter, monthAt, monthOf } from '../grants/months.ts';
 import { StatementLines } from './format.ts';
 import {
@@ -25,6 +25,7 @@ const claimMs = 600_000;
 
 export interface Round {
   readonly place: Place;
+  /** For accounts that have none of their own. */
   readonly zone: string;
   /** Id of this process. */
   readonly owner: string;
@@ -42,23 +43,30 @@ export interface Sealing {
 export async function sealRound(round: Round): Promise<Sealing> {
   const { place, zone, owner, now } = round;
   let turn = await claim(place, owner, claimMs, monthAt(now, zone));
+  const zones = await zonesInUse(place.orm, place.schema);
   let accounts = 0;
   while (turn !== undefined && accounts < mostAccounts) {
-    const month = monthOf(turn.month, zone);
-    if (month.until + settleMs > now) return { accounts, dueAt: month.until + settleMs };
-    turn = await nextTurn(round, turn, month);
+    const dueAt = endOf(turn.month, [zone, ...zones]) + settleMs;
+    if (dueAt > now) return { accounts, dueAt };
+    turn = await nextTurn(round, turn);
     accounts += 1;
   }
   // Another process that is at it may die.
   return { accounts, dueAt: turn === undefined ? now + claimMs : now };
 }
 
+/** When the month has ended in all of these zones. */
+const endOf = (month: string, zones: readonly string[]): number =>
+  Math.max(...zones.map((zone) => monthOf(month, zone).until));
+
 /** Undefined: another process has gone on. */
-async function nextTurn({ place, owner, zone }: Round, turn: Turn, month: Month): Promise<Turn | undefined> {
+async function nextTurn({ place, owner, zone: usual }: Round, turn: Turn): Promise<Turn | undefined> {
   const accountId = await accountAfter(place, turn.accountId);
   const next =
     accountId === undefined ? { month: monthAfter(turn.month), accountId: '' } : { month: turn.month, accountId };
-  const sealed = accountId === undefined ? undefined : await statementOf(place, accountId, { month, zone });
+  if (accountId === undefined) return (await moveOn(place, owner, [turn, next], undefined)) ? next : undefined;
+  const zone = (await zoneOfAccount(place.orm, place.schema, accountId)) ?? usual;
+  const sealed = await statementOf(place, accountId, { month: monthOf(turn.month, zone), zone });
   return (await moveOn(place, owner, [turn, next], sealed)) ? next : undefined;
 }
 

@@ -58,7 +58,7 @@ export function tagsText(tags: NonNullable<Caller['tags']>): string {
     .join(',');
 }
 
-/** Spending limits of a key per calendar period (UTC); `ever`: in total. */
+/** Spending limits of a key per calendar period of the account's time zone; `ever`: in total. */
 export interface KeyCap {
   readonly amount: Money;
   readonly every: 'day' | 'week' | 'month' | 'ever';

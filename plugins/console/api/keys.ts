@@ -7,7 +7,7 @@ import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
 import { includes } from '../../common/domain/organizations/rights.ts';
 import { capSpend } from '../../common/kit/money/cap-spend.ts';
 import type { Membership } from '../people.ts';
-import { accountAdmin, ledgerQueries } from '../services.ts';
+import { accountAdmin, budgetAdmin, ledgerQueries } from '../services.ts';
 import { projectInput } from './projects.ts';
 import { changesBetween, changesOf } from './routing/audit-changes.ts';
 import {
@@ -296,6 +296,7 @@ async function capSpentByKey(services: ConsoleServices, accountId: string, rows:
     cap === undefined || revokedAt !== undefined ? [] : [{ keyId: id, cap }],
   );
   if (money === undefined || capped.length === 0) return new Map<string, string>();
-  const found = await capSpend(money, accountId, capped, services.clock.now());
+  const zone = await services.find(budgetAdmin)?.zone(accountId);
+  const found = await capSpend(money, accountId, capped, { now: services.clock.now(), zone });
   return new Map(found.map(({ key, spent }) => [key.keyId, usdText(spent)]));
 }

@@ -62,7 +62,8 @@ function openCaps(host: FakeHost, { spentSince, limit = 10 }: OpenOptions) {
     returned: () => assert.fail('there are no others'),
   });
   return {
-    enter: (keyId: string, cap: KeyCap, amount: Money) => tallies.enter([scopeOfKey('alice', keyId, cap)], amount),
+    enter: (keyId: string, cap: KeyCap, amount: Money) =>
+      tallies.enter([scopeOfKey('alice', keyId, cap, undefined)], amount),
   };
 }
 

@@ -14,6 +14,7 @@ import { verifyStatement } from '../../../plugins/billing/statements/verify.ts';
 import { accounts, caller } from '../../../plugins/common/domain/accounts.ts';
 import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
 import { centsTogether, formatUsd, money } from '../../../plugins/common/domain/money.ts';
+import { budgetAdmin } from '../../../plugins/common/domain/organizations/budgets.ts';
 import { statementAdmin } from '../../../plugins/common/domain/organizations/statements.ts';
 import { fc } from '../../helpers/properties.ts';
 import { Chance } from '../../simulation/chance.ts';
@@ -392,6 +393,54 @@ test('a call that reached the ledger after its month was sealed is a correction 
   assert.deepEqual(
     lines.map(({ kind, corrects, amount }) => [kind, corrects, amount]),
     [['CHARGE', '2027-01', '-120000']],
+  );
+});
+
+test("months of an account with a time zone of its own are that zone's, and a change of it neither loses nor repeats a row", async () => {
+  await using world = await worldOf('UTC');
+  await seal(world);
+  const zoneTo = (zone: string) => world.host.get(budgetAdmin).setZone('alice', zone);
+  await zoneTo('America/New_York');
+  const at = (text: string) => world.host.advance(Date.parse(text) - world.host.clock.now());
+  const callOf = async (accountId: string) => {
+    const exchange = newCall({ accountId });
+    await enter(world, exchange);
+    await answer(exchange, { input: 10, output: 10 });
+    for (let round = 0; round < 3; round++) await world.tick('write the ledger');
+  };
+  for (const account of ['alice', 'bob']) await world.credit('5', account);
+  at('2027-02-01T02:00:00Z');
+  for (const account of ['alice', 'bob']) await callOf(account);
+  at('2027-02-01T05:30:00Z');
+  await seal(world);
+  assert.deepEqual(await statementsOf(world, 'bob'), [], 'January has not ended everywhere for an hour');
+  at('2027-02-01T06:30:00Z');
+  await seal(world);
+  const closings = async (account: string) =>
+    (await statementsOf(world, account)).map(({ month, closing }) => [month, closing]);
+  assert.deepEqual(await closings('alice'), [['2027-01', '4.99988']]);
+  assert.deepEqual(await closings('bob'), [['2027-01', '5.00']]);
+  await zoneTo('Asia/Kathmandu');
+  at('2027-02-10T00:00:00Z');
+  await callOf('alice');
+  at('2027-02-28T20:00:00Z');
+  await callOf('alice');
+  at('2027-04-01T06:30:00Z');
+  await seal(world);
+  assert.deepEqual(await closings('alice'), [
+    ['2027-01', '4.99988'],
+    ['2027-02', '4.99976'],
+    ['2027-03', '4.99964'],
+  ]);
+  const rows: string[] = [];
+  for (const number of [1, 2, 3]) {
+    const path = await exported(world, number);
+    await verified(path);
+    rows.push(...contentOf(path).rows.map(({ seq }) => seq!));
+  }
+  assert.deepEqual(
+    rows,
+    (await movedIn(world)).map(({ seq }) => seq),
   );
 });
 

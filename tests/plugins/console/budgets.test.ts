@@ -80,3 +80,22 @@ test("another account's budget is not found, and terms that count nothing name t
     ['zone', 'models', 'subject'],
   );
 });
+
+test('the time zone of an account moves the periods of its budgets, by its people and by operators, with a row of the audit log', async () => {
+  const terms = { of: 'account', every: 'day', amount: '3' };
+  const made = (await call(ada, '/budgets', 'POST', terms)).json;
+  assert.deepEqual([made.zone, (await call(ada, '/budgets')).json.zone], [null, null]);
+  assert.equal((await call(ada, '/budgets/zone', 'POST', { zone: 'Asia/Kathmandu' })).status, 200);
+  const listed = (await call(ada, '/budgets')).json;
+  assert.equal(listed.zone, 'Asia/Kathmandu');
+  assert.match(listed.rows.find(({ id }: Row) => id === made.id).states[0].until, /T18:15:00/);
+  const wrong = await call(ada, '/budgets/zone', 'POST', { zone: 'Mars/Olympus' });
+  assert.deepEqual([wrong.status, wrong.json.error.field], [400, 'zone']);
+  const { account } = (await call(ada, '/me')).json;
+  const path = `/admin/accounts/${account.id}/zone`;
+  assert.equal((await call(operator, path, 'POST', { zone: null, reason: 'as before' })).status, 200);
+  assert.equal((await call(ada, '/budgets')).json.zone, null);
+  const [row] = (await call(operator, '/admin/audit?action=account.zone')).json.rows;
+  assert.deepEqual([row.result, row.reason], ['done', 'as before']);
+  await call(ada, `/budgets/${made.id}`, 'DELETE');
+});

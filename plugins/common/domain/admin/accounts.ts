@@ -28,7 +28,7 @@ export interface KeyTerms {
   readonly addresses?: readonly string[] | undefined;
   /** Limits of the key, beside those of the plan. */
   readonly limits?: Limits | undefined;
-  /** Spending limits per calendar period (UTC); `ever`: in total. */
+  /** Spending limits per calendar period of the account's time zone; `ever`: in total. */
   readonly cap?: KeyCap | undefined;
   /** undefined: `task`. */
   readonly images?: ImageAnswer | undefined;

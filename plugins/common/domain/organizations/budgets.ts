@@ -19,7 +19,7 @@ export interface BudgetCounted {
   /** Who has such a budget of models; undefined: the account. */
   readonly by?: 'account' | 'person' | undefined;
   readonly every: BudgetPeriod;
-  /** The time zone in which periods begin; undefined: UTC. */
+  /** The time zone in which periods begin; undefined: the account's. */
   readonly zone?: string | undefined;
   /** The first day of some period, as 2026-04-06; undefined: periods of the calendar. */
   readonly first?: string | undefined;
@@ -97,6 +97,13 @@ export interface BudgetAdmin {
    * settings. Throws `not_found`, and `conflict` where there are too many.
    */
   add(accountId: string, authority: BudgetAuthority, addition: BudgetAddition): Promise<BudgetView>;
+  /** The account's own time zone; undefined: it has none, and UTC stands for it. */
+  zone(accountId: string): Promise<string | undefined>;
+  /**
+   * From here on periods of budgets that have no zone of their own, and of caps of keys, are those of this zone: the present one begins where it
+   * would have begun, with what was spent and added since. So are months of statements from the next one on. Throws invalid_request.
+   */
+  setZone(accountId: string, zone: string | undefined): Promise<void>;
   /** What has passed a share at which a notice is sent, by account. */
   warnings(accountIds: readonly string[]): Promise<ReadonlyMap<string, readonly BudgetWarning[]>>;
   /** Ends one of this authority. Throws `not_found`. */

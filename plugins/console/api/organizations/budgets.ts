@@ -11,7 +11,7 @@ import {
 } from '../../../common/domain/organizations/budgets.ts';
 import { accountAdmin, budgetAdmin, projectAdmin } from '../../services.ts';
 import { knownAccount } from '../admin/accounts.ts';
-import { changesOf } from '../routing/audit-changes.ts';
+import { changesBetween, changesOf } from '../routing/audit-changes.ts';
 import { type ConsoleServices, need, nothingHere, ownAccount } from '../routing/router.ts';
 import { type Change, Routes, route } from '../routing/routes.ts';
 import { answers, done, id, instant, reasonInput, takes, usd, usdInput, usdText, writerOf } from '../schemas.ts';
@@ -42,7 +42,7 @@ const budgetRow = z
     ...terms,
     subject: z.string().nullable().describe('Id of the one that it is for; null: each, or the account.'),
     amount: usd,
-    zone: z.string(),
+    zone: z.string().nullable().describe("null: the account's."),
     hard: z.boolean().describe('false: calls go on when it is passed.'),
     changedAt: instant.nullable(),
     states: z.array(budgetState).describe('Of a budget for each those who have spent most.'),
@@ -67,7 +67,12 @@ const budgetInput = z
 const additionInput = z.strictObject({ scope: z.string().min(1).max(500), amount: usdInput, reason: reasonInput });
 
 const rowJson = writerOf(budgetRow);
-const rows = answers(z.object({ rows: z.array(budgetRow) }));
+const zoneOfAccount = z
+  .string()
+  .nullable()
+  .describe('The time zone of the account; null: UTC, as it has none of its own.');
+const rows = answers(z.object({ rows: z.array(budgetRow), zone: zoneOfAccount }));
+const zoneInput = z.strictObject({ zone: z.string().max(100).nullable() });
 const one = z.object({ id });
 const ofAccount = z.object({ id, budgetId: id });
 const operatorInput = takes(budgetInput.extend({ reason: reasonInput }));
@@ -108,6 +113,23 @@ const endForAccount = route(
   { params: ofAccount, body: withReason },
 );
 
+const setZone = route(
+  'post',
+  '/budgets/zone',
+  'Set the time zone in which periods of budgets and caps begin',
+  answers(done),
+  {
+    body: takes(zoneInput),
+  },
+);
+const setZoneOfAccount = route(
+  'post',
+  '/admin/accounts/{id}/zone',
+  'Set the time zone in which periods of budgets and caps of an account begin',
+  answers(done),
+  { params: one, body: takes(zoneInput.extend({ reason: reasonInput })) },
+);
+
 type Input = z.output<typeof budgetInput>;
 type Row = z.output<typeof budgetRow>;
 
@@ -117,6 +139,10 @@ export function budgetRoutes(services: ConsoleServices) {
     .read(list, async ({ c }) => listed(services, await ownAccount(services, c)))
     .action(set, async ({ c, json }) => setting(services, await ownAccount(services, c), 'owner', json))
     .action(add, async ({ c, json }) => adding(services, await ownAccount(services, c), 'owner', json))
+    .action(setZone, async ({ c, json }) => settingZone(services, await ownAccount(services, c), json.zone))
+    .action(setZoneOfAccount, async ({ param, json: { zone, reason } }) =>
+      settingZone(services, await known(param.id), zone, reason),
+    )
     .action(end, async ({ c, param }) => ending(services, await ownAccount(services, c), 'owner', param.id))
     .read(listOfAccount, async ({ param }) => listed(services, await known(param.id)))
     .action(setForAccount, async ({ param, json: { reason, ...given } }) =>
@@ -129,7 +155,30 @@ export function budgetRoutes(services: ConsoleServices) {
 }
 
 async function listed(services: ConsoleServices, accountId: string) {
-  return { rows: await named(services, accountId, await need(services, budgetAdmin).list(accountId)) };
+  const admin = need(services, budgetAdmin);
+  const [views, zone = null] = await Promise.all([admin.list(accountId), admin.zone(accountId)]);
+  return { rows: await named(services, accountId, views), zone };
+}
+
+async function settingZone(
+  services: ConsoleServices,
+  accountId: string,
+  zone: string | null,
+  reason?: string,
+): Promise<Change<z.output<typeof done>>> {
+  const admin = need(services, budgetAdmin);
+  const before = await admin.zone(accountId);
+  const run = async () => {
+    await admin.setZone(accountId, zone ?? undefined);
+    return { ok: true as const };
+  };
+  return {
+    action: 'account.zone',
+    subject: accountId,
+    reason,
+    changes: changesBetween({ zone: before }, { zone }),
+    run,
+  };
 }
 
 async function setting(
@@ -229,7 +278,7 @@ async function named(services: ConsoleServices, accountId: string, views: readon
       setBy: view.authority ?? 'settings',
       warn: [...warnsOf(view)],
       hard: view.hard !== false,
-      zone: view.zone ?? 'UTC',
+      zone: view.zone ?? null,
       states: view.states.map((state) => ({ ...state, name: nameOf(state.subject) })),
     }),
   );

@@ -6,8 +6,10 @@ import { type Calendar, periodOf } from '../../../../plugins/billing/budgets/cal
 import { type Scope, scopeOfKey } from '../../../../plugins/billing/budgets/scope.ts';
 import { type Budget, budgetsSchema } from '../../../../plugins/billing/budgets/settings.ts';
 import { Tally } from '../../../../plugins/billing/budgets/tally.ts';
+import type { LedgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
 import { money } from '../../../../plugins/common/domain/money.ts';
 import { budgetPeriods } from '../../../../plugins/common/domain/organizations/budgets.ts';
+import { capSpend } from '../../../../plugins/common/kit/money/cap-spend.ts';
 import { fc } from '../../../helpers/properties.ts';
 import { type Call, type Fate, Fleet, type FleetNode, type Running } from './fleet-world.ts';
 
@@ -17,7 +19,7 @@ after(() => mock.timers.reset());
 const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Australia/Lord_Howe'];
 const calendar: fc.Arbitrary<Calendar> = fc.record({
   every: fc.constantFrom(...budgetPeriods),
-  zone: fc.constantFrom(...zones),
+  zone: fc.constantFrom(undefined, ...zones),
   first: fc.constantFrom(undefined, '2025-04-06', '2024-01-31'),
 });
 const ceiling = fc.record({ amount: fc.bigInt(1n, 3_000n), calendar });
@@ -79,6 +81,7 @@ const step = fc.oneof(
       heard: fc.nat(7),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('zone' as const), zone: fc.constantFrom(...zones) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('hear' as const), node }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), node, isPowerCut: fc.boolean() }) },
   {
@@ -126,6 +129,13 @@ const property = fc.asyncProperty(
       } else if (action.do === 'change') {
         budgets[action.kind] = { ...budgets[action.kind]!, amount: money(action.amount) };
         for (const index of fleet.nodes.keys()) if ((action.heard & (1 << index)) !== 0) hear(index);
+      } else if (action.do === 'zone') {
+        // What running answers take of the shares that they have is beyond what a period that began earlier has left.
+        for (const each of fleet.running) fleet.end(each, each.held);
+        for (const [index, { tallies }] of fleet.nodes.entries()) {
+          known[index]!.put('a', { rules: [], additions: new Map(), zone: action.zone });
+          tallies.revise((scope) => known[index]!.revised(scope), 'a');
+        }
       } else if (action.do === 'hear') hear(action.node % size);
       else if (action.do === 'crash') await fleet.crash(at!, action.isPowerCut);
       else if (action.do === 'fault') at!.fate = action.fate;
@@ -255,7 +265,7 @@ test('budgets are found by person, project and model, the narrowest first; a nam
 });
 
 test('where one process spends all, the end of a call counts in its period although no call has come in that before', () => {
-  const tally = new Tally(scopeOfKey('a', 'k', { amount: money(100n), every: 'month' }), undefined);
+  const tally = new Tally(scopeOfKey('a', 'k', { amount: money(100n), every: 'month' }, undefined), undefined);
   const february = Date.parse('2027-02-01T00:00:00Z');
   const all = money(100n);
   tally.roll(february - 1);
@@ -279,6 +289,18 @@ test('budgets that count the same, zones that are none and tags without a value 
   assert.equal(refused([{ ...budget, of: 'tag', tag: 'env=dev' }]), undefined);
   assert.match(refused([{ ...budget, of: 'tag', tag: 'env' }])!, /a tag with its value/);
   assert.match(refused([{ ...budget, tag: 'env=dev' }])!, /must be named for budgets of a tag, and for no others/);
+});
+
+test('the spending of a key is shown for the period that its cap is held to, in any zone', async () => {
+  const instant = fc.date({ min: new Date('2020-01-01'), max: new Date('2040-01-01'), noInvalidDate: true });
+  const every = fc.constantFrom('day', 'week', 'month', 'ever');
+  const shown = fc.asyncProperty(instant, every, fc.constantFrom(undefined, ...zones), async (at, period, zone) => {
+    const key = { keyId: 'k', cap: { amount: money(1n), every: period } };
+    const queries = { spend: async () => [] } as unknown as LedgerQueries;
+    const [found] = await capSpend(queries, 'a', [key], { now: at.getTime(), zone });
+    assert.equal(found!.from, periodOf({ every: period, zone }, at.getTime()).start);
+  });
+  await fc.assert(shown, { numRuns: 300 });
 });
 
 test('periods begin with the days of their zone, of 23 and 25 hours too, and with a first day', () => {

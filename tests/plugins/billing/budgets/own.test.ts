@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../../core/contract/errors.ts';
+import { periodOf } from '../../../../plugins/billing/budgets/calendar.ts';
 import { budgetsSchema } from '../../../../plugins/billing/budgets/settings.ts';
 import { type Caller, caller } from '../../../../plugins/common/domain/accounts.ts';
 import { parseUsd } from '../../../../plugins/common/domain/money.ts';
@@ -220,4 +221,59 @@ test('a budget that is not hard refuses nothing, and is found with each share th
     ['person', 0.5, person],
   ]);
   assert.equal(await refusalOf(world), undefined);
+});
+
+/** A zone in which it is midnight so many hours from now. */
+function zoneWithMidnightIn(world: World, hours: number): string {
+  const ahead = (24 - new Date(world.host.clock.now() + hours * 3_600_000).getUTCHours()) % 24;
+  return ahead <= 12 ? `Etc/GMT-${ahead}` : `Etc/GMT+${24 - ahead}`;
+}
+
+test('another time zone of an account moves the days of its budgets and caps at once, with their spending and additions, and back again', async () => {
+  const cap = { amount: parseUsd('0.0061'), every: 'day' } as const;
+  await using world = await worldWith({
+    budgets: [
+      { of: 'account', amount: 0.003, every: 'day' },
+      { of: 'person', amount: 0.0062, every: 'day', zone: 'UTC' },
+    ],
+  });
+  const capped = { ...inSearch, keyId: 'key-5', cap };
+  const spend = async (who: Caller) => {
+    const call = callBy(who);
+    await enter(world, call);
+    await answer(call, { input: 1_000, output: 100 });
+  };
+  const stateOf = async () => (await adminOf(world).list('alice')).find(({ of }) => of === 'account')!.states[0]!;
+  const add = async () =>
+    adminOf(world).add('alice', 'operator', {
+      scope: (await stateOf()).scope,
+      amount: parseUsd('0.003'),
+      reason: 'more',
+    });
+  // The day of UTC has long begun, and does not end soon.
+  world.host.jump(86_400_000 - (world.host.clock.now() % 86_400_000) + 8 * 3_600_000);
+  await spend(capped);
+  await add();
+  await heard(world);
+  await spend(capped);
+  assert.match((await refusalOf(world, alice))!.message, /budget of this account, 0\.006 USD a day/);
+  world.host.jump(3 * 3_600_000);
+  const before = (await stateOf()).scope;
+  const zone = zoneWithMidnightIn(world, -2);
+  await adminOf(world).setZone('alice', zone);
+  await heard(world);
+  const state = await stateOf();
+  const { start, end } = periodOf({ every: 'day', zone }, world.host.clock.now());
+  assert.deepEqual([state.scope, state.from, state.until, state.spent], [before, start, end, 0n]);
+  // A day that began two hours ago has nothing of what was spent and added before; that of the person is the one of UTC.
+  assert.equal(state.ceiling, parseUsd('0.003'));
+  assert.match((await refusalOf(world))!.message, /budget of this person, 0\.0062 USD a day, has 0\.0002 USD left/);
+  const stranger = { ...capped, attribution: {} };
+  assert.equal(await refusalOf(world, stranger), undefined);
+  assert.match((await refusalOf(world, stranger))!.message, /budget of this account, 0\.003 USD a day/);
+  await adminOf(world).setZone('alice', undefined);
+  await heard(world);
+  assert.equal((await stateOf()).ceiling, parseUsd('0.006'));
+  assert.match((await refusalOf(world, stranger))!.message, /spend cap, 0\.0061 USD a day/);
+  await assert.rejects(adminOf(world).setZone('alice', 'Mars/Olympus'), { field: 'zone' });
 });

@@ -11,6 +11,7 @@ import type { World } from './world.ts';
 
 export function fakeBudgets(world: World): BudgetAdmin {
   const made: (BudgetView & { readonly accountId: string })[] = [];
+  const zones = new Map<string, string>();
   const day = 86_400_000;
   const shown = (terms: BudgetTerms, scope: string, ceiling = terms.amount) => ({
     ...{ scope, subject: terms.subject, ceiling, spent: parseUsd('31.25'), from: world.now() - day },
@@ -46,6 +47,9 @@ export function fakeBudgets(world: World): BudgetAdmin {
       made[index] = { ...row, states };
       return made[index];
     },
+    zone: async (accountId) => zones.get(accountId),
+    setZone: async (accountId, zone) =>
+      void (zone === undefined ? zones.delete(accountId) : zones.set(accountId, zone)),
     warnings: async () => new Map(),
     end: async (accountId, authority, id) =>
       made.splice(

@@ -44,7 +44,7 @@ const fieldsOf = (row: BudgetRow | undefined): Fields => ({
   each: row?.by === 'person',
   amount: row?.amount ?? '',
   every: row?.every ?? 'month',
-  zone: row?.zone ?? 'UTC',
+  zone: row?.zone ?? '',
   hard: row?.hard === false ? 'false' : 'true',
   instead: row?.instead ?? null,
   warn: row?.warn.map(String) ?? ['0.8'],
@@ -61,7 +61,7 @@ function termsOf(fields: Fields, row: BudgetRow | undefined, isOperator: boolean
     by: of === 'models' && each ? 'person' : null,
     amount: typedAmount(amount),
     every,
-    zone,
+    zone: zone === '' ? null : zone,
     first: row?.first ?? null,
     hard: hard === 'true',
     instead: hard === 'true' ? instead : null,
@@ -237,7 +237,10 @@ function Counted({ form, place }: { readonly form: Form; readonly place: BudgetP
         />
         <Select
           label={t('client.budgets.zone')}
-          data={[...new Set(['UTC', viewerZone])]}
+          data={[
+            { value: '', label: t('client.budgets.zoneOfAccount') },
+            ...[...new Set(['UTC', viewerZone])].map((value) => ({ value, label: value })),
+          ]}
           allowDeselect={false}
           {...form.getInputProps('zone')}
         />

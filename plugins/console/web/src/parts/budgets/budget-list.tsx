@@ -13,6 +13,7 @@ import { Panel } from '../page.tsx';
 import { type Column, RowsTable } from '../rows-table.tsx';
 import { EmptyState, ErrorState } from '../states.tsx';
 import { Time } from '../time.tsx';
+import { AccountZone } from './account-zone.tsx';
 import { leftOf } from './budget-amount.ts';
 import { AddToBudget, EndBudget } from './budget-dialogs.tsx';
 import { BudgetForm } from './budget-form.tsx';
@@ -33,7 +34,7 @@ export default function BudgetList({ place, edited, onEdit }: BudgetListProps) {
   const [ended, setEnded] = useState<BudgetLine>();
   const answer = useQuery({
     queryKey: budgetsKey(place),
-    queryFn: ({ signal }) => get<{ rows: BudgetRow[] }>(`${place.base}/budgets`, {}, signal),
+    queryFn: ({ signal }) => get<{ rows: BudgetRow[]; zone: string | null }>(`${place.base}/budgets`, {}, signal),
   });
   const columns = useColumns();
   const actions: Column<BudgetLine> = {
@@ -56,6 +57,7 @@ export default function BudgetList({ place, edited, onEdit }: BudgetListProps) {
           rowKey={({ key }) => key}
         />
       )}
+      {answer.data !== undefined && <AccountZone place={place} zone={answer.data.zone} />}
       <Drawer
         opened={edited !== undefined}
         onClose={() => onEdit(undefined)}
