@@ -166,7 +166,8 @@ interface Storage {
 
 function openFiles(host: Host, store: Database, config: Config): Pick<Storage, 'archive' | 'statements'> {
   const archive = openArchive(host, store, config.archive.after, nodesOf(config));
-  return { archive, statements: openStatements(host, store, archive.reader, config.statements) };
+  const statements = { ...config.statements, payWithinMs: config.credit_lines.pay_within };
+  return { archive, statements: openStatements(host, store, archive.reader, statements) };
 }
 
 function provideAll(host: Host, state: State, { store, rows, files, archive, statements }: Storage) {

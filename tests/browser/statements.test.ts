@@ -1,4 +1,4 @@
-/** Sealed statements in a browser: a client opens one, loads its files and prints it; an operator reads it on the account. */
+/** Sealed statements in a browser: a client opens one with what is to be paid, loads its files and prints it; an operator reads it on the account. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { clientAccount } from '../plugins/console/fakes/world.ts';
@@ -14,6 +14,8 @@ async function readOne(page: Page): Promise<void> {
     .getByRole('row', { name: /^Call charged · gpt-5\.4 search Ben Admin 2 −\$0\.01 −\$0\.006239567$/ })
     .waitFor();
   await table.getByRole('row', { name: /^Closing balance \$24\.99 \$24\.994995$/ }).waitFor();
+  const due = page.getByRole('table', { name: 'Credit line', exact: true }).getByRole('row', { name: /^2026-10 / });
+  await due.filter({ hasText: /\$5\.000000001\$2\.00\$3\.000000001.*due$/i }).waitFor();
 }
 
 test('a client opens a statement from the wallet, its files load, and on paper it stands alone', async () => {

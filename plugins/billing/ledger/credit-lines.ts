@@ -160,7 +160,7 @@ export async function viewCredit(entries: Entries, terms: CreditTerms): Promise<
 
 /** Oldest first. */
 export function monthsOf(
-  grants: readonly CreditGrant[],
+  grants: readonly Pick<CreditGrant, 'reference' | 'monthEnd' | 'used' | 'paid'>[],
   terms: Pick<CreditTerms, 'payWithinMs'>,
   at: number,
 ): CreditMonth[] {

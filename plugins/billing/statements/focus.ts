@@ -7,7 +7,7 @@ import { isObject } from '../../../core/json/json.ts';
 import { cost, formatUsd } from '../../common/domain/money.ts';
 import { tokenClasses, type Usage } from '../../common/domain/usage.ts';
 import { decodePrice } from '../model/records.ts';
-import type { Head, Row } from './format.ts';
+import type { Due, Head, Row } from './format.ts';
 
 /** By name, as FOCUS asks for. Those that begin with x_ are the gateway's own. */
 export const focusColumns = [
@@ -20,7 +20,7 @@ export const focusColumns = [
   ...['ProviderName', 'PublisherName', 'RegionId', 'RegionName', 'ResourceId', 'ResourceName', 'ResourceType'],
   ...['ServiceCategory', 'ServiceName', 'ServiceProviderName', 'ServiceSubcategory', 'SkuId', 'SkuMeter'],
   ...['SkuPriceDetails', 'SkuPriceId', 'SubAccountId', 'SubAccountName', 'SubAccountType', 'Tags'],
-  ...['x_Corrects', 'x_Reference', 'x_RequestId', 'x_Seq', 'x_Statement', 'x_Usage'],
+  ...['x_Corrects', 'x_Due', 'x_DueAt', 'x_DueMonth', 'x_Reference', 'x_RequestId', 'x_Seq', 'x_Statement', 'x_Usage'],
 ] as const;
 
 type Cells = Partial<Record<(typeof focusColumns)[number], string | number>>;
@@ -36,6 +36,18 @@ export function focusRow(head: Head, row: Row, issuer: string): unknown[] | unde
     ...common(head, row, issuer),
     ChargeCategory: category,
     ...(category === 'Usage' && call(row)),
+  };
+  return focusColumns.map((name) => cells[name]);
+}
+
+/** Costs nothing: the calls that it is to be paid for are rows of their own. */
+export function focusDue(head: Head, { month, due, due_at: dueAt }: Due, issuer: string): unknown[] {
+  const at = instant(Date.parse(head.until) - hourMs);
+  const cells: Cells = {
+    ...common(head, { seq: '', at, kind: 'DUE', amount: '0' }, issuer),
+    ChargeCategory: 'Adjustment',
+    ChargeDescription: `To be paid of the credit line of ${month}`,
+    ...{ x_Due: formatUsd(BigInt(due)), x_DueAt: instant(Date.parse(dueAt)), x_DueMonth: month },
   };
   return focusColumns.map((name) => cells[name]);
 }

@@ -54,16 +54,33 @@ interface Sum extends Sorts {
   readonly usd: string;
 }
 
+/** What is to be paid of a month of a credit line when the statement's month ends. */
+export interface Due {
+  readonly month: string;
+  /** The end of that month, and until when it is to be paid, as ISO texts. */
+  readonly until: string;
+  readonly due_at: string;
+  readonly used: string;
+  readonly paid: string;
+  readonly due: string;
+  readonly state: 'due' | 'overdue';
+}
+
+export type DueMonth = Pick<Due, 'month' | 'until' | 'due_at' | 'used' | 'paid'>;
+
 export interface Summary {
   readonly rows: number;
   readonly lines: readonly Sum[];
   readonly opening: { readonly amount: string; readonly usd: string };
   readonly closing: { readonly amount: string; readonly usd: string };
+  /** Absent: nothing of a credit line is to be paid. */
+  readonly credit?: readonly Due[];
 }
 
 /** Writes lines, or with the same values what lines are compared with. */
 export class StatementLines {
   readonly #opening: bigint;
+  readonly #until: string;
   readonly #sums = new Map<string, { readonly by: Sorts; rows: number; amount: bigint }>();
   #amount = 0n;
   rows = 0;
@@ -73,6 +90,7 @@ export class StatementLines {
 
   constructor(head: Head) {
     this.#opening = BigInt(head.opening);
+    this.#until = head.until;
     this.first = this.line(head);
   }
 
@@ -101,7 +119,8 @@ export class StatementLines {
     return this.#opening + this.#amount;
   }
 
-  summary(): Summary {
+  /** `months`: those of a credit line that are not paid, oldest first. */
+  summary(months: readonly DueMonth[] = []): Summary {
     const sums = [...this.#sums].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, sum]) => sum);
     const [opening, ...cents] = centsTogether([this.#opening, ...sums.map(({ amount }) => amount)]);
     const lines = sums.map(({ by, rows, amount }, index) => ({
@@ -114,8 +133,14 @@ export class StatementLines {
       lines,
       opening: { amount: String(this.#opening), usd: usdOf(opening!) },
       closing: { amount: String(this.closing), usd: usdOf(closing) },
+      ...(months.length === 0 ? {} : { credit: months.map((each) => dueOf(each, this.#until)) }),
     };
   }
+}
+
+function dueOf({ month, until, due_at, used, paid }: DueMonth, end: string): Due {
+  const due = String(BigInt(used) - BigInt(paid));
+  return { month, until, due_at, used, paid, due, state: Date.parse(due_at) <= Date.parse(end) ? 'overdue' : 'due' };
 }
 
 const usdOf = (cents: bigint): string => formatUsd(cents * nanoPerCent);

@@ -1,6 +1,7 @@
 /** Seals the statements of months that have ended, account by account: a bounded part, which the next round goes on with. */
 import { zoneOfAccount, zonesInUse } from '../budgets/zones.ts';
 import { type Month, monthAfter, monthAt, monthOf } from '../grants/months.ts';
+import { dueMonths } from './credit.ts';
 import { StatementLines } from './format.ts';
 import {
   accountAfter,
@@ -27,6 +28,8 @@ export interface Round {
   readonly place: Place;
   /** For accounts that have none of their own. */
   readonly zone: string;
+  /** How long behind the end of a month what was used of a credit line is to be paid. */
+  readonly payWithinMs: number;
   /** Id of this process. */
   readonly owner: string;
   /** Wall-clock milliseconds. */
@@ -60,21 +63,25 @@ const endOf = (month: string, zones: readonly string[]): number =>
   Math.max(...zones.map((zone) => monthOf(month, zone).until));
 
 /** Undefined: another process has gone on. */
-async function nextTurn({ place, owner, zone: usual }: Round, turn: Turn): Promise<Turn | undefined> {
+async function nextTurn({ place, owner, zone: usual, payWithinMs }: Round, turn: Turn): Promise<Turn | undefined> {
   const accountId = await accountAfter(place, turn.accountId);
   const next =
     accountId === undefined ? { month: monthAfter(turn.month), accountId: '' } : { month: turn.month, accountId };
   if (accountId === undefined) return (await moveOn(place, owner, [turn, next], undefined)) ? next : undefined;
   const zone = (await zoneOfAccount(place.orm, place.schema, accountId)) ?? usual;
-  const sealed = await statementOf(place, accountId, { month: monthOf(turn.month, zone), zone });
+  const sealed = await statementOf(place, accountId, { month: monthOf(turn.month, zone), zone, payWithinMs });
   return (await moveOn(place, owner, [turn, next], sealed)) ? next : undefined;
+}
+
+interface Wanted extends Pick<Round, 'zone' | 'payWithinMs'> {
+  readonly month: Month;
 }
 
 /**
  * Undefined: nothing has moved. Its rows are read before the transaction that writes it: up to the last one that there is now, which they
  * all have come before, they never change.
  */
-async function statementOf(place: Place, accountId: string, of: { readonly month: Month; readonly zone: string }) {
+async function statementOf(place: Place, accountId: string, of: Wanted) {
   const { name, from, until } = of.month;
   const before = await sealedOf(place, accountId);
   const seenSeq = await lastSeqOf(place, accountId);
@@ -86,10 +93,10 @@ async function statementOf(place: Place, accountId: string, of: { readonly month
   const lines = new StatementLines(headOf(bounds, opening));
   for await (const row of movementsOf(place, bounds)) lines.row(row);
   if (lines.rows === 0) return undefined;
-  const summary = lines.summary();
+  const openSeq = await openSeqOf(place, bounds);
+  const summary = lines.summary(await dueMonths(place, bounds, { openSeq, payWithinMs: of.payWithinMs }));
   lines.line(summary);
   const number = (before?.number ?? 0) + 1;
-  const openSeq = await openSeqOf(place, bounds);
   const { closing, digest } = lines;
   return {
     ...{ accountId, number, month: name, zone: of.zone, from, until, seenSeq, openSeq },

@@ -3,6 +3,7 @@ import type { Host } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Database } from '../../common/domain/database.ts';
 import { money } from '../../common/domain/money.ts';
+import type { CreditMonth } from '../../common/domain/organizations/credit-lines.ts';
 import {
   type StatementAdmin,
   type StatementView,
@@ -10,7 +11,7 @@ import {
 } from '../../common/domain/organizations/statements.ts';
 import { cursorIn, pageOf, rowsFor } from '../../common/kit/paging.ts';
 import type { ArchiveReader } from '../archive/reader.ts';
-import { StatementLines } from './format.ts';
+import { type Due, StatementLines } from './format.ts';
 import { inForm } from './forms.ts';
 import { headOf, type Kept, listOf, movementsOf, type Place, type Sealed, sealedOf, summaryOf } from './rows.ts';
 import { sealRound } from './sealing.ts';
@@ -19,10 +20,15 @@ const roundMs = 60_000;
 const cursorForm = /^[1-9]\d{0,8}$/;
 
 /** `zone`: months are those of this time zone; absent: no statements are made. */
-export interface Settings {
+interface Settings {
   readonly zone?: string | undefined;
   /** Who writes them. */
   readonly issuer?: string | undefined;
+}
+
+interface Given extends Settings {
+  /** How long behind the end of a month what was used of a credit line is to be paid. */
+  readonly payWithinMs: number;
 }
 
 export interface Statements extends Pick<StatementAdmin, 'file'> {
@@ -35,7 +41,7 @@ export function openStatements(
   host: Host,
   { orm, schema }: Database,
   archive: ArchiveReader,
-  { zone, issuer = host.gateway }: Settings,
+  { zone, issuer = host.gateway, payWithinMs }: Given,
 ): Statements {
   const place: Place = { orm, schema, archive };
   const file: StatementAdmin['file'] = (accountId, number, form) =>
@@ -52,7 +58,7 @@ export function openStatements(
       host.every(roundMs, 'seal statements', async () => {
         const now = host.clock.now();
         if (now < dueAt) return 'idle';
-        const sealing = await sealRound({ place, zone, owner, now });
+        const sealing = await sealRound({ place, zone, payWithinMs, owner, now });
         dueAt = sealing.dueAt;
         return sealing.accounts === 0 ? 'idle' : undefined;
       });
@@ -69,12 +75,20 @@ function queriesOf(place: Place, issuer: string): Omit<StatementAdmin, 'file'> {
     find: async (accountId, number) => {
       const sealed = await sealedOf(place, accountId, number);
       if (sealed === undefined) return undefined;
-      const { rows, lines, opening, closing } = await summaryOf(place, accountId, number);
+      const { rows, lines, opening, closing, credit = [] } = await summaryOf(place, accountId, number);
       return {
         ...{ ...viewOf(sealed), issuer, rows, openingUsd: opening.usd, closingUsd: closing.usd },
         lines: lines.map(({ amount, ...line }) => ({ ...line, amount: money(BigInt(amount)) })),
+        credit: credit.map(creditMonthOf),
       };
     },
+  };
+}
+
+function creditMonthOf({ month, until, due_at: dueAt, used, paid, state }: Due): CreditMonth {
+  return {
+    ...{ month, until: Date.parse(until), dueAt: Date.parse(dueAt), state },
+    ...{ used: money(BigInt(used)), paid: money(BigInt(paid)) },
   };
 }
 
@@ -103,7 +117,8 @@ async function* linesOf(place: Place, accountId: string, number: number): AsyncG
   const lines = new StatementLines(headOf(bounds, sealed.opening));
   yield lines.first;
   for await (const row of movementsOf(place, bounds)) yield lines.row(row);
-  const last = lines.line(lines.summary());
+  const { credit } = await summaryOf(place, accountId, number);
+  const last = lines.line(lines.summary(credit));
   if (lines.digest !== sealed.digest)
     throw new GatewayError('internal', `What moved is not what statement ${number} was sealed with: run "audit".`);
   yield last;

@@ -4,7 +4,7 @@ import { zoneOf } from '../../../core/tools/time-zone.ts';
 import { cost } from '../../common/domain/money.ts';
 import { monthAt, monthOf } from '../grants/months.ts';
 import { decodePrice, decodeRatio } from '../model/records.ts';
-import { type Head, type Row, StatementLines } from './format.ts';
+import { type DueMonth, type Head, type Row, StatementLines } from './format.ts';
 
 export interface Verdict {
   readonly ok: boolean;
@@ -82,16 +82,33 @@ class Reader {
   }
 
   #close(given: object): void {
-    const expected = this.#lines!.summary();
-    const { lines } = given as { lines: unknown };
+    const { lines, credit } = given as { lines: unknown; credit?: unknown };
+    const expected = this.#lines!.summary(credit === undefined ? [] : dueIn(credit, this.#head!));
     for (const [index, sum] of expected.lines.entries()) {
       const found = JSON.stringify(Array.isArray(lines) ? lines[index] : undefined);
       if (found !== JSON.stringify(sum)) differs(`says ${found}, and the rows come to ${JSON.stringify(sum)}`);
     }
+    if (JSON.stringify(credit) !== JSON.stringify(expected.credit))
+      differs('says of a credit line what does not follow from what was used and paid of it');
     if (JSON.stringify(given) !== JSON.stringify(expected)) differs('has other sums than its rows come to');
     this.#lines!.line(expected);
     this.#isOver = true;
   }
+}
+
+/** Months that have ended, in their order, of each of which less was paid than used. */
+function dueIn(credit: unknown, { until: end }: Head): DueMonth[] {
+  let before = '';
+  for (const each of Array.isArray(credit) ? credit : []) {
+    const { month, until, due_at: dueAt, used, paid } = objectOf(each) ?? {};
+    const isMonth = /^\d{4}-\d\d$/.test(String(month)) && String(month) > before;
+    if (!isMonth || !(Date.parse(String(until)) <= Date.parse(end)) || Number.isNaN(Date.parse(String(dueAt))))
+      differs('has a credit line with a month that has not ended, or with months in no order');
+    if (!isWhole(used) || !isWhole(paid) || BigInt(String(paid)) < 0n || BigInt(String(used)) <= BigInt(String(paid)))
+      differs(`says that something is to be paid for ${month}, and not more was used than paid`);
+    before = String(month);
+  }
+  return Array.isArray(credit) ? credit : [];
 }
 
 /** A charge that was limited to its hold follows no formula. */

@@ -9,7 +9,7 @@ import { monthAt, monthOf } from '../../../plugins/billing/grants/months.ts';
 import { linesIn } from '../../../plugins/billing/statements/lines.ts';
 import { verifyStatement } from '../../../plugins/billing/statements/verify.ts';
 import { pool } from '../../../plugins/common/domain/ledger.ts';
-import { cost, costBound, type Money, money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { cost, costBound, formatUsd, type Money, money, parseUsd } from '../../../plugins/common/domain/money.ts';
 import { creditLineAdmin } from '../../../plugins/common/domain/organizations/credit-lines.ts';
 import { statementAdmin } from '../../../plugins/common/domain/organizations/statements.ts';
 import { runsOf } from '../../helpers/histories.ts';
@@ -80,17 +80,95 @@ test('a line is used behind all other money, and its used part is due when its m
   toNextMonth(world);
   world.host.advance(60 * minuteMs);
   await seal(world);
-  const { lines: sums } = (await world.host.get(statementAdmin).find('alice', 2))!;
+  const { lines: sums } = await statementOf(world, 2);
   const ofLine = sums.filter(({ of }) => of === 'credit_line').map(({ kind, amount }) => [kind, amount]);
   assert.deepEqual(ofLine, [
     ['CREDIT', usd('10')],
     ['EXPIRE', -usd('8')],
     ['PAYOUT', -usd('2')],
   ]);
+  assert.deepEqual((await statementOf(world, 2)).credit, [], 'what was paid before the end is not due');
+  const { credit, text } = await statementOf(world, 1);
+  assert.deepEqual(credit, [{ used: usd('2'), paid: 0n, state: 'due' }], 'as it was at the end of the month');
+  for (const [forged, what] of [
+    [text.replace('"credit":[{"month":"2027-01"', '"credit":[{"month":"2027-02"'), /was changed/],
+    [text.replace('"used":"2000000000","paid":"0"', '"used":"1000000000","paid":"0"'), /credit line/],
+    [text.replace('"due":"2000000000"', '"due":"1000000000"'), /credit line/],
+    [text.replace('"state":"due"', '"state":"overdue"'), /credit line/],
+    [text.replace('"used":"2000000000","paid":"0"', '"used":"2000000000","paid":"2000000000"'), /not more was used/],
+    [text.replace(/"until":"[^"]*","due_at"/, '"until":"2099-01-01T00:00:00.000Z","due_at"'), /has not ended/],
+    [text.replace(/"credit":\[.*?\]/, '"credit":[]'), /credit line/],
+  ] as const) {
+    assert.notEqual(forged, text);
+    assert.match((await verified(forged)).text, what);
+  }
+  await assert.rejects(
+    world.rows(sql`alter table ${world.table('statements')} disable trigger immutable`).then(async () => {
+      await world.rows(
+        sql`update ${world.table('statements')} set summary = replace(summary::text, '"paid":"0"', '"paid":"1"')::json where number = 1`,
+      );
+      return statementOf(world, 1);
+    }),
+    /is not what statement 1 was sealed with/,
+  );
+});
+
+async function verified(text: string) {
   const path = join(temporaryDirectory(), 'statement.jsonl');
-  await writeFile(path, world.host.get(statementAdmin).file('alice', 2, 'json'));
-  const verdict = await verifyStatement(linesIn(path));
+  await writeFile(path, text);
+  return verifyStatement(linesIn(path));
+}
+
+/** A statement with what is to be paid, by its file, which proves itself, by the page and by the forms. */
+async function statementOf(world: World, number: number) {
+  const statements = world.host.get(statementAdmin);
+  const textOf = async (form: 'json' | 'csv' | 'focus') =>
+    (await Array.fromAsync(statements.file('alice', number, form))).join('');
+  const text = await textOf('json');
+  const verdict = await verified(text);
   assert.ok(verdict.ok, verdict.text);
+  const sums = JSON.parse(text.trimEnd().split('\n').at(-1)!) as { credit?: readonly Record<string, string>[] };
+  const { credit, lines: found } = (await statements.find('alice', number))!;
+  const dueOf = ({ used, paid }: { used: bigint; paid: bigint }) => used - paid;
+  assert.deepEqual(
+    (sums.credit ?? []).map(({ month, due }) => [month, BigInt(due!)]),
+    credit.map((month) => [month.month, dueOf(month)]),
+  );
+  const csv = (await textOf('csv')).split('\r\n').filter((line) => line.includes(',DUE,credit_line,'));
+  assert.deepEqual(
+    csv.map((line) => line.split(',').slice(-3, -1)),
+    credit.map((month) => [month.month, formatUsd(money(dueOf(month)))]),
+  );
+  const focus = (await textOf('focus')).split('\r\n').filter((line) => line.includes('To be paid of the credit line'));
+  assert.deepEqual(
+    focus.map((line) => line.includes(`,${formatUsd(money(dueOf(credit[focus.indexOf(line)]!)))},`)),
+    credit.map(() => true),
+  );
+  return { text, lines: found, credit: credit.map(({ used, paid, state }) => ({ used, paid, state })) };
+}
+
+test('a call that ends behind its month, and a payment before the statement is sealed, count in the next one', async () => {
+  await using world = await newWorld({ section });
+  await seal(world);
+  await set(world, usd('10'));
+  await spend(world, '3');
+  const exchange = newCall({ call: { inputTokens: 1_000, maxOutputTokens: 1 } });
+  await enter(world, exchange);
+  toNextMonth(world);
+  await answer(exchange, { input: 1_000 });
+  await world.tick('write the ledger');
+  await world.credit('1');
+  const late = cost({ input: 1_000 }, price);
+  assert.deepEqual((await months(world)).at(-1), [usd('3') + late, usd('1'), 'due']);
+  world.host.advance(60 * minuteMs);
+  await seal(world);
+  assert.deepEqual((await statementOf(world, 1)).credit, [{ used: usd('3'), paid: 0n, state: 'due' }]);
+  toNextMonth(world);
+  world.host.advance(60 * minuteMs);
+  await seal(world);
+  const next = (await statementOf(world, 2)).credit;
+  assert.deepEqual(next, [{ used: usd('3') + late, paid: usd('1'), state: 'overdue' }]);
+  await checked(world);
 });
 
 test('a promotion, money that expires and a second arrival of a payment leave the due amount as it is', async () => {
@@ -247,8 +325,39 @@ class History {
     return this.world.host.clock.now();
   }
 
+  /** What the view says is to be paid when a month ends, by month. */
+  readonly ends = new Map<string, object[]>();
+
+  async pass(ms: number): Promise<void> {
+    const later = this.now + ms;
+    for (;;) {
+      const { name, until } = monthOf(monthAt(this.now, zone), zone);
+      if (until > later) break;
+      this.world.host.advance(until - this.now);
+      this.naive.settle(this.now);
+      const { months: shown } = await view(this.world);
+      const unpaid = shown.filter(({ state }) => state === 'due' || state === 'overdue').toReversed();
+      this.ends.set(
+        name,
+        unpaid.map(({ used, paid, state }) => ({ used, paid, state })),
+      );
+    }
+    this.world.host.advance(later - this.now);
+  }
+
+  /** Each statement says what the view has said when its month ended. */
+  async checkStatements(): Promise<void> {
+    const { world } = this;
+    await this.pass(32 * dayMs);
+    await seal(world);
+    const { rows } = await world.host.get(statementAdmin).list('alice', { limit: 500 });
+    assert.ok(rows.length > 0);
+    for (const { number, month } of rows)
+      assert.deepEqual((await statementOf(world, number)).credit, this.ends.get(month), month);
+  }
+
   async call(input: number, output: number): Promise<void> {
-    this.world.host.advance(1_000);
+    await this.pass(1_000);
     this.naive.settle(this.now);
     const exchange = newCall({ call: { inputTokens: input, maxOutputTokens: 1_000 } });
     const bound = costBound(input, step, price);
@@ -289,9 +398,9 @@ class History {
   async set(amount: bigint): Promise<void> {
     this.naive.settle(this.now);
     await set(this.world, amount);
-    // What is lowered ends when each process knows of it.
-    this.world.host.advance(noticeMs);
     this.naive.line = amount;
+    // What is lowered ends when each process knows of it.
+    await this.pass(noticeMs);
   }
 
   async refund(index: number, amount: bigint): Promise<void> {
@@ -309,7 +418,7 @@ class History {
     const { naive, world } = this;
     // What stops does so when each process knows of it.
     await lines(world).find('alice');
-    world.host.advance(noticeMs);
+    await this.pass(noticeMs);
     naive.settle(this.now);
     const seen = await lines(world).find('alice');
     const spendable: Money = (await world.host.get(pool).view('alice')).spendable;
@@ -342,17 +451,19 @@ const deed = fc.oneof(
   { weight: 3, arbitrary: fc.tuple(fc.constant('pass' as const), fc.integer({ min: 1, max: 20 * 24 * 60 })) },
 );
 
-test('random calls, payments, refunds, decisions and months leave what a few numbers say, and rows that the audit accepts', async () => {
+test('random calls, payments, refunds, decisions and months leave what a few numbers and the statements say, and rows that the audit accepts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(deed, { minLength: 5, maxLength: 30 }), async (deeds) => {
       await using world = await newWorld({ section });
+      await seal(world);
       const history = new History(world);
       await history.set(usd('0.01'));
       for (const [name, ...given] of deeds) {
-        if (name === 'pass') world.host.advance((given[0] as number) * minuteMs);
+        if (name === 'pass') await history.pass((given[0] as number) * minuteMs);
         else await (history[name] as (...some: unknown[]) => Promise<void>).call(history, ...given);
         await history.check();
       }
+      await history.checkStatements();
       await checked(world);
       world.leave();
     }),

@@ -42,6 +42,11 @@ test('a client and an auditor read the same statements, and the file that they l
       ],
     );
     assert.deepEqual([json.openingUsd, json.closingUsd, json.digest], ['25.00', '24.99', rows[0].digest]);
+    assert.deepEqual(
+      json.credit.map(({ month, used, paid, due, state }: Record<string, string>) => [month, used, paid, due, state]),
+      [['2026-10', '5.000000001', '2.00', '3.000000001', 'due']],
+    );
+    assert.deepEqual((await who(`GET ${path}/1`)).json.credit, []);
     const file = join(temporaryDirectory('statements-'), 'file');
     const answer = await who(`GET ${path}/2/file`);
     writeFileSync(file, answer.text);
@@ -50,7 +55,8 @@ test('a client and an auditor read the same statements, and the file that they l
     assert.match(answer.headers.get('content-disposition')!, /^attachment; filename="statement-2026-10\.jsonl"$/);
     const csv = await who(`GET ${path}/2/file?format=csv`);
     assert.match(csv.headers.get('content-type')!, /^text\/csv/);
-    assert.equal(csv.text.trimEnd().split('\r\n').length, 4);
+    const lines = csv.text.trimEnd().split('\r\n');
+    assert.deepEqual([lines.length, lines.at(-1)!.split(',').slice(-3, -1)], [5, ['2026-10', '3.000000001']]);
     assert.match((await who(`GET ${path}/2/file?format=focus`)).text, /^AvailabilityZone,BilledCost,/);
   }
 });

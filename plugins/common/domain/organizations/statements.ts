@@ -3,6 +3,7 @@
 import { defineService } from '../../../../core/contract/contract.ts';
 import type { Page, PageRequest } from '../admin/pages.ts';
 import type { Money } from '../money.ts';
+import type { CreditMonth } from './credit-lines.ts';
 
 export const statementForms = ['json', 'csv', 'focus'] as const;
 export type StatementForm = (typeof statementForms)[number];
@@ -45,6 +46,8 @@ export interface StatementDetail extends StatementView {
   readonly openingUsd: string;
   readonly closingUsd: string;
   readonly lines: readonly StatementLine[];
+  /** Months of a credit line that were not paid when the statement's month ended, as they were then; oldest first. */
+  readonly credit: readonly CreditMonth[];
 }
 
 export interface StatementAdmin {

@@ -1,7 +1,7 @@
 /** An account's credit line: its own for clients, and any for operators, who decide on it. */
 import { z } from '@hono/zod-openapi';
 import { type Money, money, parseUsd } from '../../../common/domain/money.ts';
-import type { CreditLineView } from '../../../common/domain/organizations/credit-lines.ts';
+import type { CreditLineView, CreditMonth } from '../../../common/domain/organizations/credit-lines.ts';
 import { creditLineAdmin } from '../../services.ts';
 import { knownAccount } from '../admin/accounts.ts';
 import { changesBetween } from '../routing/audit-changes.ts';
@@ -9,7 +9,7 @@ import { type ConsoleServices, need, ownAccount } from '../routing/router.ts';
 import { Routes, route } from '../routing/routes.ts';
 import { answers, id, instant, reasonInput, takes, usd, usdText, writerOf } from '../schemas.ts';
 
-const month = z.object({
+export const creditMonth = z.object({
   month: z.string().describe('2026-10, of the zone of statements.'),
   until: instant,
   dueAt: instant.describe('Until then what was used is to be paid.'),
@@ -24,7 +24,7 @@ const line = z
     left: usd.describe('What of it can be spent now.'),
     isStopped: z.boolean().describe('It brings nothing because of a month that is overdue.'),
     stopsAt: instant.nullable().describe('When it stops because of what is not paid now; null: it does not.'),
-    months: z.array(month).describe('Newest first: those that are not paid, and the last twelve.'),
+    months: z.array(creditMonth).describe('Newest first: those that are not paid, and the last twelve.'),
   })
   .openapi('CreditLine');
 const answer = answers(z.object({ line: line.nullable().describe('null: the account never had one.') }));
@@ -64,6 +64,7 @@ export function creditLineRoutes(services: ConsoleServices) {
 
 function shown(view: CreditLineView | undefined) {
   if (view === undefined) return { line: null };
-  const months = view.months.map((each) => ({ ...each, due: money(each.used - each.paid) }));
-  return { line: lineJson({ ...view, months }) };
+  return { line: lineJson({ ...view, months: view.months.map(withDue) }) };
 }
+
+export const withDue = (month: CreditMonth) => ({ ...month, due: money(month.used - month.paid) });

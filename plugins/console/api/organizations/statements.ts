@@ -7,6 +7,7 @@ import { type ConsoleServices, need, nothingHere, ownAccount } from '../routing/
 import { Routes, route } from '../routing/routes.ts';
 import { answers, countInput, id, instant, pageOf, pageQuery, usd, writerOf } from '../schemas.ts';
 import { streamOf } from '../stream.ts';
+import { creditMonth, withDue } from './credit-lines.ts';
 
 const mostNamed = 500;
 
@@ -46,6 +47,9 @@ const detail = row.extend({
   openingUsd: z.string(),
   closingUsd: z.string(),
   lines: z.array(line),
+  credit: z
+    .array(creditMonth)
+    .describe('Months of a credit line that were not paid when the month ended, as they were then; oldest first.'),
 });
 
 const number = countInput(1, 999_999);
@@ -111,7 +115,7 @@ async function detailOf(services: ConsoleServices, accountId: string, wanted: nu
     projectName: projects?.get(each.project ?? ''),
     personName: people.get(each.person ?? '')?.name,
   }));
-  return detailJson({ ...statement, lines });
+  return detailJson({ ...statement, lines, credit: statement.credit.map(withDue) });
 }
 
 interface Wanted {

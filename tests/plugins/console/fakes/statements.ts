@@ -9,6 +9,16 @@ import { paged } from './lists.ts';
 
 const zone = 'Europe/Berlin';
 const issuer = 'Demo Ltd';
+/** What is to be paid of a credit line at the end of the second. */
+const { until: ended } = monthOf('2026-10', zone);
+const credit = {
+  ...{
+    month: '2026-10',
+    until: new Date(ended).toISOString(),
+    due_at: new Date(ended + 14 * 86_400_000).toISOString(),
+  },
+  ...{ used: '5000000001', paid: '2000000000' },
+};
 const months: readonly [month: string, rows: readonly Omit<Row, 'seq'>[]][] = [
   ['2026-09', [{ at: '2026-09-03T10:00:00.000000Z', kind: 'CREDIT', amount: '25000000000', of: 'top-up' }]],
   [
@@ -52,7 +62,7 @@ export function fakeStatements(accountId: string): StatementAdmin {
     };
     const writer = new StatementLines(head);
     const texts = [writer.first, ...rows.map((row) => writer.row({ seq: String(++seq), ...row }))];
-    const sums = writer.summary();
+    const sums = writer.summary(month === credit.month ? [credit] : []);
     texts.push(writer.line(sums));
     const { digest } = writer;
     const view = {
@@ -60,6 +70,10 @@ export function fakeStatements(accountId: string): StatementAdmin {
       ...{ opening: money(BigInt(opening)), closing: money(writer.closing), rows: writer.rows },
       ...{ openingUsd: sums.opening.usd, closingUsd: sums.closing.usd },
       lines: sums.lines.map((line) => ({ ...line, amount: money(BigInt(line.amount)) })),
+      credit: (sums.credit ?? []).map(({ due_at, ...due }) => ({
+        ...{ month: due.month, until: Date.parse(due.until), dueAt: Date.parse(due_at), state: due.state },
+        ...{ used: money(BigInt(due.used)), paid: money(BigInt(due.paid)) },
+      })),
     };
     made.push({ view, lines: texts });
     [opening, previous] = [String(writer.closing), digest];

@@ -62,14 +62,21 @@ export default function CreditLine({ path, onSet }: CreditLineProps) {
               </Text>
             )}
           </Group>
-          <Months of={line.months} />
+          <CreditMonths of={line.months} />
         </>
       )}
     </Panel>
   );
 }
 
-function Months({ of }: { readonly of: readonly CreditMonthRow[] }) {
+/** `exact`: amounts to the nano-dollar. */
+export function CreditMonths({
+  of,
+  exact = false,
+}: {
+  readonly of: readonly CreditMonthRow[];
+  readonly exact?: boolean;
+}) {
   const { t } = useTranslation();
   return (
     <Table.ScrollContainer minWidth={420}>
@@ -87,13 +94,13 @@ function Months({ of }: { readonly of: readonly CreditMonthRow[] }) {
             <Table.Tr key={month}>
               <Table.Td>{month}</Table.Td>
               <Table.Td>
-                <Money of={used} />
+                <Money of={used} exact={exact} />
               </Table.Td>
               <Table.Td>
-                <Money of={paid} />
+                <Money of={paid} exact={exact} />
               </Table.Td>
               <Table.Td>
-                <Money of={due} />
+                <Money of={due} exact={exact} />
               </Table.Td>
               <Table.Td>
                 <Time at={dueAt} />

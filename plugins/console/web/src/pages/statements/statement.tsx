@@ -10,6 +10,7 @@ import { useGrantKind } from '../../parts/known-words.ts';
 import { Money } from '../../parts/money.tsx';
 import { Panel } from '../../parts/page.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
+import { CreditMonths } from '../credit-line/credit-line.tsx';
 import './statements.css';
 
 const forms = ['json', 'csv', 'focus'] as const;
@@ -74,7 +75,7 @@ function Files({ path }: { readonly path: string }) {
 
 function Paper({ of }: { readonly of: StatementDetail }) {
   const { t } = useTranslation();
-  const { number, month, zone, issuer, digest, previous } = of;
+  const { number, month, zone, issuer, digest, previous, credit } = of;
   return (
     <>
       <Panel
@@ -84,6 +85,11 @@ function Paper({ of }: { readonly of: StatementDetail }) {
       >
         <Lines of={of} />
       </Panel>
+      {credit.length > 0 && (
+        <Panel title={t('client.statements.due')} hint={t('client.statements.dueHint')}>
+          <CreditMonths of={credit} exact />
+        </Panel>
+      )}
       <Panel title={t('client.statements.verify')}>
         <Stack gap="xs">
           <Text fz="sm">{t('client.statements.verifyWords')}</Text>

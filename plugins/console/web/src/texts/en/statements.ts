@@ -23,6 +23,8 @@ export default {
     amount: 'Amount',
     corrects: '{{kind}}, belongs to {{month}}',
     exact: 'Exactly',
+    due: 'To be paid of the credit line',
+    dueHint: 'As it was at the end of the month.',
     verify: 'How to check it',
     verifyWords:
       'The JSON lines prove themselves: each has the SHA-256 of the line before and its own text, and every charge its usage, price and ratio. This command adds them up without a connection, and names the first line that differs.',
