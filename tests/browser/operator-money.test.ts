@@ -193,6 +193,37 @@ test('a number on a card opens its rows, with the filter in the address', async 
     .waitFor({ state: 'detached' });
 });
 
+test('an operator gives a key another secret with a reason: it is shown once, the earlier one is named, and an auditor has no button', async () => {
+  const page = await stage.page();
+  const key = stage.testbed.world.keys.find(({ revokedAt }) => revokedAt === undefined)!;
+  const { id, name, prefix, accountId } = key;
+  const keys = `/console/admin/accounts/${accountId}?tab=keys`;
+  await page.goto(keys);
+  const row = page.getByRole('row').filter({ hasText: `${prefix}…` });
+  await row.getByRole('button', { name: `Rotate ${name}?`, exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: `Rotate ${name}?`, exact: true });
+  assert.equal(await dialog.getByRole('combobox').inputValue(), 'one more day');
+  await dialog.getByRole('button', { name: 'Rotate', exact: true }).click();
+  await dialog.getByText('Write a reason').waitFor();
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('it was in a mail');
+  await dialog.getByRole('button', { name: 'Rotate', exact: true }).click();
+  const made = page.getByRole('dialog', { name: `The new secret of ${name}`, exact: true });
+  const secret = (await made.getByTestId('secret').textContent())!.trim();
+  assert.match(secret, /^sk-\S{10,}$/);
+  await made.getByRole('button', { name: 'I have saved it', exact: true }).click();
+  await page.getByText(`Earlier secret ${prefix}… works until`).waitFor();
+  assert.equal((await page.content()).includes(secret), false, 'nothing keeps the secret');
+  const audited = stage.testbed.audit.rows.find(({ action }) => action === 'account.key.rotate')!;
+  assert.deepEqual([audited.subject, audited.reason], [id, 'it was in a mail']);
+  const auditor = await stage.page('auditor');
+  await auditor.goto(keys);
+  await auditor
+    .getByRole('row')
+    .filter({ hasText: `${secret.slice(0, 11)}…` })
+    .waitFor();
+  assert.equal(await auditor.getByRole('button', { name: /^Rotate / }).count(), 0);
+});
+
 test('the browser reports no error', () => {
   const refused = /status of 4\d\d/;
   assert.deepEqual(

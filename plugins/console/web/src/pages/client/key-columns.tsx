@@ -47,7 +47,7 @@ function keyState({ revokedAt, expiresAt }: KeyRow, now: number): 'active' | 're
 }
 
 /** The first characters of its secret, and of those before that still work. */
-function Secrets({ row: { prefix, replaced } }: { readonly row: KeyRow }) {
+export function Secrets({ row: { prefix, replaced } }: { readonly row: Pick<KeyRow, 'prefix' | 'replaced'> }) {
   const { t, i18n } = useTranslation();
   const time = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'short' });
   return (

@@ -11,9 +11,9 @@ import rotation from '../../texts/en/rotation.ts';
 
 i18next.addResourceBundle('en', 'translation', { client: rotation }, true);
 
-const hours = { none: 0, hour: 1, day: 24, week: 168, month: 720 } as const;
-type Overlap = keyof typeof hours;
-const overlaps = Object.keys(hours) as Overlap[];
+export const overlapHours = { none: 0, hour: 1, day: 24, week: 168, month: 720 } as const;
+export type Overlap = keyof typeof overlapHours;
+const overlaps = Object.keys(overlapHours) as Overlap[];
 
 interface RotateKeyProps {
   readonly row: KeyRow | undefined;
@@ -26,7 +26,7 @@ export function RotateKey({ row, onClose, onChanged }: RotateKeyProps) {
   const [overlap, setOverlap] = useState<Overlap>('day');
   const [made, setMade] = useState<RotatedKey>();
   const rotate = async () => {
-    setMade(await send<RotatedKey>('POST', `/keys/${row!.id}/rotate`, { overlapHours: hours[overlap] }));
+    setMade(await send<RotatedKey>('POST', `/keys/${row!.id}/rotate`, { overlapHours: overlapHours[overlap] }));
     await onChanged();
   };
   return (
@@ -38,19 +38,31 @@ export function RotateKey({ row, onClose, onChanged }: RotateKeyProps) {
         onConfirm={rotate}
         onClose={onClose}
       >
-        <Stack gap="sm">
-          <Text fz="sm">{t('client.rotation.words')}</Text>
-          <Select
-            label={t('client.rotation.overlap')}
-            description={t('client.rotation.hint')}
-            data={overlaps.map((value) => ({ value, label: t(`client.rotation.by.${value}`) }))}
-            value={overlap}
-            allowDeselect={false}
-            onChange={(value) => setOverlap(overlaps.find((one) => one === value) ?? 'day')}
-          />
-        </Stack>
+        <RotationFields overlap={overlap} onChange={setOverlap} />
       </Confirm>
       <SecretOnce title={t('client.rotation.made')} secret={made?.key} onSaved={() => setMade(undefined)} />
     </>
+  );
+}
+
+interface RotationFieldsProps {
+  readonly overlap: Overlap;
+  readonly onChange: (overlap: Overlap) => void;
+}
+
+export function RotationFields({ overlap, onChange }: RotationFieldsProps) {
+  const { t } = useTranslation();
+  return (
+    <Stack gap="sm">
+      <Text fz="sm">{t('client.rotation.words')}</Text>
+      <Select
+        label={t('client.rotation.overlap')}
+        description={t('client.rotation.hint')}
+        data={overlaps.map((value) => ({ value, label: t(`client.rotation.by.${value}`) }))}
+        value={overlap}
+        allowDeselect={false}
+        onChange={(value) => onChange(overlaps.find((one) => one === value) ?? 'day')}
+      />
+    </Stack>
   );
 }

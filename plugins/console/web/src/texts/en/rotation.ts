@@ -14,6 +14,7 @@ export default {
       month: '30 more days',
     },
     made: 'The new secret of your key',
+    madeOf: 'The new secret of {{name}}',
     until: 'Earlier secret {{prefix}}… works until {{date}}',
   },
 };

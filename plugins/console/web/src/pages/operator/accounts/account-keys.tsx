@@ -1,17 +1,20 @@
-/** The keys of one account; an operator can revoke them. */
+/** The keys of one account; an operator can revoke them, and give them another secret. */
 
 import { ActionIcon, Autocomplete, Group, Stack, Text } from '@mantine/core';
-import { IconEdit, IconKey } from '@tabler/icons-react';
+import { IconEdit, IconKey, IconRefresh } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
-import type { ProjectRow } from '../../../api/types.ts';
+import type { ProjectRow, RotatedKey } from '../../../api/types.ts';
 import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
 import { type Column, DataTable, listKey } from '../../../parts/data-table.tsx';
 import { countText, exactMoneyText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
 import { ServiceMark, useProjectColumns } from '../../../parts/project-columns.tsx';
+import { SecretOnce } from '../../../parts/secret-once.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
+import { Secrets } from '../../client/key-columns.tsx';
+import { type Overlap, overlapHours, RotationFields } from '../../client/rotate-key.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
 import { Word } from '../parts/badges.tsx';
@@ -74,7 +77,8 @@ function Keys({ id }: { readonly id: string }) {
   const [revoked, setRevoked] = useState<AccountKey>();
   const path = `/admin/accounts/${encodeURIComponent(id)}/keys`;
   const [moved, setMoved] = useState<AccountKey>();
-  const columns = useColumns(acts ? setMoved : undefined);
+  const [rotated, setRotated] = useState<AccountKey>();
+  const columns = useColumns(acts ? { onProject: setMoved, onRotate: setRotated } : undefined);
   const revoke = useDangerColumn<AccountKey>(t('shell.word.revoke'), setRevoked, (key) => key.revokedAt === null);
   return (
     <Panel flush actions={<AllRowsCsv path={path} file="keys" columns={csvColumns} />}>
@@ -91,6 +95,7 @@ function Keys({ id }: { readonly id: string }) {
           />
         }
       />
+      <Rotation of={rotated} path={path} onClose={() => setRotated(undefined)} />
       {moved !== undefined && <ProjectDialog of={moved} path={path} onClose={() => setMoved(undefined)} />}
       {revoked !== undefined && (
         <Act
@@ -111,7 +116,12 @@ function Keys({ id }: { readonly id: string }) {
   );
 }
 
-function useColumns(onProject: ((key: AccountKey) => void) | undefined): Column<AccountKey>[] {
+interface RowActs {
+  readonly onProject: (key: AccountKey) => void;
+  readonly onRotate: (key: AccountKey) => void;
+}
+
+function useColumns(acts: RowActs | undefined): Column<AccountKey>[] {
   const { t } = useTranslation();
   return [
     textColumn('name', t('shell.word.name'), {
@@ -125,9 +135,13 @@ function useColumns(onProject: ((key: AccountKey) => void) | undefined): Column<
       ),
     }),
     textColumn('project', t('shell.word.project'), {
-      beside: onProject && ((key) => <ProjectButton of={key} onClick={() => onProject(key)} />),
+      beside: acts && ((key) => <ProjectButton of={key} onClick={() => acts.onProject(key)} />),
     }),
-    prefixColumn(t('operator.column.prefix')),
+    {
+      ...prefixColumn<AccountKey>(t('operator.column.prefix')),
+      cell: (key) => <Secrets row={key} />,
+      beside: acts && ((key) => key.revokedAt === null && <RotateButton of={key} onClick={() => acts.onRotate(key)} />),
+    },
     { key: 'state', title: t('shell.word.state'), cell: (key) => <KeyWord of={key} /> },
     { key: 'bounds', title: t('operator.people.accounts.keyLimits'), minor: true, cell: (key) => <Bounds of={key} /> },
     timeColumn('lastUsedAt', t('operator.column.lastUse'), { relative: true }),
@@ -142,6 +156,58 @@ function ProjectButton({ of: { name }, onClick }: { readonly of: AccountKey; rea
     <ActionIcon size="xs" variant="subtle" color="gray" aria-label={label} title={label} onClick={onClick}>
       <IconEdit size={13} />
     </ActionIcon>
+  );
+}
+
+function RotateButton({ of: { name }, onClick }: { readonly of: AccountKey; readonly onClick: () => void }) {
+  const { t } = useTranslation();
+  const label = t('client.rotation.title', { name });
+  return (
+    <ActionIcon size="xs" variant="subtle" color="gray" aria-label={label} title={label} onClick={onClick}>
+      <IconRefresh size={13} />
+    </ActionIcon>
+  );
+}
+
+interface RotationProps {
+  /** undefined: none is chosen. */
+  readonly of: AccountKey | undefined;
+  /** Path of the account's keys. */
+  readonly path: string;
+  readonly onClose: () => void;
+}
+
+/** The new secret stays on the page when the dialog has closed, until one says that it is kept. */
+function Rotation({ of, path, onClose }: RotationProps) {
+  const { t } = useTranslation();
+  const [overlap, setOverlap] = useState<Overlap>('day');
+  const [made, setMade] = useState<{ readonly name: string; readonly key: string }>();
+  const rotate = async (reason: string, { id, name }: AccountKey) => {
+    const body = { overlapHours: overlapHours[overlap], reason };
+    const { key } = await send<RotatedKey>('POST', `${path}/${encodeURIComponent(id)}/rotate`, body);
+    setMade({ name, key });
+    return undefined;
+  };
+  return (
+    <>
+      {of !== undefined && (
+        <Act
+          opened
+          onClose={onClose}
+          title={t('client.rotation.title', { name: of.name })}
+          action={t('client.rotation.rotate')}
+          stale={[listKey(path)]}
+          act={(reason) => rotate(reason, of)}
+        >
+          <RotationFields overlap={overlap} onChange={setOverlap} />
+        </Act>
+      )}
+      <SecretOnce
+        title={t('client.rotation.madeOf', { name: made?.name ?? '' })}
+        secret={made?.key}
+        onSaved={() => setMade(undefined)}
+      />
+    </>
   );
 }
 
