@@ -188,7 +188,7 @@ async function requestAll(
     // In account order, the order in which batches lock them.
     sql`select account_id, owned, amount::text as amount, allowed::text as allowed, rest::text as rest,
           elsewhere::text as elsewhere, held::text as held, nodes::text as nodes,
-          nullif(concat(term, ${creditTermOf(tablesOf(schema), sql`account_id`)}), '') as term
+          nullif(concat(term, ${creditTermOf(tablesOf(schema), sql`asks.account_id`)}), '') as term
         from (select * from json_to_recordset(${jsonOf(given)}) as given
             (account text, pending bigint, keep bigint, need bigint, smallest bigint, wish bigint, locked bigint)
             order by account) as asks (account_id, pending, keep, need, smallest, wish, locked),

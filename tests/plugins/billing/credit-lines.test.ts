@@ -252,6 +252,18 @@ test('two processes that come to a new month at once bring its line once', async
   await checked(world);
 });
 
+test('where several processes serve, a first decision is noticed beside accounts of more, and a call brings the next month of it', async () => {
+  await using world = await newWorld({ section, bridgeMs: 1_000, credit: '1' });
+  for (const amount of ['1', '2']) await lines(world).set('bob', parseUsd(amount), 'test');
+  await spend(world, '0.1');
+  await set(world, usd('10'));
+  await spend(world, '0.1');
+  toNextMonth(world);
+  await spend(world, '5');
+  assert.equal((await months(world))[0]![0], usd('4.2'), 'the wallet had 0.8');
+  await checked(world);
+});
+
 /** The account as a few numbers; what is open of a line follows from what was used and paid of its month. */
 class Naive {
   wallet = 0n;
