@@ -90,7 +90,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe(
-      'Money that operators let accounts use each month before they pay ("credit-lines set"), by months of statements.zone, or of UTC.',
+      'Money that operators let accounts use each month before they pay ("credit-lines set"), by months of the time zone of the account, of statements.zone without one, or of UTC.',
     ),
   nodes: count()
     .optional()

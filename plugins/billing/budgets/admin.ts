@@ -77,6 +77,8 @@ export function openBudgetAdmin(tools: BudgetAdminTools): BudgetAdmin {
       if (zone !== undefined && zoneOf(zone) === undefined)
         throw invalid('The zone is one by its IANA name, such as Europe/Berlin.', 'zone');
       await rows.setZone(accountId, zone);
+      // The month of a credit line may be another one now.
+      await tools.database.announce('account', accountId);
     },
     warnings: async (accountIds) => {
       const isForAll = book.settings.some((rule) => warnsOf(rule).length > 0);

@@ -59,7 +59,8 @@ export function budgetCommands(host: Host): Command[] {
     },
     {
       name: 'accounts zone',
-      summary: 'Sets the time zone in which periods of budgets and caps, and months of statements, of an account begin',
+      summary:
+        'Sets the time zone in which periods of budgets and caps, and months of statements and credit lines, of an account begin',
       arguments: ['<zone>'],
       options: ofAccount,
       run: (values) => setZone(host, admin(), values),

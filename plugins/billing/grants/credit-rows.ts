@@ -12,6 +12,9 @@ export interface CreditLine {
   readonly amount: Money;
 }
 
+/** With the account's own time zone; undefined: it has none. */
+type ZonedLine = CreditLine & { readonly zone?: string | undefined };
+
 /** What a line has brought for a month, or for the rest of one. */
 export interface CreditGrant {
   readonly id: string;
@@ -27,7 +30,7 @@ export interface CreditGrant {
 
 export interface CreditRows {
   /** The decision that counts; undefined: there was none yet. */
-  line(): Promise<CreditLine | undefined>;
+  line(): Promise<ZonedLine | undefined>;
   setLine(line: CreditLine & { readonly reason: string }, at: number): Promise<void>;
   /** Oldest first: those of months that end after `since`, and all that are not paid. */
   grants(since: number): Promise<CreditGrant[]>;
@@ -46,12 +49,12 @@ export function sqlCreditRows(runner: Runner, schema: string, accountId: string)
   const table = tablesOf(schema);
   return {
     async line() {
-      const [row] = await rowsOf<{ number: number; amount: string }>(
+      const [row] = await rowsOf<{ number: number; amount: string; zone: string | null }>(
         runner,
-        sql`select number, amount::text as amount from ${table('credit_lines')}
-            where account_id = ${accountId} order by number desc limit 1`,
+        sql`select number, amount::text as amount, (select zone from ${table('account_zones')} where account_id = ${accountId}) as zone
+            from ${table('credit_lines')} where account_id = ${accountId} order by number desc limit 1`,
       );
-      return row && { number: row.number, amount: money(BigInt(row.amount)) };
+      return row && { number: row.number, amount: money(BigInt(row.amount)), zone: row.zone ?? undefined };
     },
     async setLine({ number, amount, reason }, at) {
       await runner.execute(

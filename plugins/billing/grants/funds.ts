@@ -54,9 +54,10 @@ export async function readFunds(
   return funds;
 }
 
-/** Changes with each decision on the account's credit line; null: there was none. */
+/** Changes with each decision on the account's credit line and with the zone of its months; null: there was none. `accountId` names its table. */
 export function creditTermOf(table: ReturnType<typeof tablesOf>, accountId: SQL): SQL {
-  return sql`(select ' credit ' || max(number) from ${table('credit_lines')} as lines where lines.account_id = ${accountId})`;
+  const zone = sql`(select ' ' || zone from ${table('account_zones')} as zones where zones.account_id = ${accountId})`;
+  return sql`(select ' credit ' || max(number) || coalesce(${zone}, '') from ${table('credit_lines')} as lines where lines.account_id = ${accountId})`;
 }
 
 /** Accounts behind `after` with something left of a grant that ended before `before`; the index of open grants alone is read. */

@@ -8,7 +8,7 @@ import type { Entries } from './entries.ts';
 import type { Grant } from './entry-rows.ts';
 
 export interface CreditTerms {
-  /** Months are those of this time zone. */
+  /** Months of accounts that have no time zone of their own are those of this one. */
   readonly zone: string;
   /** Behind the end of a month: until then what was used in it is to be paid. */
   readonly payWithinMs: number;
@@ -38,7 +38,8 @@ export async function giveCredit(entries: Entries, terms: CreditTerms): Promise<
   const { tables, at, accountId } = entries;
   const line = await tables.credit.line();
   if (line === undefined) return Number.POSITIVE_INFINITY;
-  const month = monthOf(monthAt(at, terms.zone), terms.zone);
+  const zone = line.zone ?? terms.zone;
+  const month = monthOf(monthAt(at, zone), zone);
   const known = await tables.credit.grants(month.from);
   const stopsAt = stopOf(known, terms, at);
   const allowed: bigint = stopsAt <= at ? none : line.amount;

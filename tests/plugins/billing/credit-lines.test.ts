@@ -10,6 +10,7 @@ import { linesIn } from '../../../plugins/billing/statements/lines.ts';
 import { verifyStatement } from '../../../plugins/billing/statements/verify.ts';
 import { pool } from '../../../plugins/common/domain/ledger.ts';
 import { cost, costBound, formatUsd, type Money, money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { budgetAdmin } from '../../../plugins/common/domain/organizations/budgets.ts';
 import { creditLineAdmin } from '../../../plugins/common/domain/organizations/credit-lines.ts';
 import { statementAdmin } from '../../../plugins/common/domain/organizations/statements.ts';
 import { runsOf } from '../../helpers/histories.ts';
@@ -122,8 +123,11 @@ async function verified(text: string) {
 /** A statement with what is to be paid, by its file, which proves itself, by the page and by the forms. */
 async function statementOf(world: World, number: number) {
   const statements = world.host.get(statementAdmin);
-  const textOf = async (form: 'json' | 'csv' | 'focus') =>
-    (await Array.fromAsync(statements.file('alice', number, form))).join('');
+  const textOf = async (form: 'json' | 'csv' | 'focus') => {
+    let whole = '';
+    for await (const part of statements.file('alice', number, form)) whole += part;
+    return whole;
+  };
   const text = await textOf('json');
   const verdict = await verified(text);
   assert.ok(verdict.ok, verdict.text);
@@ -261,6 +265,72 @@ test('where several processes serve, a first decision is noticed beside accounts
   toNextMonth(world);
   await spend(world, '5');
   assert.equal((await months(world))[0]![0], usd('4.2'), 'the wallet had 0.8');
+  await checked(world);
+});
+
+const zones = ['UTC', 'Asia/Tokyo', 'America/Los_Angeles', 'Pacific/Apia', 'Pacific/Auckland'];
+const zoneDeed = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ zone: fc.constantFrom(undefined, ...zones) }) },
+  { weight: 3, arbitrary: fc.record({ hours: fc.constantFrom(1, 5, 11, 24, 300, 720) }) },
+  { weight: 3, arbitrary: fc.record({ amount: fc.constantFrom('0.5', '2', '4') }) },
+);
+
+test('months of a line end with those of the time zone of its account, and however often that changes none brings more than the line', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(zoneDeed, { minLength: 5, maxLength: 25 }), async (deeds) => {
+      await using world = await newWorld({ section: { ...section, credit_lines: {} } });
+      // A month ends in one zone after the other.
+      world.host.advance(Date.parse('2027-01-30T20:00:00Z') - world.host.clock.now());
+      let own: string | undefined;
+      await set(world, usd('5'));
+      const known = new Set(['credit_line:alice:2027-01:1']);
+      for (const deed of deeds) {
+        if ('hours' in deed) world.host.advance(deed.hours * 60 * minuteMs);
+        else if ('zone' in deed) {
+          own = deed.zone;
+          await world.host.get(budgetAdmin).setZone('alice', own);
+        } else await spend(world, deed.amount).catch((error: GatewayError) => assert.equal(error.status, 402));
+        const { months: shown } = await view(world);
+        for (const { used } of shown) assert.ok(used <= usd('5'));
+        const given = await world.rows<{ reference: string; ends: string }>(
+          sql`select reference, (extract(epoch from expires_at) * 1000)::bigint::text as ends
+              from ${world.table('grants')} where kind = 'credit_line'`,
+        );
+        const now = monthOf(monthAt(world.host.clock.now(), own ?? zone), own ?? zone);
+        for (const { reference, ends } of given) {
+          if (known.has(reference)) continue;
+          known.add(reference);
+          assert.equal(reference.split(':').at(-2), now.name, `in ${own}`);
+          assert.equal(Number(ends), now.until);
+        }
+        assert.ok(
+          given.some(({ reference }) => reference.split(':').at(-2) === now.name),
+          `${now.name} has its line`,
+        );
+      }
+      await checked(world);
+      world.leave();
+    }),
+    { numRuns: runsOf(5, 100), endOnFailure: true },
+  );
+});
+
+test('a running process brings the month that begins with another time zone of its account', async () => {
+  await using world = await newWorld({ section });
+  world.host.advance(Date.parse('2027-01-31T20:00:00Z') - world.host.clock.now());
+  await set(world, usd('5'));
+  await spend(world, '4');
+  await assert.rejects(spend(world, '4'), { status: 402 });
+  await world.host.get(budgetAdmin).setZone('alice', 'Asia/Tokyo');
+  await world.tick('write the ledger');
+  await spend(world, '4');
+  assert.deepEqual(
+    (await view(world)).months.map(({ month, used }) => [month, used]),
+    [
+      ['2027-02', usd('3')],
+      ['2027-01', usd('5')],
+    ],
+  );
   await checked(world);
 });
 

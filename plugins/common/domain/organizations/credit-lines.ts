@@ -6,7 +6,7 @@ export type CreditState = 'running' | 'due' | 'overdue' | 'paid';
 
 /** What an account's line has brought for one month. Instants in wall-clock milliseconds. */
 export interface CreditMonth {
-  /** `2026-10`, of the zone of statements. */
+  /** `2026-10`, of the account's time zone, else of that of statements. */
   readonly month: string;
   /** The end of the month, and until when what was used is to be paid. */
   readonly until: number;

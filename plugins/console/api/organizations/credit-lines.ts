@@ -10,7 +10,7 @@ import { Routes, route } from '../routing/routes.ts';
 import { answers, id, instant, reasonInput, takes, usd, usdText, writerOf } from '../schemas.ts';
 
 export const creditMonth = z.object({
-  month: z.string().describe('2026-10, of the zone of statements.'),
+  month: z.string().describe("2026-10, of the account's time zone."),
   until: instant,
   dueAt: instant.describe('Until then what was used is to be paid.'),
   used: usd,
