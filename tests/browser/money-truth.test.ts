@@ -1,13 +1,15 @@
 /**
  * Money as people read it, in a real browser at the whole demo gateway with a ratio of 1.2 and every kind of movement: the
- * statement adds up, a running call is set aside, prices have their units, days are the viewer's. `PICTURES=DIR` keeps pictures.
+ * statement adds up, a running call is set aside, a credit line pays calls, prices have their units, days are the viewer's.
+ * `PICTURES=DIR` keeps pictures.
  */
 import assert from 'node:assert/strict';
 import type { Browser, Page } from 'playwright-core';
 import { ledger, pool } from '../../plugins/common/domain/ledger.ts';
 import { formatUsd, parseUsd } from '../../plugins/common/domain/money.ts';
+import { moneyText } from '../../plugins/console/web/src/parts/format.ts';
 import type { Browser as Client } from '../plugins/console/browser.ts';
-import { operator, operatorOf, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
+import { clientOf, operator, operatorOf, startDemo, type TestConsole } from '../plugins/console/start-console.ts';
 import { after, before, test } from './browser-test.ts';
 import { launchBrowser, signIn } from './chromium.ts';
 import { buildPages } from './operator-stage.ts';
@@ -40,14 +42,14 @@ after(async () => {
   await testbed?.stop();
 });
 
-function call(content: string, model = 'gpt-5.4-mini') {
-  return post('/chat/completions', { model, messages: [{ role: 'user', content }] });
+function call(content: string, model = 'gpt-5.4-mini', by = key) {
+  return post('/chat/completions', { model, messages: [{ role: 'user', content }] }, by);
 }
 
-function post(path: string, body: object) {
+function post(path: string, body: object, by = key) {
   return fetch(`${testbed.origin}/v1${path}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${by}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   }).then((answer) => answer.text());
 }
@@ -153,6 +155,50 @@ test('the wallet lists movements like a bank statement, with reserved money besi
     .first()
     .waitFor();
   await page.close();
+});
+
+test('a credit line set by an operator on the page of an account pays its calls, and both pages show the used and the remaining amount', async () => {
+  const email = 'cy@example.test';
+  const cy = await clientOf(testbed, email);
+  const { id } = (await cy.send('/me')).json.account;
+  const own = (await cy.send('/keys', { body: { name: 'laptop' } })).json.key;
+  assert.equal((await cy.send('/wallet')).json.balance, '0.00');
+  const account = `/console/admin/accounts/${id}`;
+  const boss = await pageOf(operator);
+  await boss.goto(account);
+  await boss.getByText('This account pays before it calls.').waitFor();
+  await boss.getByRole('button', { name: 'Set the credit line', exact: true }).click();
+  const dialog = boss.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Each month', exact: true }).fill('20');
+  await dialog.getByRole('textbox', { name: 'Why?', exact: true }).fill('pays by invoice');
+  await dialog.getByRole('button', { name: 'Set the credit line', exact: true }).click();
+  await boss.getByText('Left this month $20.00', { exact: true }).waitFor();
+  await call('Hello', 'gpt-5.4-mini', own);
+  const { line } = (
+    await eventually(
+      () => cy.send('/credit-line'),
+      ({ json }) => json.line.months[0]?.used !== '0.00',
+    )
+  ).json;
+  const { month, used, due } = line.months[0];
+  const [{ change }] = (await cy.send('/wallet/ledger?kind=CHARGE')).json.rows;
+  assert.deepEqual([used, due, parseUsd(line.left)], [change.slice(1), used, parseUsd('20') - parseUsd(used)]);
+  await boss.reload();
+  const client = await pageOf({ email, password: who.password });
+  await client.goto('/console/wallet');
+  for (const page of [boss, client]) {
+    await page.getByText(`Left this month ${moneyText(line.left, 'en')}`, { exact: true }).waitFor();
+    const row = page
+      .getByRole('table', { name: 'Credit line', exact: true })
+      .getByRole('row')
+      .filter({ hasText: month });
+    const amount = moneyText(used, 'en');
+    await row
+      .filter({ hasText: `${month}${amount}$0.00${amount}` })
+      .getByText('running', { exact: true })
+      .waitFor();
+    await page.close();
+  }
 });
 
 test('images and videos are listed with the charged price and its unit', async () => {
