@@ -8,9 +8,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type OpenAI from 'openai';
 import { formExamples, jsonExamples } from '../../plugins/common/kit/pages/call-examples.ts';
-import { wavTone } from '../../plugins/sandbox/endpoints/tones.ts';
-import { pngOf } from '../../plugins/sandbox/media/png.ts';
 import { type Demo, shaped, startDemo } from './demo.ts';
+import { documentAt, headersOf, sendExamples } from './example-calls.ts';
 
 let demo: Demo;
 before(async () => {
@@ -18,25 +17,7 @@ before(async () => {
 });
 after(() => demo.stop());
 
-interface Content {
-  readonly example?: Record<string, unknown>;
-  readonly schema?: { readonly properties?: Record<string, { readonly format?: string }> };
-}
-interface Operation {
-  readonly operationId: string;
-  readonly security: readonly object[];
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly example?: string }[];
-  readonly requestBody?: { readonly content: Record<string, Content> };
-}
-interface Document {
-  readonly paths: Record<string, Record<string, Operation>>;
-  readonly components: {
-    readonly securitySchemes: Record<string, object>;
-    readonly schemas: { readonly Error: { readonly required?: readonly string[] }; readonly ChatRequest: object };
-  };
-}
-
-const read = async () => (await (await fetch(`${demo.origin}/openapi.json`)).json()) as Document;
+const read = () => documentAt(demo.origin);
 
 test('the document is valid OpenAPI, without a key and with operation ids of its own', async () => {
   const document = await read();
@@ -89,87 +70,13 @@ test("the document has only this gateway's offers, with its own errors", async (
   assert.deepEqual(components.schemas.Error.required, shaped ? ['code', 'message'] : undefined);
 });
 
-/** What the files of forms hold, by the name that the example gives them. */
-const line = { custom_id: '1', method: 'POST', url: '/v1/chat/completions' };
-const filesOf = (model: string): Readonly<Record<string, Uint8Array<ArrayBuffer>>> => ({
-  'batch.jsonl': Buffer.from(
-    `${JSON.stringify({ ...line, body: { model, messages: [{ role: 'user', content: 'Hello' }] } })}\n`,
-  ),
-  'note.txt': Buffer.from('Ships pass at night.'),
-  'hello.wav': Buffer.from(wavTone(1)),
-  'lighthouse.png': Buffer.from(pngOf('lighthouse', { width: 64, height: 64 })),
-});
-
-/** Ids of the examples, by what the gateway has given in their place. */
-const made: Record<string, string> = { bundle: 'harbour', user_id: 'a-member' };
-
-const headersOf = ({ parameters = [] }: Operation) =>
-  Object.fromEntries(parameters.flatMap((one) => (one.in === 'header' ? [[one.name, one.example!]] : [])));
-
-async function sendExample(path: string, type: string, content: Content, operation: Operation): Promise<void> {
-  const model = operation.parameters?.find(({ name }) => name === 'model')?.example;
-  const filled = path.replace('{model}', model ?? '').replaceAll(/\{(\w+)\}/g, (_, name: string) => made[name]!);
-  const body = JSON.parse(
-    JSON.stringify(content.example).replaceAll(/(?:file|part)-example/g, (name) => made[name]!),
-  ) as Record<string, string>;
-  const key = path.startsWith('/v1/organization/') ? demo.keys.admin : demo.keys.good;
-  const headers: Record<string, string> = { ...headersOf(operation), authorization: `Bearer ${key}` };
-  let payload: string | FormData = JSON.stringify(body);
-  if (type === 'application/json') headers['content-type'] = type;
-  else {
-    payload = new FormData();
-    for (const [name, value] of Object.entries(body))
-      if (content.schema?.properties?.[name]?.format === 'binary')
-        payload.set(name, new Blob([filesOf(chatModel)[value]!]), value);
-      else payload.set(name, value);
-  }
-  const answer = await fetch(`${demo.origin}${filled}`, { method: 'POST', headers, body: payload });
-  const text = await answer.text();
-  assert.ok(answer.ok, `${path} as ${type}: ${answer.status} ${text.slice(0, 300)}`);
-  const names: Readonly<Record<string, string>> = {
-    '/v1/files': 'file-example',
-    '/v1/conversations': 'conversation_id',
-    '/v1/uploads': 'upload_id',
-    '/v1/vector_stores': 'vector_store_id',
-    '/v1/uploads/{upload_id}/parts': 'part-example',
-    '/v1/organization/projects': 'project_id',
-  };
-  const name = names[path];
-  if (name !== undefined) made[name] = (JSON.parse(text) as { id: string }).id;
-  if (name === 'file-example') made['file_id'] = made[name]!;
-}
-
-/** What others need an id of. */
-const first = [
-  '/v1/files',
-  '/v1/conversations',
-  '/v1/uploads',
-  '/v1/uploads/{upload_id}/parts',
-  '/v1/organization/projects',
-  '/v1/vector_stores',
-  '/v1/vector_stores/{vector_store_id}/files',
-];
-let chatModel = '';
+/** Ids that the examples have from elsewhere. */
+const given = { bundle: 'harbour', user_id: 'a-member' };
 
 test('each example of the document is answered, with a model that the gateway sells and ids that it has given', async () => {
-  const { paths } = await read();
-  const sent: string[] = [];
-  chatModel = paths['/v1/chat/completions']!['post']!.requestBody!.content['application/json']!.example![
-    'model'
-  ] as string;
-  const others = Object.keys(paths).filter((path) => !first.includes(path));
-  for (const path of [...first, ...others]) {
-    const post = paths[path]?.['post'];
-    // One version of generate-content stands for the others.
-    if (post === undefined || /^\/v1(?:alpha)?\/models\//.test(path)) continue;
-    for (const [type, content] of Object.entries(post.requestBody?.content ?? {})) {
-      if (type !== 'application/json' && content.example === undefined) continue;
-      assert.ok(content.example, `${path} has no example`);
-      await sendExample(path, type, content, post);
-      sent.push(`${path} ${type}`);
-    }
-  }
-  assert.ok(sent.length >= (shaped ? 29 : 42), `${sent.length}: ${sent.join(', ')}`);
+  const sent = await sendExamples(demo, await read(), { ...given });
+  const list = sent.map(({ path, type }) => `${path} ${type}`);
+  assert.ok(list.length >= (shaped ? 29 : 42), `${list.length}: ${list.join(', ')}`);
 });
 
 test('a resumable upload goes as the document says: its first request, then one piece at the address that it is given', async () => {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
-import { access, rightOf } from '../../../plugins/console/api/routing/access.ts';
 import { until } from '../../helpers/until.ts';
 import type { Browser } from './browser.ts';
 import { operatorOf, signIn, startDemo, type TestConsole } from './start-console.ts';
@@ -127,64 +126,13 @@ test('an invitation that is taken back lets its address neither sign up nor join
   }
 });
 
-test('no route shows or changes anything of an account that a person is no member of, or has not chosen', async () => {
-  const ids = await secretsOf(ada!);
-  const routes = Object.entries(access).flatMap(([route, needed]) => (rightOf(needed) === undefined ? [] : [route]));
-  const stranger = ben!;
-  assert.deepEqual(await roleOf(stranger), [bens, 'owner']);
-  assert.equal((await stranger.send('/members/choose', { body: { accountId: adas } })).status, 200, 'a member of it');
-  await stranger.send('/members/choose', { body: { accountId: bens } });
-  for (const unknown of [crypto.randomUUID(), 'nothing', boss!.origin])
-    assert.equal((await stranger.send('/members/choose', { body: { accountId: unknown } })).status, 404, unknown);
-  const before = await countsOf(ada!);
-  for (const route of routes.filter((one) => one !== 'POST /members/leave'))
-    for (const [, id] of ids) {
-      const [method, path] = route.split(' ') as [string, string];
-      const target = path.includes(':') ? path.replace(/:\w+/g, id) : `${path}?accountId=${adas}&keyId=${id}`;
-      const body = { name: 'taken', accountId: adas, role: 'owner', keys: 'take', code: 'x', file: id };
-      const reply = await stranger.send(target, { method, ...(method === 'GET' ? {} : { body }) });
-      if (path.includes(':')) assert.ok(reply.status >= 400, `${route}: ${reply.status} ${reply.text.slice(0, 200)}`);
-      for (const [what, secret] of ids)
-        assert.equal(reply.text.includes(secret) && !target.includes(secret), false, `${route} shows ${what}`);
-      for (const word of ['ada-only-key', 'ada-only-project', 'eve@example.test'])
-        assert.equal(reply.text.includes(word), false, `${route} shows ${word}`);
-    }
-  assert.deepEqual(await countsOf(ada!), before);
+test('an account that a person is no member of cannot be chosen', async () => {
+  assert.deepEqual(await roleOf(ben!), [bens, 'owner']);
+  const stranger = (await boss!.send('/me')).json.account.id;
+  for (const unknown of [stranger, crypto.randomUUID(), 'nothing', boss!.origin])
+    assert.equal((await ben!.send('/members/choose', { body: { accountId: unknown } })).status, 404, unknown);
+  assert.deepEqual(await roleOf(ben!), [bens, 'owner']);
 });
-
-/** What is there of an account, by ids that others could send. */
-async function secretsOf(owner: Browser): Promise<readonly (readonly [string, string])[]> {
-  const { id: key, key: secret } = (await owner.send('/keys', { body: { name: 'ada-only-key' } })).json;
-  const { id: project } = (await owner.send('/projects', { body: { name: 'ada-only-project' } })).json;
-  const reply = await call(secret);
-  assert.equal(reply.status, 200, await reply.clone().text());
-  const { id: person } = (await eve!.send('/me')).json.person;
-  const { link } = (await invite(owner, 'gus@example.test', 'viewer')).json;
-  assert.ok(link);
-  const { rows } = (await owner.send('/members/invitations')).json;
-  return [
-    ['key', key],
-    ['project', project],
-    ['request', reply.headers.get('x-request-id')!],
-    ['member', person],
-    ['invitation', rows[0].id],
-  ];
-}
-
-async function countsOf(owner: Browser) {
-  const lists = await Promise.all(
-    ['/keys', '/projects', '/members', '/members/invitations'].map(async (path) => (await owner.send(path)).json.rows),
-  );
-  return lists.map((rows) =>
-    rows.map(({ id, name, revokedAt, archivedAt, role }: Record<string, unknown>) => [
-      id,
-      name,
-      revokedAt,
-      archivedAt,
-      role,
-    ]),
-  );
-}
 
 test('a removed member sees and calls nothing more at once, while a stream that runs ends as it would have', async () => {
   await ben!.send('/members/choose', { body: { accountId: adas } });
