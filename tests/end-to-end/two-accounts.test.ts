@@ -52,7 +52,8 @@ async function sideOf(owner: Browser, member: Browser): Promise<Side> {
   const listed = [await runOf(caller)];
   for (const path of listPaths()) listed.push(...idsIn((await get(caller, path)).text).slice(0, 2));
   for (const path of ownLists) listed.push(...idsIn((await owner.send(path)).text).slice(0, 2));
-  const people = await Promise.all([ada!, ben!, cleo!].map(async (who) => (await who.send('/me')).json.person.id));
+  // Both accounts see who is in both.
+  const people = await Promise.all([ben!, cleo!].map(async (who) => (await who.send('/me')).json.person.id));
   const kept = [...listed, ...Object.values(made).filter((id) => id.length >= 8)];
   const known = [...new Set([...kept, ...answers.flatMap(({ text }) => idsIn(text).slice(0, 1))])];
   const reads = await readsOf(
@@ -64,6 +65,8 @@ async function sideOf(owner: Browser, member: Browser): Promise<Side> {
   const ids = known.filter((id) => !people.includes(id) && isUsed(id));
   return { ...caller, owner, account: account.id, ids, reads };
 }
+
+type Row = { readonly id: string } & Readonly<Record<string, unknown>>;
 
 /** Lists of the console with what an account has. */
 const ownLists = ['/keys', '/projects', '/members', '/members/invitations', '/tasks', '/files', '/batches', '/budgets'];
@@ -170,7 +173,11 @@ async function findsNothing({ method, path, body, isRead }: Probe): Promise<void
   const unknown = await send(bens!, method, other, body);
   const what = `${method} ${path}: ${reply.status} ${reply.text.slice(0, 300)}`;
   assert.ok(isRead ? reply.status === 404 : reply.status >= 400 && reply.status < 500, what);
-  assert.deepEqual([reply.status, plain(reply.text, ids)], [unknown.status, plain(unknown.text, ids.map(madeUp))], what);
+  assert.deepEqual(
+    [reply.status, plain(reply.text, ids)],
+    [unknown.status, plain(unknown.text, ids.map(madeUp))],
+    what,
+  );
 }
 
 test('every address of the interface that names a thing is 404 for the key of another account, as one of a thing that there is not', async () => {
@@ -209,10 +216,6 @@ const references: Readonly<Record<string, readonly [path: string, body: (id: str
     (id) => ({ model: 'gpt-5.4-mini', input: 'Hello', previous_response_id: id }),
   ],
   'a conversation': ['/v1/responses', (id) => ({ model: 'gpt-5.4-mini', input: 'Hello', conversation: id })],
-  'an item': [
-    '/v1/responses',
-    (id) => ({ model: 'gpt-5.4-mini', input: [{ type: 'item_reference', id }, { role: 'user', content: 'Hello' }] }),
-  ],
   'a file of an answer': [
     '/v1/responses',
     (id) => ({
@@ -269,11 +272,22 @@ test('no route of the console shows or changes anything of an account that a per
   const me = (await ben!.send('/me')).json;
   assert.equal(me.account.id, bens!.account);
   assert.ok(me.accounts.some(({ id }: { id: string }) => id === adas!.account));
-  const stateOf = async () => Promise.all(ownLists.map(async (path) => (await ada!.send(path)).text));
+  // What others could change; charges and batches of one's own go on meanwhile.
+  const stateOf = async () => {
+    const lists = await Promise.all(ownLists.map(async (path) => (await ada!.send(path)).json.rows as Row[]));
+    return lists
+      .flat()
+      .flatMap(({ id, name, role, amount, revokedAt, archivedAt, rotatedAt, cancelAt }) =>
+        adas!.ids.includes(id) ? [[id, name, role, amount, revokedAt, archivedAt, rotatedAt, cancelAt]] : [],
+      );
+  };
   const before = await stateOf();
   for (const route of routes.filter((one) => one !== 'POST /members/leave')) {
     const [method, path] = route.split(' ') as [string, string];
-    for (const id of path.includes(':') ? adas!.ids : adas!.ids.slice(0, 1)) {
+    // Codes and changes of a company's sign-in are tried some times in a minute.
+    const isBounded = /^\/(?:members\/sign-in|connect)\//.test(path);
+    const ids = path.includes(':') && !isBounded ? adas!.ids : adas!.ids.slice(0, path.includes(':') ? 3 : 1);
+    for (const id of ids) {
       const target = path.includes(':') ? path.replace(/:\w+/g, id) : `${path}?accountId=${adas!.account}&keyId=${id}`;
       const body = { name: 'taken', accountId: adas!.account, role: 'owner', keys: 'take', code: 'x', file: id };
       const reply = await ben!.send(target, { method, ...(method === 'GET' ? {} : { body }) });
