@@ -1,6 +1,6 @@
 /** Ids in answers, ids that nothing has, and addresses made of them. Pure. */
 
-/** Of an answer and of the entries of its list: `id`, or the end of Google's `name`. */
+/** The ids in an answer and in the entries of its list: `id`, or the end of Google's `name`. */
 export function idsIn(text: string): string[] {
   const json = parsed(text);
   if (typeof json !== 'object' || json === null) return [];
