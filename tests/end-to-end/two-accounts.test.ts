@@ -56,13 +56,15 @@ async function sideOf(owner: Browser, member: Browser): Promise<Side> {
   const people = await Promise.all([ben!, cleo!].map(async (who) => (await who.send('/me')).json.person.id));
   const kept = [...listed, ...Object.values(made).filter((id) => id.length >= 8)];
   const known = [...new Set([...kept, ...answers.flatMap(({ text }) => idsIn(text).slice(0, 1))])];
-  const reads = await readsOf(
-    caller,
-    known.filter((id) => !people.includes(id)),
-  );
+  const things = known.filter((id) => !people.includes(id));
+  // The video is made meanwhile.
+  const reads = await until('the content of the video', async () => {
+    const found = await readsOf(caller, things);
+    return found.get('/v1/videos/{id}/content')!.length > 0 && found;
+  });
   const paths = [...reads.values()].flat();
   const isUsed = (id: string) => kept.includes(id) || paths.some((path) => path.includes(id));
-  const ids = known.filter((id) => !people.includes(id) && isUsed(id));
+  const ids = things.filter(isUsed);
   return { ...caller, owner, account: account.id, ids, reads };
 }
 
