@@ -1,4 +1,4 @@
-/** What the addresses of stores share: whose they are, who may keep something, and what is not there. */
+/** Checks that all addresses of stores share: the store is one of the account, the account may keep something, the thing is there. */
 import type { Exchange, Host } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import { caller } from '../common/domain/accounts.ts';

@@ -41,7 +41,7 @@ const settingsOf = ({ filters, max_num_results, ranking_options }: JsonObject) =
 export const geminiFiles = ['fileSearch', 'file_search'];
 const geminiStore = /^fileSearchStores\//;
 
-/** The tool of generate-content, whose names of stores are `fileSearchStores/` and the id. Throws invalid_request. */
+/** The tool of generate-content. It names a store by `fileSearchStores/` and its id. Throws invalid_request. */
 export function geminiFilesTool(tools: unknown, isOwn: IsOwn): AskedStores | undefined {
   const found = listOf(tools).flatMap((tool, index): AskedStores[] =>
     geminiFiles.flatMap((name) => {

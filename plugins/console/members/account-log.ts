@@ -20,7 +20,7 @@ export async function accountLog(
 ): Promise<Page<AuditRow>> {
   const members = (await find(memberAdmin)?.list(accountId)) ?? [];
   const people = new Set(members.map(({ person }) => person));
-  // A filter by address finds no operator's: it would tell whose there are.
+  // A filter by address finds nothing of operators, so that it shows no one which addresses are theirs.
   const known = filter.actor === undefined ? {} : { people: [...people] };
   const { rows, next } = await audit.list({ accountId, ...filter, ...known }, page);
   const shown = (found: AuditRow): AuditRow => {
