@@ -63,13 +63,7 @@ export function ProviderForm({ of, change }: ProviderFormProps) {
       }}
     >
       <Stack>
-        <Group gap={6} wrap="nowrap">
-          <Text fz="sm">{t('client.company.redirectUri')}</Text>
-          <Text fz="sm" className="mono" truncate>
-            {of.redirectUri}
-          </Text>
-          <CopyButton text={of.redirectUri} label={t('client.company.redirectUri')} />
-        </Group>
+        <Address label={t('client.company.redirectUri')} text={of.redirectUri} />
         <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
           {field('name', t('shell.word.name'), { maxLength: 60 })}
           {field('issuer', t('client.company.issuer'), { placeholder: 'https://login.acme.example' })}
@@ -101,6 +95,24 @@ export function ProviderForm({ of, change }: ProviderFormProps) {
         </Group>
       </Stack>
     </form>
+  );
+}
+
+interface AddressProps {
+  readonly label: string;
+  readonly text: string;
+}
+
+/** What is entered at the provider. */
+export function Address({ label, text }: AddressProps) {
+  return (
+    <Group gap={6} wrap="nowrap">
+      <Text fz="sm">{label}</Text>
+      <Text fz="sm" className="mono" truncate>
+        {text}
+      </Text>
+      <CopyButton text={text} label={label} />
+    </Group>
   );
 }
 

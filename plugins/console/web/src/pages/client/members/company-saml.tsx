@@ -3,11 +3,10 @@ import { Button, Group, SimpleGrid, Stack, Text, Textarea, TextInput } from '@ma
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CompanySignIn } from '../../../api/types.ts';
-import { CopyButton } from '../../../parts/copy-button.tsx';
 import { ErrorState } from '../../../parts/states.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { useWork } from '../../../parts/use-work.ts';
-import { Groups, RoleSelect, type Rule, Saved } from './company-provider.tsx';
+import { Address, Groups, RoleSelect, type Rule, Saved } from './company-provider.tsx';
 import type { CompanyChange as Change } from './keys.ts';
 
 interface SamlFormProps {
@@ -70,18 +69,6 @@ export function SamlForm({ of, change }: SamlFormProps) {
         </Group>
       </Stack>
     </form>
-  );
-}
-
-function Address({ label, text }: { readonly label: string; readonly text: string }) {
-  return (
-    <Group gap={6} wrap="nowrap">
-      <Text fz="sm">{label}</Text>
-      <Text fz="sm" className="mono" truncate>
-        {text}
-      </Text>
-      <CopyButton text={text} label={label} />
-    </Group>
   );
 }
 

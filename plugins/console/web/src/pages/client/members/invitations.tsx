@@ -103,15 +103,7 @@ export function Waiting() {
     queryFn: () => get<{ readonly rows: readonly MemberInvitation[] }>('/members/invitations'),
   });
   const columns: readonly Column<MemberInvitation>[] = [
-    textColumn('email', t('client.members.inviteEmail')),
-    {
-      key: 'role',
-      title: t('client.members.roleWord'),
-      cell: ({ role }) => t(`client.members.role.${role}`),
-      plain: ({ role }) => role,
-    },
-    { key: 'state', title: t('shell.word.state'), cell: (row) => <State row={row} /> },
-    textColumn('invitedBy', t('client.members.actor'), { minor: true }),
+    ...useInvitationColumns(),
     {
       key: 'actions',
       title: t('shell.word.actions'),
@@ -148,7 +140,23 @@ export function Waiting() {
 export const isWaiting = ({ acceptedAt, expiresAt }: MemberInvitation) =>
   acceptedAt === null && Date.parse(expiresAt) > Date.now();
 
-export function State({ row }: { readonly row: MemberInvitation }) {
+/** What an invitation is, in the lists of the account and of operators. */
+export function useInvitationColumns(): readonly Column<MemberInvitation>[] {
+  const { t } = useTranslation();
+  return [
+    textColumn('email', t('client.members.inviteEmail')),
+    {
+      key: 'role',
+      title: t('client.members.roleWord'),
+      cell: ({ role }) => t(`client.members.role.${role}`),
+      plain: ({ role }) => role,
+    },
+    { key: 'state', title: t('shell.word.state'), cell: (row) => <State row={row} /> },
+    textColumn('invitedBy', t('client.members.actor'), { minor: true }),
+  ];
+}
+
+function State({ row }: { readonly row: MemberInvitation }) {
   const { t } = useTranslation();
   const word = row.acceptedAt !== null ? 'accepted' : isWaiting(row) ? 'expires' : 'expired';
   return (

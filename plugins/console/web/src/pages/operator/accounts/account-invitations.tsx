@@ -4,12 +4,17 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import type { MemberInvitation, MemberRole } from '../../../api/types.ts';
-import { textColumn } from '../../../parts/columns.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { type Column, RowsTable } from '../../../parts/rows-table.tsx';
 import { ErrorState } from '../../../parts/states.tsx';
 import { Roles } from '../../client/members/change.tsx';
-import { type HandedOver, type Handover, isEmail, isWaiting, State } from '../../client/members/invitations.tsx';
+import {
+  type HandedOver,
+  type Handover,
+  isEmail,
+  isWaiting,
+  useInvitationColumns,
+} from '../../client/members/invitations.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { useAnswer } from '../parts/load.tsx';
 import { staleMembers } from './member-dialogs.tsx';
@@ -71,7 +76,7 @@ export function WaitingInvitations({ path, onLink }: InvitationsProps) {
   const acts = useActs();
   const [chosen, setChosen] = useState<Chosen>();
   const list = useAnswer<{ readonly rows: readonly MemberInvitation[] }>(`${path}/members/invitations`);
-  const columns = useColumns();
+  const columns = useInvitationColumns();
   const rows = list.data?.rows;
   const actions: Column<MemberInvitation> = {
     key: 'actions',
@@ -103,21 +108,6 @@ export function WaitingInvitations({ path, onLink }: InvitationsProps) {
       )}
     </Panel>
   );
-}
-
-function useColumns(): Column<MemberInvitation>[] {
-  const { t } = useTranslation();
-  return [
-    textColumn('email', t('client.members.inviteEmail')),
-    {
-      key: 'role',
-      title: t('client.members.roleWord'),
-      cell: ({ role }) => t(`client.members.role.${role}`),
-      plain: ({ role }) => role,
-    },
-    { key: 'state', title: t('shell.word.state'), cell: (row) => <State row={row} /> },
-    textColumn('invitedBy', t('client.members.actor'), { minor: true }),
-  ];
 }
 
 interface ActionsProps {
